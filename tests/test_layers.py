@@ -74,6 +74,10 @@ BELOW = {
         " ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
         " ledger/tracing"
     ),
+    "replication": (
+        "bus clock errors feed log metrics settings sources"
+        " ledger/building ledger/genesis ledger/storage"
+    ),
     # Where answers go.
     "methods": (
         "_engine bus errors scheduling types"
@@ -81,8 +85,8 @@ BELOW = {
         " ledger/tracing"
     ),
     "service": (
-        "bus clock errors feed methods metrics page rpc scheduling secret_urls sequencer server"
-        " settings sources starting types upstream"
+        "bus clock errors feed methods metrics page replication rpc scheduling secret_urls"
+        " sequencer server settings sources starting types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.

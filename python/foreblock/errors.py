@@ -104,6 +104,7 @@
     │   ├── RefusedCommit
     │   ├── CommitDeclined
     │   ├── StoreDamaged
+    │   ├── WrongStateRoot
     │   ├── UnknownStoreFormat
     │   ├── StoreFailed
     │   ├── MissingNode
@@ -1134,6 +1135,21 @@ class StoreDamaged(StoreError):
 
     def __str__(self) -> str:
         return f"the store is damaged: {self.why}"
+
+
+@dataclass(eq=False)
+class WrongStateRoot(StoreError):
+    """What was applied of a log gives another state than the header of its block names."""
+
+    block: int
+    found: bytes
+    expected: bytes
+
+    def __str__(self) -> str:
+        return (
+            f"the state after block {self.block} has the root {self.found.hex()}, its header says"
+            f" {self.expected.hex()}: this replica has diverged and needs a snapshot"
+        )
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final
@@ -159,7 +159,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                 )
                 metrics = NetworkMetrics(sheet, network.name)
                 begin = partial(
-                    _begin,
+                    _begin if network.log is None else _begin_with_log(),
                     network,
                     clock,
                     feed,
@@ -204,6 +204,36 @@ async def _begin(
     )
     await following.open()
     return following
+
+
+def _begin_with_log() -> Callable[..., Awaitable[Running]]:
+    """What begins a network with a log; each time it knows the commits of the times before."""
+    from foreblock.replication import opening  # noqa: PLC0415, only with a log
+
+    journal = opening.Journal()
+
+    async def begin(
+        network: Network,
+        clock: Clock,
+        feed: FeedServer | None,
+        exchange: Exchange,
+        client_options: FeedClientOptions,
+        seen: SeenCommit,
+        watchers: Watchers,
+    ) -> Running:
+        feeds, tell_of_change = opening.Feeds(feed, client_options), exchange.tell_of_change
+        return await opening.open_log_network(
+            network,
+            clock,
+            exchange.tell,
+            tell_of_change,
+            feeds,
+            journal,
+            seen=seen,
+            watchers=watchers,
+        )
+
+    return begin
 
 
 def make_printers(networks: list[Network]) -> dict[str, NetworkPrinter]:

@@ -21,6 +21,7 @@ from foreblock.ledger.genesis.allocation import read_allocation
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.dev_row import DevState
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -89,6 +90,7 @@ class DevChainSource:
         outlets: Outlets,
         seen: SeenCommit | None = None,
         watchers: Watchers = NO_WATCHERS,
+        commits: Commits = TO_STORE,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.dev
@@ -96,9 +98,9 @@ class DevChainSource:
         self._chain: Final = chain
         self._printer: Final = watchers.printer or NetworkPrinter(_drop)
         self._pool_file: Final = Path(network.data) / POOL_FILE
-        self._waits_for_disk: Final = network.sync
-        genesis = _genesis(chain)
-        self._store: Final[Store] = open_network_store(network, genesis, seen)
+        self._waits: Final = network.sync or commits is not TO_STORE
+        genesis = genesis_of(chain)
+        self._store: Final[Store] = open_network_store(network, genesis, seen, commits)
         try:
             # For followers of the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
@@ -110,6 +112,7 @@ class DevChainSource:
                 address_index=network.address_index,
                 chooses_bases=True,
                 metrics=watchers.metrics,
+                commits=commits,
             )
             options = SequencerOptions(
                 block_time=chain.block_time,
@@ -188,7 +191,7 @@ class DevChainSource:
     @property
     def _commits_shortly(self) -> bool:
         """Whether the next commit probably does: each writes its block's changes anew."""
-        return not self._waits_for_disk and self._writer.commit_took_ns < SHORT_COMMIT_NS
+        return not self._waits and self._writer.commit_took_ns < SHORT_COMMIT_NS
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""
@@ -256,7 +259,7 @@ class DevChainSource:
             log.warning("pool_not_saved", file=str(self._pool_file), count=waited, why=str(why))
 
 
-async def open_dev_network(
+async def open_dev_network(  # noqa: PLR0913, keywords
     network: Network,
     clock: Clock,
     feed: FeedServer | None,
@@ -264,6 +267,8 @@ async def open_dev_network(
     seen: SeenCommit | None = None,
     tell_of_change: Callable[[str], Awaitable[None]] | None = None,
     watchers: Watchers = NO_WATCHERS,
+    *,
+    commits: Commits = TO_STORE,
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
@@ -272,7 +277,7 @@ async def open_dev_network(
     Raises `ForeblockError`.
     """
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
-    source = await open_dev_source(network, clock, feed, executor, seen, watchers)
+    source = await open_dev_source(network, clock, feed, executor, seen, watchers, commits)
     told = (tell, tell_of_change, watchers.metrics)
     return NetworkWriter(network.name, source, clock, executor, *told)
 
@@ -284,12 +289,13 @@ async def open_dev_source(
     executor: ThreadPoolExecutor,
     seen: SeenCommit | None = None,
     watchers: Watchers = NO_WATCHERS,
+    commits: Commits = TO_STORE,
 ) -> DevChainSource:
     """The source of a development chain, opened on its thread; raises `ForeblockError`."""
     loop, outlets = asyncio.get_running_loop(), _outlets(network, clock, feed)
     try:
         return await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, outlets, seen, watchers)
+            executor, partial(DevChainSource, network, clock, outlets, seen, watchers, commits)
         )
     except BaseException:
         executor.shutdown()
@@ -317,7 +323,8 @@ def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> Outlets
     )
 
 
-def _genesis(chain: DevChain) -> Genesis:
+def genesis_of(chain: DevChain) -> Genesis:
+    """The genesis of a development chain. Raises `BadGenesis`."""
     if chain.genesis:
         return read_dev_genesis(_read(chain.genesis))
     return dev_genesis(

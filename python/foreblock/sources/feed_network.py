@@ -29,6 +29,7 @@ from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
+from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.networks import FeedChain, Network
@@ -51,7 +52,7 @@ T = TypeVar("T")
 class FeedNetwork:
     """Runs one followed network."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, keywords
         self,
         network: Network,
         clock: Clock,
@@ -60,6 +61,8 @@ class FeedNetwork:
         heard: FeedClientOptions = _DEFAULT,
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
+        *,
+        commits: Commits = TO_STORE,
     ) -> None:
         """`publish` and `tell` are called on the running loop; `open` comes next.
 
@@ -75,6 +78,7 @@ class FeedNetwork:
         self._tell: Final = tell
         self._heard: Final = heard
         self._seen: Final = seen
+        self._commits: Final = commits
         self._metrics: Final = metrics or NetworkMetrics.private()
         self._feed_metrics: Final = FeedMetrics(
             self._metrics.sheet, network.name, len(chain.feeds), canonical=bool(chain.canonical)
@@ -105,7 +109,7 @@ class FeedNetwork:
         try:
             opening = partial(FeedSource, self._network, self._clock, publish, wanted)
             self._source = await loop.run_in_executor(
-                self._executor, opening, self._seen, self._metrics
+                self._executor, opening, self._seen, self._metrics, self._commits
             )
         except BaseException:
             self._executor.shutdown()
@@ -121,6 +125,10 @@ class FeedNetwork:
     def submit(self, message: Submit, respond: Respond) -> None:
         """Refuse: a followed chain takes no transactions."""
         respond(Rejected(message.id, str(SequencerUnavailable())))
+
+    def told_nonce(self, _: bytes) -> int:
+        """0: a followed chain has no pool."""
+        return 0
 
     def ask(self, message: AskPool, respond: Respond) -> None:
         """Answer that nothing waits: a followed chain takes no transactions."""

@@ -17,13 +17,14 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
-from foreblock.ledger.genesis.genesis_file import read_genesis
+from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
 from foreblock.ledger.reading.partials import sealed_number
+from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.settings.networks import Network
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.types import Block, Flashblock, FlashblockId
@@ -37,6 +38,15 @@ class Arrived(NamedTuple):
     message: bytes
 
 
+def genesis_of(chain: FeedChain) -> Genesis:
+    """The genesis of a followed chain. Raises `BadGenesis`."""
+    try:
+        text = Path(chain.genesis).read_bytes()
+    except OSError as why:
+        raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
+    return read_genesis(text)
+
+
 class FeedSource:
     """One network; called on one thread."""
 
@@ -48,15 +58,13 @@ class FeedSource:
         wanted: Callable[[bytes], None],
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
+        commits: Commits = TO_STORE,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.feed
         assert chain is not None, "a followed chain has feeds"
-        try:
-            text = Path(chain.genesis).read_bytes()
-        except OSError as why:
-            raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
-        self._store: Final[Store] = open_network_store(network, read_genesis(text), seen)
+        genesis = genesis_of(chain)
+        self._store: Final[Store] = open_network_store(network, genesis, seen, commits)
         try:
             self._writer: Final = LedgerWriter(
                 self._store,
@@ -64,6 +72,7 @@ class FeedSource:
                 keep_partials=network.keep_partials,
                 address_index=network.address_index,
                 metrics=metrics,
+                commits=commits,
             )
             self._follower: Final = Follower(
                 self._writer,

@@ -12,7 +12,14 @@ import structlog
 
 from foreblock.clock import Clock
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.storage.open_store import Retention, Store, StoreLimits, open_to_write
+from foreblock.ledger.storage.commits import TO_STORE, Commits
+from foreblock.ledger.storage.open_store import (
+    Retention,
+    Store,
+    StoreLimits,
+    open_to_follow,
+    open_to_write,
+)
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.settings.networks import Network
 
@@ -21,15 +28,32 @@ CLEAR_EVERY_NS: Final = 5 * 10**9
 log = structlog.get_logger()
 
 
-def open_network_store(network: Network, genesis: Genesis, seen: SeenCommit | None) -> Store:
+def open_network_store(
+    network: Network, genesis: Genesis, seen: SeenCommit | None, commits: Commits = TO_STORE
+) -> Store:
     """The store of a network, which keeps as much of the past as the network's settings say."""
-    retention = Retention(
+    return open_to_write(
+        network.data, genesis, retention_of(network), seen, limits_of(network), commits
+    )
+
+
+def open_followed_store(network: Network, seen: SeenCommit | None) -> Store:
+    """The store of a network whose commits come from a log; it may be empty."""
+    return open_to_follow(network.data, retention_of(network), seen, limits_of(network))
+
+
+def retention_of(network: Network) -> Retention:
+    """The past that the settings of a network keep."""
+    return Retention(
         states=network.keep_states or None,
         partials=network.keep_partials,
         nodes=network.keep_nodes,
     )
-    room = StoreLimits(network.map_size, network.max_readers, network.sync)
-    return open_to_write(network.data, genesis, retention, seen, room)
+
+
+def limits_of(network: Network) -> StoreLimits:
+    """The share of system resources that its store may use."""
+    return StoreLimits(network.map_size, network.max_readers, network.sync)
 
 
 class StaleReaders:

@@ -178,6 +178,10 @@ class NetworkWriter:
         self._asked.put(message, respond)
         self._wake.set()
 
+    def told_nonce(self, sender: bytes) -> int:
+        """The next nonce of a sender that workers were told last; 0 if none."""
+        return self._nonces.get(sender, 0)
+
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
         for sender, nonce in self._nonces.items():

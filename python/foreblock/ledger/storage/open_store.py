@@ -1,7 +1,8 @@
 """Open a store for writing, and write its block 0.
 
 A new store gets the genesis as its first commit; any other store must have begun with the
-same genesis. Stores are opened for reading in `reading.view`.
+same genesis. A store that follows a log gets all of its commits from there. Stores are opened
+for reading in `reading.view`.
 """
 
 from dataclasses import dataclass, fields
@@ -21,7 +22,14 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import check_goes_on, check_in_place
 from foreblock.primitives import format_data
 
-__all__ = ["Retention", "Store", "StoreLimits", "begin_chain", "open_to_write"]
+__all__ = [
+    "Retention",
+    "Store",
+    "StoreLimits",
+    "begin_chain",
+    "open_to_follow",
+    "open_to_write",
+]
 
 _UNIT: Final = 1 << 16  # bytes; a multiple of the page size of every system
 
@@ -57,12 +65,29 @@ def open_to_write(
     retention: Retention = KEEP_ALL,
     seen: SeenCommit | None = None,
     limits: StoreLimits = DEFAULT_LIMITS,
+    commits: Commits = TO_STORE,
 ) -> Store:
     """The store in a folder; a new one gets block 0, unless the network was `seen` before.
 
     Raises `DifferentGenesis` when it holds another chain, `StoreLocked`, and `StoreReplaced`
     when it is behind what was seen: a chain that was served may not start again from block 0.
     """
+    store = open_to_follow(path, retention, seen, limits)
+    try:
+        begin_chain(store, genesis, commits)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def open_to_follow(
+    path: str,
+    retention: Retention = KEEP_ALL,
+    seen: SeenCommit | None = None,
+    limits: StoreLimits = DEFAULT_LIMITS,
+) -> Store:
+    """The same without a genesis: a new store is empty, and its block 0 comes from a log."""
     seen = seen or SeenCommit()
     check_in_place(path, seen)
     Path(path).mkdir(parents=True, exist_ok=True)
@@ -78,7 +103,6 @@ def open_to_write(
     )
     try:
         check_goes_on(store, seen)
-        begin_chain(store, genesis)
     except BaseException:
         store.close()
         raise

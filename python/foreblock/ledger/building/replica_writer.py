@@ -1,0 +1,174 @@
+"""The writer of a store whose commits are those of a log, made by a writer elsewhere.
+
+One thread calls it. `apply` takes the next commit of the log and makes it durable; nothing is
+executed, and what does not fit is refused by the engine. Work behind the head is done by
+`follow_up`, in slices between the commits, as `LedgerWriter` does it. The state root of the
+latest block is computed there from what was applied, and compared with its header: a store that
+has another state than the chain is found with the block, and not when somebody reads it.
+
+A note is local: how long the pending block is fresh is said by the caller, on this machine's
+clock. What snapshots of a dev chain hold is in rows, and is held here too.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+from foreblock._engine import Batch, Heads, LogRow, Store
+from foreblock.clock import Clock
+from foreblock.errors import WrongStateRoot
+from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.commits import lower_indices
+from foreblock.ledger.storage.freshness import Freshness, decode_freshness
+from foreblock.ledger.storage.log_indexing import LogIndexing
+from foreblock.ledger.storage.snapshot_rows import held_by_snapshots
+from foreblock.ledger.storage.upkeep import Upkeep
+from foreblock.ledger.tracing.address_indexing import AddressIndexing
+from foreblock.metrics.network_metrics import NetworkMetrics
+
+BYTES_A_TRANSACTION: Final = 256  # of a commit's body; only the pace of maintenance depends on it
+
+# A freshness as the writer of an epoch said it, on the clock of this machine.
+Localize = Callable[[Freshness, int], Freshness]
+
+
+class CommitOfLog(NamedTuple):
+    """A commit as a log has it, and its place there."""
+
+    body: bytes
+    before: int
+    after: int
+    row: LogRow
+
+
+class AppliedCommit(NamedTuple):
+    """What a commit has changed."""
+
+    heads: Heads
+    rewinds: bool  # blocks were taken back
+
+
+class ReplicaWriter:
+    """The writing end of a store that follows a log."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        address_index: bool = False,
+        metrics: NetworkMetrics | None = None,
+    ) -> None:
+        """`store` is open for writing; it may be empty."""
+        self._store: Final = store
+        self._clock: Final = clock
+        self._metrics: Final = metrics or NetworkMetrics.private()
+        self._address_index: Final = address_index
+        self._writers: Freshness | None = None  # as the writer said it last
+        self._writers_epoch = 0
+        self._held: int | None = None
+        self._checked: bytes | None = None  # the hash of the block whose root was compared
+        with store.view() as view:
+            self._heads: Heads = view.heads
+            self.row: LogRow | None = view.log_row  # of the last commit
+        self._upkeep: Upkeep | None = None
+        self._log_indexing: LogIndexing | None = None
+        self._address_indexing: AddressIndexing | None = None
+        self._begin_upkeep()
+        self._hold()
+
+    @property
+    def last_commit(self) -> int:
+        """The number of the last commit."""
+        return self._heads.commit
+
+    @property
+    def store_id(self) -> bytes:
+        """16 bytes, made with the store."""
+        return self._heads.store_id
+
+    @property
+    def has_chain(self) -> bool:
+        """Whether there is a block."""
+        return self._heads.latest is not None
+
+    def apply(self, commit: CommitOfLog, localize: Localize) -> AppliedCommit:
+        """Make the next commit durable; `localize` gives its freshness.
+
+        Raises `Undecodable`, `RefusedCommit`, and as `Store.commit`; nothing is stored then.
+        """
+        begun_ns = self._clock.monotonic_ns()
+        batch = Batch.decode(commit.body, commit.before, commit.after)
+        lower_indices(self._store, batch)
+        note = decode_freshness(batch.writers_note or b"")
+        if note is not None:
+            batch.note(localize(note, commit.row.epoch).encode())
+        rewinds = batch.rewinds_to is not None
+        self._heads = self._store.commit(batch, commit.row)
+        self.row = commit.row
+        if note is not None:
+            self._writers, self._writers_epoch = note, commit.row.epoch
+        self._hold()
+        self._metrics.committed(self._clock.monotonic_ns() - begun_ns)
+        if self._upkeep is None:
+            self._begin_upkeep()
+        else:
+            self._upkeep.committed(len(commit.body) // BYTES_A_TRANSACTION)
+        return AppliedCommit(self._heads, rewinds)
+
+    def renew_note(self, localize: Localize) -> None:
+        """Say anew how long the pending block is fresh: more is known of the writer's clock."""
+        if self._writers is not None:
+            note = localize(self._writers, self._writers_epoch).encode()
+            if note != self._heads.note:
+                self._store.put_note(self._heads.commit, note)
+
+    def follow_up(self) -> bool:
+        """A slice of the work behind the head; true while there is more."""
+        latest = self._heads.latest
+        if latest is None or self._upkeep is None or self._log_indexing is None:
+            return False
+        number, _ = latest
+        if self._check_root(*latest) or self._upkeep.turn(number):
+            return True
+        if self._log_indexing.turn(number):
+            return True
+        return self._address_indexing is not None and self._address_indexing.turn(number)
+
+    def close(self) -> None:
+        """End what works beside; the store stays open."""
+        if self._address_indexing is not None:
+            self._address_indexing.close()
+
+    def _check_root(self, number: int, block_hash: bytes) -> bool:
+        """Compare the state of the latest block with its header; gives whether it was new.
+
+        It also computes the trie nodes that the log does not carry, so that pruning goes on.
+        """
+        if block_hash == self._checked:
+            return False
+        with self._store.view() as view:
+            header, _ = read_header(view, number)
+        root = self._store.trie().root()
+        if root != header.state_root:
+            raise WrongStateRoot(number, root, header.state_root)
+        self._checked = block_hash
+        return True
+
+    def _hold(self) -> None:
+        """Keep what the oldest snapshot of a dev chain needs."""
+        with self._store.view() as view:
+            held = next(iter(held_by_snapshots(view, 1).values()), None)
+        block = None if held is None else held.latest
+        if block != self._held:
+            self._held = block
+            self._store.hold(block)
+
+    def _begin_upkeep(self) -> None:
+        if self._heads.latest is None:
+            return
+        self._upkeep = Upkeep(self._store, self._heads.latest[0])
+        self._log_indexing = LogIndexing(self._store)
+        if self._address_index:
+            threads = ThreadPoolExecutor(1, "addresses")
+            self._address_indexing = AddressIndexing(self._store, threads)

@@ -1,0 +1,293 @@
+"""A node that follows a log into its own store: a replica, or a standby until it takes over.
+
+The loop hears the log and waits; every commit and all maintenance happen on the network's
+thread, as for other networks. What workers hear is the same as from a writer: commits, nonces,
+and that the chain was taken back.
+
+A standby also watches the writer, and ends when it may take over. The store is opened before
+there is a connection, so that what it has is served meanwhile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple, TypeVar
+
+import structlog
+
+from foreblock.bus.frames import Committed, NextNonce, SourceFacts, ToWorker
+from foreblock.errors import BadLogStream, LogUnreachable, RefusedCommit, Undecodable
+from foreblock.ledger.building.replica_writer import AppliedCommit, CommitOfLog, ReplicaWriter
+from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.storage.commits import LogRow
+from foreblock.ledger.storage.open_store import Store, begin_chain
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import StoreWatch
+from foreblock.log.forwarding import hearing_hints
+from foreblock.log.head import HeadAnnouncement
+from foreblock.log.parts import StoredCommit
+from foreblock.log.position import LogPosition
+from foreblock.log.standby import Standby
+from foreblock.log.submission import NonceHint
+from foreblock.log.tail import LogTail
+from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.replication.first_of import first_of
+from foreblock.replication.log_facts import LogFacts, Pursuit
+from foreblock.replication.log_session import LogSession
+from foreblock.replication.role import Role, first_role
+from foreblock.replication.writer_clock_keeper import WriterClockKeeper
+from foreblock.settings.networks import Network
+from foreblock.sources.network_store import StaleReaders, open_followed_store
+
+TELL_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 0.1
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Listeners(NamedTuple):
+    """Who hears what happens on a network; called on the loop."""
+
+    tell: Callable[[ToWorker], None]  # all workers
+    tell_of_change: Callable[[str], Awaitable[None]]  # the same, until they have heard it
+    has_chain: Callable[[], None]  # there is something to serve
+    facts: Callable[[LogFacts], None]  # once a second
+    metrics: NetworkMetrics
+
+
+class LogFollowing:
+    """Follows the log of one network, from `open` to `close`."""
+
+    def __init__(
+        self,
+        network: Network,
+        session: LogSession,
+        listeners: Listeners,
+        seen: SeenCommit | None,
+        genesis: Callable[[], Genesis] | None,
+    ) -> None:
+        """`genesis` is that of a node that may write: its chain must be the log's."""
+        self._network: Final = network
+        self._session: Final = session
+        self._listeners: Final = listeners
+        self._seen: Final = seen or SeenCommit()
+        self._genesis: Final = genesis
+        self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
+        self._clock_keeper: Final = WriterClockKeeper(session, lambda: self.epoch)
+        self._pursuit: Final = Pursuit(session.clock.monotonic_ns())
+        self._wake: Final = asyncio.Event()
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self._tail: LogTail | None = None
+        self._watch: StoreWatch | None = None
+        self._is_same = False  # the chain was compared with the genesis
+        self._store: Store
+        self._replica: ReplicaWriter
+        self._readers: StaleReaders
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that was applied last."""
+        return 0 if self._tail is None else self._tail.position.epoch
+
+    async def open(self) -> None:
+        """Open the store. Raises `ForeblockError`."""
+        try:
+            await self.on_thread(self._open)
+        except BaseException:
+            self._executor.shutdown()
+            raise
+        if self._replica.has_chain:
+            self._listeners.has_chain()
+
+    def _open(self) -> None:
+        self._store = open_followed_store(self._network, self._seen)
+        try:
+            self._replica = ReplicaWriter(
+                self._store,
+                self._session.clock,
+                address_index=self._network.address_index,
+                metrics=self._listeners.metrics,
+            )
+            self._readers = StaleReaders(self._store, self._session.clock)
+            self._look_at_chain()
+        except BaseException:
+            self._store.close()
+            raise
+
+    async def close(self) -> None:
+        """Close the store, and end the thread even where that fails."""
+        for task in self._tasks:
+            task.cancel()
+        try:
+            await self.on_thread(self._close)
+        finally:
+            self._executor.shutdown()
+
+    def _close(self) -> None:
+        try:
+            self._replica.close()
+        finally:
+            self._store.close()
+
+    async def on_thread(self, work: Callable[[], T]) -> T:
+        """Do something on the network's thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    @property
+    def store(self) -> Store:
+        """The store, which only that thread may write."""
+        return self._store
+
+    def position(self) -> LogPosition:
+        """On the thread: what the store has of the log."""
+        replica, row = self._replica, self._replica.row
+        if row is None:
+            return LogPosition(commit=replica.last_commit, log_id=replica.store_id)
+        return LogPosition(row.epoch, row.link, row.sequence, replica.last_commit)
+
+    @property
+    def has_chain(self) -> bool:
+        """Whether the store has a block."""
+        return self._replica.has_chain
+
+    @property
+    def log_id(self) -> bytes:
+        """The id of the log, as far as it was read; else of one that this store begins."""
+        known = None if self._tail is None else self._tail.position.log_id
+        return known or self._replica.store_id
+
+    # --- Following ---------------------------------------------------------------------------
+
+    async def run(self, *, is_first: bool) -> None:
+        """Follow until this node may lead; for ever where it may not.
+
+        `is_first` says that it has not followed before: it may be the only one. Raises what
+        ends a `LogTail`, and as `ReplicaWriter`.
+        """
+        position = await self.on_thread(self.position)
+        connection, options = self._session.connection, self._session.options
+        standby = Standby(connection, self._session.clock, options.takeover, Random())  # noqa: S311
+
+        def heard(head: HeadAnnouncement | None) -> None:
+            standby.heard(head)
+            self._pursuit.heard(tail.position, head, self._session.clock.monotonic_ns())
+
+        tail = LogTail(
+            connection,
+            self._session.reader,
+            position,
+            self._apply,
+            journal=self._session.journal,
+            heard=heard,
+        )
+        self._tail = tail
+        async with hearing_hints(connection, self._hear_hint):
+            await first_of(
+                self._follow(tail, standby, is_first=is_first),
+                self._clock_keeper.run(self._renew_note),
+                self._keep_up(),
+                self._keep_telling(tail),
+            )
+
+    async def _follow(self, tail: LogTail, standby: Standby, *, is_first: bool) -> None:
+        if self._genesis is None:
+            await tail.run()
+        if is_first:
+            if await self._first_role(tail) is Role.LEAD:
+                return
+            standby.begin_anew()
+        await first_of(tail.run(), standby.until_silent(tail))
+
+    async def _first_role(self, tail: LogTail) -> Role:
+        """Read the log to its end, and look for a writer."""
+        while True:
+            try:
+                await tail.catch_up()
+                break
+            except (LogUnreachable, BadLogStream) as why:
+                log.info(
+                    "log_not_read", stream=self._session.connection.subjects.stream, why=str(why)
+                )
+                await asyncio.sleep(RETRY_SECONDS)
+        is_empty = tail.position.sequence == 0
+        listens = not is_empty and await self._session.writer_listens(tail.position.epoch)
+        return first_role(may_write=True, log_is_empty=is_empty, writer_listens=listens)
+
+    async def _apply(self, commit: StoredCommit, position: LogPosition) -> None:
+        """Apply the next commit, and let workers hear of it."""
+        message = commit.message
+        row = LogRow(position.epoch, position.link, position.sequence)
+        next_one = CommitOfLog(message.body, message.before, message.after, row)
+        applying = partial(self._replica.apply, next_one, self._clock_keeper.localize)
+        had_chain, is_new_epoch = self._replica.has_chain, position.epoch != self.epoch
+        try:
+            applied: AppliedCommit = await self.on_thread(applying)
+        except (RefusedCommit, Undecodable) as why:
+            self._keep_refused(commit, why)
+            raise
+        if not had_chain and applied.heads.latest is not None:
+            await self.on_thread(self._look_at_chain)
+            self._listeners.has_chain()
+        self._listeners.tell(Committed(self._network.name, position.commit))
+        if applied.rewinds or is_new_epoch:
+            self._beside(self._listeners.tell_of_change(self._network.name))
+        if is_new_epoch:
+            asyncio.get_running_loop().call_soon(self._clock_keeper.look)  # it is applied then
+        self._wake.set()
+
+    def _keep_refused(self, commit: StoredCommit, why: Exception) -> None:
+        """Keep what should have fitted, for those who look for the reason."""
+        file = Path(self._network.data) / f"refused-{commit.last}.commit"
+        if not file.exists():
+            file.write_bytes(b"".join(commit.parts))
+        log.error("log_commit_refused", network=self._network.name, file=str(file), why=str(why))
+
+    def _look_at_chain(self) -> None:
+        """On the thread: watch a store that has a chain, which is that of the genesis."""
+        if not self._replica.has_chain:
+            return
+        if self._watch is None:
+            self._watch = StoreWatch(self._store, self._seen, self._session.clock)
+        if self._genesis is not None and not self._is_same:
+            begin_chain(self._store, self._genesis())  # only compares
+            self._is_same = True
+
+    # --- Beside ---------------------------------------------------------------------------
+
+    async def _renew_note(self) -> None:
+        await self.on_thread(partial(self._replica.renew_note, self._clock_keeper.localize))
+
+    async def _keep_up(self) -> None:
+        """Do the work behind the head, a slice at a time."""
+        while True:
+            self._wake.clear()
+            while await self.on_thread(self._replica.follow_up):
+                pass
+            await self._wake.wait()
+
+    async def _keep_telling(self, tail: LogTail) -> None:
+        while True:
+            await self.on_thread(self._look_after_store)
+            now_ns = self._session.clock.monotonic_ns()
+            facts = self._pursuit.facts(tail.position, now_ns)
+            self._listeners.facts(facts)
+            self._listeners.tell(SourceFacts(self._network.name, now_ns, (facts.line(),)))
+            await asyncio.sleep(TELL_SECONDS)
+
+    def _look_after_store(self) -> None:
+        self._readers.clear_if_due()
+        if self._watch is not None:
+            self._watch.look_if_due()
+
+    def _hear_hint(self, hint: NonceHint) -> None:
+        self._listeners.tell(NextNonce(self._network.name, hint.sender, hint.nonce))
+
+    def _beside(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,141 @@
+"""A node that writes a log: one epoch, from its first commit to the moment it is deposed.
+
+The source of the network, a dev chain or feeds, runs as it does without a log; only its commits
+go through the log. Beside it heads are announced, questions about the clock are answered, and
+transactions of replicas are taken in.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, Protocol
+
+import structlog
+
+from foreblock.bus.frames import NextNonce, ToWorker
+from foreblock.clock import boot_id
+from foreblock.errors import LogUnreachable
+from foreblock.ledger.storage.commits import Store
+from foreblock.log.announce import Announcer
+from foreblock.log.forwarding import taking_submissions
+from foreblock.log.position import LogPosition
+from foreblock.replication.first_of import first_of
+from foreblock.replication.forwarded import Reception, Written
+from foreblock.replication.hints import HintPublisher
+from foreblock.replication.log_facts import LogFacts, facts_of_writer
+from foreblock.replication.log_session import LogSession
+from foreblock.replication.logged_commits import LoggedCommits
+from foreblock.replication.role import next_epoch
+from foreblock.sources.restarting_network import Running
+
+RETRY_SECONDS: Final = 0.1
+STOP_SECONDS: Final = 1.0  # for a commit that waits for the log, once the node stops
+
+log = structlog.get_logger()
+
+
+class LedNetwork(Running, Written, Protocol):
+    """A network with a source of its own."""
+
+
+OpenSource = Callable[[LoggedCommits, Callable[[ToWorker], None]], Awaitable[LedNetwork]]
+
+
+class Leading:
+    """One epoch of this node as the writer."""
+
+    def __init__(
+        self,
+        network: str,
+        session: LogSession,
+        position: LogPosition,
+        log_id: bytes,
+        tell: Callable[[ToWorker], None],
+    ) -> None:
+        """`position` is the last commit that the store has; `tell` reaches all workers."""
+        self._network: Final = network
+        self._session: Final = session
+        self._tell: Final = tell
+        self._hints: Final = HintPublisher(session.connection)
+        self._announcer: Announcer | None = None
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self.commits: Final = LoggedCommits(
+            session, position, next_epoch(position.epoch), log_id, self._committed
+        )
+        self.source: LedNetwork | None = None
+        self._is_stopped = False
+
+    def take_over(self, store: Store) -> None:
+        """On the thread of the store: begin the epoch with an empty commit.
+
+        It is the election. Raises `Deposed` where another was first.
+        """
+        self.commits.commit(store, store.batch())
+
+    async def run(self, open_source: OpenSource) -> None:
+        """Open the source and run it until it is told to stop; raises `Deposed`."""
+        source = await open_source(self.commits, self.tell)
+        self.source = source
+        log.info("log_writing", network=self._network, epoch=self.commits.epoch)
+        examine = Reception(self._network, source, self._session.clock).examine
+        connection = self._session.connection
+        async with taking_submissions(connection, self.commits.epoch, examine):
+            if not self._is_stopped:
+                await first_of(source.run(), self.commits.until_lost())
+
+    def stop(self) -> None:
+        """End after the commit that is under way, if the log takes it soon."""
+        self._is_stopped = True
+        if self.source is not None:
+            self.source.stop()
+        asyncio.get_running_loop().call_later(STOP_SECONDS, self.commits.stop)
+
+    async def close(self) -> None:
+        """Close the source, and say no more."""
+        self.commits.stop()
+        try:
+            if self.source is not None:
+                await self.source.close()
+        finally:
+            self._hints.close()
+            for task in self._tasks:
+                task.cancel()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+
+    def facts(self) -> LogFacts:
+        """The state of this node."""
+        return facts_of_writer(self.commits.position, waits=self._session.appender.waits)
+
+    def tell(self, message: ToWorker) -> None:
+        """Tell workers, and replicas what concerns them."""
+        self._tell(message)
+        if isinstance(message, NextNonce):
+            self._hints.put(message.sender, message.nonce)
+
+    def _committed(self, position: LogPosition) -> None:
+        """On the loop, after a commit: announce it; the first one begins the announcements."""
+        if self._announcer is None:
+            session = self._session
+            self._announcer = Announcer(
+                session.connection, session.appender, position, boot_id(), session.clock
+            )
+            self._beside(self._keep_announcing(self._announcer))
+        else:
+            self._beside(self._announcer.committed(position))
+
+    async def _keep_announcing(self, announcer: Announcer) -> None:
+        while True:
+            try:
+                await announcer.run()
+            except LogUnreachable as why:
+                log.info(
+                    "log_head_not_sent",
+                    stream=self._session.connection.subjects.stream,
+                    why=str(why),
+                )
+                await asyncio.sleep(RETRY_SECONDS)
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

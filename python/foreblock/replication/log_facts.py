@@ -1,0 +1,71 @@
+"""What a node says of its log: one line for people, and its numbers. No I/O.
+
+A node is behind since the moment at which it last had all that the writer had announced; heads
+come with each commit and once a second.
+"""
+
+from typing import Final, NamedTuple
+
+from foreblock.log.head import HeadAnnouncement
+from foreblock.log.position import LogPosition
+
+_SECOND_NS: Final = 10**9
+REACHABLE_NS: Final = 2 * _SECOND_NS  # after the last word of a writer
+
+
+class LogFacts(NamedTuple):
+    """The state of a node at one moment."""
+
+    epoch: int
+    sequence: int
+    commit: int
+    behind: float  # seconds
+    writer: str
+
+    def line(self) -> str:
+        """As `/readyz?verbose` shows it."""
+        return (
+            f"log: epoch {self.epoch}, sequence {self.sequence}, commit {self.commit},"
+            f" {self.behind:.2f} s behind, {self.writer}"
+        )
+
+
+class Pursuit:
+    """How far a follower is behind, from what it hears and applies."""
+
+    def __init__(self, now_ns: int) -> None:
+        self._level_ns = now_ns
+        self._heard_ns: int | None = None
+        self._announced = 0  # the highest sequence
+
+    def heard(self, position: LogPosition, head: HeadAnnouncement | None, now_ns: int) -> None:
+        """A head was heard, or, without one, a commit was applied."""
+        self._heard_ns = now_ns
+        if head is not None:
+            self._announced = max(self._announced, head.sequence)
+        if position.sequence >= self._announced:
+            self._level_ns = now_ns
+
+    def facts(self, position: LogPosition, now_ns: int) -> LogFacts:
+        """The state of a node that follows."""
+        return LogFacts(
+            position.epoch,
+            position.sequence,
+            position.commit,
+            max(0, now_ns - self._level_ns) / _SECOND_NS,
+            self._writer(now_ns),
+        )
+
+    def _writer(self, now_ns: int) -> str:
+        if self._heard_ns is None:
+            return "writer not heard yet"
+        silent_ns = now_ns - self._heard_ns
+        if silent_ns <= REACHABLE_NS:
+            return "writer reachable"
+        return f"writer silent for {silent_ns / _SECOND_NS:.1f} s"
+
+
+def facts_of_writer(position: LogPosition, *, waits: bool) -> LogFacts:
+    """The state of the node that writes."""
+    writer = "this node writes" + (", and waits for the log" if waits else "")
+    return LogFacts(position.epoch, position.sequence, position.commit, 0.0, writer)

@@ -1,0 +1,311 @@
+"""A network with a log, in the writer process: it follows, leads, follows.
+
+Each node begins by following: it reads the log to its end into its own store. One that may
+write goes on to lead where there is no writer, or once the writer is silent; deposed, it throws
+away what it was building and follows again. A replica only follows. Which role comes when is
+`role` and `log.takeover`; this runs one after the other, and hands workers to the one that runs.
+
+The first start waits until there is a block to serve; a node whose store has one serves it at
+once, whatever the log does.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import (
+    AskPool,
+    Order,
+    PoolPart,
+    Refused,
+    Rejected,
+    SourceFacts,
+    Submit,
+    ToWorker,
+)
+from foreblock.clock import Clock
+from foreblock.errors import (
+    Deposed,
+    ForeignLog,
+    ForkedLog,
+    LogBeginsLater,
+    RefusedCommit,
+    SequencerUnavailable,
+    WrongStateRoot,
+)
+from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.log.journal import Journal
+from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.replication.following import Listeners, LogFollowing
+from foreblock.replication.forwarded import Forwarding
+from foreblock.replication.leading import Leading, LedNetwork, OpenSource
+from foreblock.replication.log_facts import LogFacts
+from foreblock.replication.log_session import LogSession
+from foreblock.replication.logged_commits import LoggedCommits
+from foreblock.settings.networks import Network
+
+TELL_SECONDS: Final = 1.0
+FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
+# A store that cannot go on with its log needs a copy of one that can.
+NEEDS_COPY: Final = (LogBeginsLater, ForkedLog, ForeignLog, RefusedCommit, WrongStateRoot)
+
+# Puts a copy of the store into the folder of a network, from one of `snapshot_from`.
+Bootstrap = Callable[[Network], Awaitable[None]]
+
+log = structlog.get_logger()
+
+
+class WritableSource:
+    """What a node that may write needs besides the log."""
+
+    def __init__(self, open_source: OpenSource, genesis: Callable[[], Genesis]) -> None:
+        self.open: Final = open_source
+        self.genesis: Final = genesis
+
+
+class LogNetwork:
+    """One network with a log; `open` comes first."""
+
+    def __init__(  # noqa: PLR0913, keywords
+        self,
+        network: Network,
+        clock: Clock,
+        tell: Callable[[ToWorker], None],
+        tell_of_change: Callable[[str], Awaitable[None]],
+        journal: Journal,
+        *,
+        source: WritableSource | None = None,
+        seen: SeenCommit | None = None,
+        metrics: NetworkMetrics | None = None,
+        bootstrap: Bootstrap | None = None,
+    ) -> None:
+        """Without `source` it is a replica. `journal` outlives this network.
+
+        `bootstrap` is called where the store cannot go on with the log, and is closed; without
+        it, that is raised.
+        """
+        assert network.log is not None, "a network with a log has its settings"
+        self.name: Final = network.name
+        self._network: Final = network
+        self._clock: Final = clock
+        self._tell: Final = tell
+        self._tell_of_change: Final = tell_of_change
+        self._source: Final = source
+        self._seen: Final = seen
+        self._metrics: Final = metrics or NetworkMetrics.private()
+        self._bootstrap: Final = bootstrap if network.log.snapshot_from else None
+        self._session: Final = LogSession(
+            network.name, network.log, clock, journal, may_write=source is not None
+        )
+        self._has_chain: Final = asyncio.Event()
+        self._stopping: Final = asyncio.Event()
+        self._living: asyncio.Task[None] | None = None
+        self._leading: Leading | None = None
+        self._forwarding: Forwarding | None = None
+        self._facts: tuple[str, ...] = ()
+
+    async def open(self) -> None:
+        """Begin; returns when there is a block to serve. Raises `ForeblockError`."""
+        self._living = asyncio.create_task(self._live())
+        has_chain = asyncio.create_task(self._has_chain.wait())
+        try:
+            await asyncio.wait([self._living, has_chain], return_when=asyncio.FIRST_COMPLETED)
+            if self._living.done():
+                self._living.result()
+        except BaseException:
+            await self.close()
+            raise
+        finally:
+            has_chain.cancel()
+
+    # --- What the writer process asks of every network ------------------------------------
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Submit a transaction to the writer of the log, here or elsewhere."""
+        if self._leading is not None and self._leading.source is not None:
+            self._leading.source.submit(message, respond)
+        elif self._forwarding is not None:
+            self._forwarding.submit(message, respond)
+        else:
+            respond(Rejected(message.id, str(SequencerUnavailable())))
+
+    def ask(self, message: AskPool, respond: Respond) -> None:
+        """Ask about the pool, which only the node that writes has."""
+        if self._leading is not None and self._leading.source is not None:
+            self._leading.source.ask(message, respond)
+        else:
+            respond(PoolPart(message.id, ()))
+
+    def order(self, message: Order, respond: Respond) -> None:
+        """Change the chain by a command, where this node writes."""
+        if self._leading is not None and self._leading.source is not None:
+            self._leading.source.order(message, respond)
+        else:
+            respond(Refused(message.id, FOLLOWS))
+
+    def hints(self) -> Iterator[ToWorker]:
+        """The hints for a worker that has just connected."""
+        if self._facts:
+            yield SourceFacts(self.name, self._clock.monotonic_ns(), self._facts)
+        if self._leading is not None and self._leading.source is not None:
+            yield from self._leading.source.hints()
+
+    def stop(self) -> None:
+        """End after the commit that is under way."""
+        self._stopping.set()
+        if self._leading is not None:
+            self._leading.stop()
+
+    async def run(self) -> None:
+        """Run until told to stop."""
+        assert self._living is not None, "it was opened"
+        await self._living
+
+    async def close(self) -> None:
+        """Close what is open; a task that failed has been reported."""
+        self.stop()
+        if self._living is not None:
+            self._living.cancel()
+            await asyncio.wait([self._living])
+        await self._session.close()
+
+    # --- The roles -----------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        is_first = True
+        while not self._stopping.is_set():
+            try:
+                leading = await self._follow(is_first=is_first)
+            except NEEDS_COPY as why:
+                await self._fetch_copy(why)
+                continue
+            is_first = False
+            if leading is not None:
+                await self._lead(leading)
+
+    async def _follow(self, *, is_first: bool) -> Leading | None:
+        """Follow until this node has begun an epoch of its own, or was told to stop."""
+        genesis = None if self._source is None else self._source.genesis
+        following = LogFollowing(
+            self._network, self._session, self._listeners(), self._seen, genesis
+        )
+        await following.open()
+        try:
+            if await self._until_stopped(self._session.open()):
+                return None
+            self._forwarding = Forwarding(
+                self.name,
+                self._session.connection,
+                lambda: following.epoch,
+                self._clock,
+                self._tell,
+            )
+            log.info("log_following", network=self.name)
+            if await self._until_stopped(following.run(is_first=is_first)):
+                return None
+            return await self._take_over(following)
+        finally:
+            if self._forwarding is not None:
+                self._forwarding.close()
+                self._forwarding = None
+            await following.close()
+
+    async def _take_over(self, following: LogFollowing) -> Leading | None:
+        """Begin an epoch; none where another node was first."""
+        position = await following.on_thread(following.position)
+        log_id = await self._session.log_id_at(position)
+        leading = Leading(
+            self.name,
+            self._session,
+            position,
+            log_id or following.log_id,
+            self._tell_with_log,
+        )
+        if not following.has_chain:
+            return leading  # the first commit of the log is block 0
+        self._leading = leading
+        try:
+            await following.on_thread(lambda: leading.take_over(following.store))
+        except Deposed as why:
+            log.info("log_not_taken_over", network=self.name, why=str(why))
+            self._leading = None
+            await leading.close()
+            return None
+        except BaseException:
+            self._leading = None
+            await leading.close()
+            raise
+        return leading
+
+    async def _lead(self, leading: Leading) -> None:
+        """Write until deposed, or told to stop."""
+        self._leading = leading
+        telling = asyncio.create_task(self._keep_telling(leading))
+        try:
+            await leading.run(self._open_source)
+        except Deposed as why:
+            log.warning("log_deposed", network=self.name, why=str(why))
+        finally:
+            telling.cancel()
+            self._leading = None
+            await leading.close()
+
+    async def _open_source(
+        self, commits: LoggedCommits, tell: Callable[[ToWorker], None]
+    ) -> LedNetwork:
+        assert self._source is not None, "a node that leads has a source"
+        opened = await self._source.open(commits, tell)
+        self._has_chain.set()
+        return opened
+
+    async def _fetch_copy(self, why: Exception) -> None:
+        if self._bootstrap is None:
+            raise why
+        log.error("log_copy_needed", network=self.name, why=str(why))
+        await self._bootstrap(self._network)
+
+    async def _until_stopped(self, work: Awaitable[None]) -> bool:
+        """Wait for something; true where the node is told to stop before."""
+        working = asyncio.ensure_future(work)
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            if not working.done():
+                working.cancel()
+                with suppress(asyncio.CancelledError):
+                    await working
+        if working.cancelled():
+            return True
+        working.result()
+        return False
+
+    # --- What is told --------------------------------------------------------------------
+
+    def _listeners(self) -> Listeners:
+        return Listeners(
+            self._tell, self._tell_of_change, self._has_chain.set, self._count, self._metrics
+        )
+
+    def _count(self, facts: LogFacts) -> None:
+        self._facts = (facts.line(),)
+
+    def _tell_with_log(self, message: ToWorker) -> None:
+        """Tell workers, with what there is to say of the log beside what a source says."""
+        if isinstance(message, SourceFacts):
+            message = SourceFacts(message.network, message.told_ns, self._facts + message.facts)
+        self._tell(message)
+
+    async def _keep_telling(self, leading: Leading) -> None:
+        while True:
+            self._count(leading.facts())
+            if self._network.feed is None:  # a feed network says it with its own
+                now_ns = self._clock.monotonic_ns()
+                self._tell(SourceFacts(self.name, now_ns, self._facts))
+            await asyncio.sleep(TELL_SECONDS)

@@ -1,0 +1,97 @@
+"""Commits of a writer: into the log, then into its store, then announced.
+
+The store applies all steps of a batch and asks before it makes them durable; the answer is the
+append, which waits for the log for as long as it takes. So what does not fit is refused before
+anybody hears of it, and what the log has not is nowhere. Commits are made on the network's
+thread and NATS is on the loop: the question hops there and back.
+
+After any failure no further commit is made here: what was built on it is thrown away, and
+whether the log has the last one is found out by reading it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from functools import partial
+from typing import Final
+
+from foreblock.errors import LogUnreachable
+from foreblock.ledger.storage.commits import Batch, Heads, LogRow, Store
+from foreblock.log.message import LogMessage
+from foreblock.log.parts import OutgoingCommit
+from foreblock.log.position import LogPosition
+from foreblock.replication.log_session import LogSession
+
+
+class LoggedCommits:
+    """The commits of one epoch; made on the loop, called on one thread."""
+
+    def __init__(
+        self,
+        session: LogSession,
+        position: LogPosition,
+        epoch: int,
+        log_id: bytes,
+        committed: Callable[[LogPosition], None],
+    ) -> None:
+        """`committed` is called on the loop after each commit."""
+        self.position = position  # after the last commit
+        self.epoch: Final = epoch
+        self._session: Final = session
+        self._log_id: Final = log_id
+        self._committed: Final = committed
+        self._loop: Final = asyncio.get_running_loop()
+        self._failure: BaseException | None = None
+        self._lost: Final = asyncio.Event()  # a commit failed
+        self._waiting: Future[None] | None = None
+        self._is_stopped = False
+
+    def commit(self, store: Store, batch: Batch) -> Heads:
+        """Append a batch to the log and make it durable.
+
+        Raises `Deposed`, `ForkedLog`, `ForeignLog`, `LogLostCommits`, `LogMessageTooLarge`,
+        `LogUnreachable` where it is stopped, and as `Store.commit`.
+        """
+        if self._failure is not None:
+            raise self._failure
+        at = self.position
+        message = LogMessage(
+            self.epoch, batch.before, batch.after, self._log_id, at.link, batch.encode()
+        )
+        outgoing = self._session.appender.prepare(at, message)
+        row = LogRow(self.epoch, message.link, outgoing.last)
+        try:
+            heads = store.commit(batch, row, partial(self._append, at, outgoing))
+        except BaseException as why:
+            self._failure = why
+            self._loop.call_soon_threadsafe(self._lost.set)
+            raise
+        self.position = at.after(message, outgoing.last)
+        self._loop.call_soon_threadsafe(self._committed, self.position)
+        return heads
+
+    async def until_lost(self) -> None:
+        """Raise what a commit has raised, whatever the source makes of it."""
+        await self._lost.wait()
+        assert self._failure is not None, "a commit has failed"
+        raise self._failure
+
+    def stop(self) -> None:
+        """Wait for the log no longer. A commit that waits may be in the log."""
+        self._is_stopped = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def _append(self, position: LogPosition, outgoing: OutgoingCommit) -> bool:
+        """On the thread: whether the log has the commit."""
+        appending = self._session.appender.append(position, outgoing)
+        self._waiting = asyncio.run_coroutine_threadsafe(appending, self._loop)
+        if self._is_stopped:
+            self._waiting.cancel()
+        try:
+            self._waiting.result()
+        except CancelledError:
+            raise LogUnreachable("this node stops while a commit waits") from None
+        finally:
+            self._waiting = None
+        return True

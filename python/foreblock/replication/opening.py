@@ -1,0 +1,77 @@
+"""Open a network with a log: from its settings to one that follows, or leads with its source."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from foreblock.bus.frames import ToWorker
+from foreblock.clock import Clock
+from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.feed.server import FeedServer
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.log.journal import Journal
+from foreblock.replication.leading import LedNetwork
+from foreblock.replication.log_network import LogNetwork, WritableSource
+from foreblock.replication.logged_commits import LoggedCommits
+from foreblock.settings.networks import Network
+from foreblock.sources import dev_network
+from foreblock.sources.dev_network import NO_WATCHERS, Watchers, open_dev_network
+
+__all__ = ["Feeds", "Journal", "open_log_network"]
+
+
+class Feeds(NamedTuple):
+    """The feed that a network serves, if it does, and how feeds are read."""
+
+    server: FeedServer | None
+    options: FeedClientOptions
+
+
+async def open_log_network(  # noqa: PLR0913, keywords
+    network: Network,
+    clock: Clock,
+    tell: Callable[[ToWorker], None],
+    tell_of_change: Callable[[str], Awaitable[None]],
+    feeds: Feeds,
+    journal: Journal,
+    *,
+    seen: SeenCommit | None = None,
+    watchers: Watchers = NO_WATCHERS,
+) -> LogNetwork:
+    """The network; it has a block to serve. Raises `ForeblockError`."""
+
+    async def open_dev(commits: LoggedCommits, tell: Callable[[ToWorker], None]) -> LedNetwork:
+        server = feeds.server
+        return await open_dev_network(
+            network, clock, server, tell, seen, tell_of_change, watchers, commits=commits
+        )
+
+    async def open_feed(commits: LoggedCommits, tell: Callable[[ToWorker], None]) -> LedNetwork:
+        from foreblock.sources.feed_network import FeedNetwork  # noqa: PLC0415, replicas need none
+
+        server = feeds.server
+        publish = (lambda _: None) if server is None else server.publish
+        following = FeedNetwork(
+            network, clock, publish, tell, feeds.options, seen, watchers.metrics, commits=commits
+        )
+        await following.open()
+        return following
+
+    source = None
+    if (chain := network.dev) is not None:
+        source = WritableSource(open_dev, lambda: dev_network.genesis_of(chain))
+    elif (followed := network.feed) is not None:
+        from foreblock.sources.feed_source import genesis_of  # noqa: PLC0415, replicas need none
+
+        source = WritableSource(open_feed, lambda: genesis_of(followed))
+    opened = LogNetwork(
+        network,
+        clock,
+        tell,
+        tell_of_change,
+        journal,
+        source=source,
+        seen=seen,
+        metrics=watchers.metrics,
+    )
+    await opened.open()
+    return opened
