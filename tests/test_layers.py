@@ -75,7 +75,7 @@ BELOW = {
         " ledger/tracing"
     ),
     "replication": (
-        "bus clock errors feed log metrics settings sources"
+        "bus clock errors feed log metrics settings snapshot sources"
         " ledger/building ledger/genesis ledger/storage"
     ),
     # Where answers go.
@@ -86,7 +86,7 @@ BELOW = {
     ),
     "service": (
         "bus clock errors feed methods metrics page replication rpc scheduling secret_urls"
-        " sequencer server settings sources starting types upstream"
+        " sequencer server settings snapshot sources starting types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.

@@ -264,7 +264,7 @@ def test_a_client_that_reads_too_slowly_is_cut_by_the_deadline(tmp_path: Path) -
 
 
 def test_a_store_can_be_closed_while_it_is_sent(tmp_path: Path) -> None:
-    node = Node(tmp_path / "node", SendLimits(stall=1.0))
+    node = Node(tmp_path / "node", SendLimits(stall=PATIENCE))
     large_row(node.chain, node.commits)
     with node.ask() as client:
         assert client.recv(12) == b"HTTP/1.1 200"

@@ -85,7 +85,7 @@ class SnapshotServer:
                 self._turn.release()
 
     def _send(self, name: str, client: socket.socket) -> None:
-        with self._offers.copying(name) as store:
+        with self._offers.copying(name, lambda: _shut(client)) as store:
             if store is None:
                 _refuse(client, HTTPStatus.NOT_FOUND, "there is no such network here")
                 return
@@ -109,6 +109,12 @@ class SnapshotServer:
 
     def _may_go_on(self, name: str, store: Store) -> bool:
         return not self._stopped and self._offers.is_offered(name, store)
+
+
+def _shut(client: socket.socket) -> None:
+    """End what a thread sends to a client, also where that waits."""
+    with suppress(OSError):
+        client.shutdown(socket.SHUT_RDWR)
 
 
 def _read_head(client: socket.socket) -> bytes:
