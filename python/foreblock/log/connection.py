@@ -23,7 +23,12 @@ from nats.aio.subscription import Subscription
 
 from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable, NobodyListens
 from foreblock.log.jetstream import ApiAnswer, StreamState, read_answer
-from foreblock.log.stream_settings import check_version, differences, new_stream
+from foreblock.log.stream_settings import (
+    STREAM_BYTES,
+    check_version,
+    differences,
+    new_stream,
+)
 from foreblock.log.subjects import LogSubjects
 from foreblock.secret_urls import safe_url, without_secrets
 
@@ -35,6 +40,7 @@ RECONNECT_SECONDS: Final = 0.1
 ANSWER_SECONDS: Final = 1.0
 _PENDING_BYTES: Final = 64 << 20
 _NO_STREAM: Final = 10059
+_NO_ROOM: Final = (10047, 10023)  # for a stream of this size: on a server, in a cluster
 FAILURES: Final = (nats.errors.Error, TimeoutError, OSError)
 
 Heard = Callable[[Msg], Awaitable[None]]
@@ -183,11 +189,17 @@ class LogConnection:
         """Create the stream where it is not there, then check it. For writers."""
         answer = await self.ask_jetstream(f"STREAM.INFO.{self.subjects.stream}")
         if answer.error == _NO_STREAM:
-            settings = new_stream(self.subjects, replicas)
-            made = await self.ask_jetstream(f"STREAM.CREATE.{self.subjects.stream}", settings)
-            if made.error:
-                raise BadLogStream(self.subjects.stream, made.why)
+            await self._create_stream(replicas)
         await self.check_stream()
+
+    async def _create_stream(self, replicas: int) -> None:
+        for most_bytes in STREAM_BYTES:
+            settings = new_stream(self.subjects, replicas, most_bytes)
+            made = await self.ask_jetstream(f"STREAM.CREATE.{self.subjects.stream}", settings)
+            if made.error not in _NO_ROOM:
+                break
+        if made.error:
+            raise BadLogStream(self.subjects.stream, made.why)
 
     async def _info(self) -> ApiAnswer:
         answer = await self.ask_jetstream(f"STREAM.INFO.{self.subjects.stream}")

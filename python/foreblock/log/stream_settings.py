@@ -16,11 +16,17 @@ _HOUR_NS: Final = 3600 * 10**9
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
-def new_stream(subjects: LogSubjects, replicas: int) -> dict[str, Any]:
+# Bytes that a new stream keeps, from the most on: servers refuse what exceeds their storage.
+STREAM_BYTES: Final = (16 << 30, 4 << 30, 1 << 30, 256 << 20)
+
+
+def new_stream(
+    subjects: LogSubjects, replicas: int, most_bytes: int = STREAM_BYTES[0]
+) -> dict[str, Any]:
     """The settings with which a writer creates the stream."""
     return needed_settings(subjects) | {
         "max_age": 24 * _HOUR_NS,
-        "max_bytes": 16 << 30,
+        "max_bytes": most_bytes,
         "duplicate_window": _HOUR_NS // 30,
         "num_replicas": replicas,
     }

@@ -27,7 +27,7 @@ from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
-from foreblock.methods.dev.elsewhere import NOWHERE, ON_LOOPBACK
+from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
 from foreblock.methods.filters.filter_table import FilterTable
 from foreblock.methods.keys import Keys
@@ -316,9 +316,11 @@ def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:
     if link is None:
         return Sequencing()
     submissions, pool = WriterSubmissions(link, network.name), WriterPool(link, network.name)
-    if network.dev is None:
-        return Sequencing(submissions, pool)
     commands, dev = WriterCommands(link, network.name), network.dev
+    if dev is None:
+        if network.source == "log":
+            return Sequencing(submissions, pool, commands, hidden=AT_THE_WRITER)
+        return Sequencing(submissions, pool)
     hidden = NOWHERE if dev.dev_methods == "off" else ""
     return Sequencing(submissions, pool, commands, _keys(dev), dev.order, hidden)
 

@@ -15,7 +15,7 @@ CONFIG = """
 server_name: {name}
 listen: 127.0.0.1:{port}
 max_payload: {payload}
-jetstream {{ store_dir: "{folder}/store", sync_interval: always }}
+jetstream {{ store_dir: "{folder}/store", sync_interval: always{storage} }}
 {more}
 """
 
@@ -40,8 +40,15 @@ class NatsServer:
     """One server with a folder of its own, which outlives its processes."""
 
     def __init__(
-        self, folder: Path, *, name: str = "one", payload: str = "1MB", more: str = ""
+        self,
+        folder: Path,
+        *,
+        name: str = "one",
+        payload: str = "1MB",
+        more: str = "",
+        storage: str = "",
     ) -> None:
+        """`storage` is what streams may use of the disk, as in 2GB; else most that is free."""
         self.folder = folder
         self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
@@ -49,7 +56,14 @@ class NatsServer:
         self._config = folder / "nats.conf"
         folder.mkdir(parents=True, exist_ok=True)
         self._config.write_text(
-            CONFIG.format(name=name, port=self.port, payload=payload, folder=folder, more=more)
+            CONFIG.format(
+                name=name,
+                port=self.port,
+                payload=payload,
+                folder=folder,
+                more=more,
+                storage=f", max_file_store: {storage}" if storage else "",
+            )
         )
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -21,6 +21,10 @@ ON_LOOPBACK: Final = (
 )
 NOWHERE: Final = "methods of development chains are switched off by dev_methods"
 
+AT_THE_WRITER: Final = (
+    "a replica changes nothing, and the node that writes the log of a development chain does"
+)
+
 
 def hide(families: Iterable[Family], why: str) -> dict[str, MethodFunction]:
     """What answers in place of these methods, and of eth_accounts."""
