@@ -34,6 +34,7 @@ main.add_section(
         "status": "status.command",
         "config": "config",
         "log": "log",
+        "cluster": "cluster",
     },
 )
 main.add_section(
