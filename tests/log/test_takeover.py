@@ -38,6 +38,18 @@ def test_it_takes_over_after_silence_and_chance(seed: int, silence: float) -> No
     assert silence * SECOND - 1 <= waited <= silence * SECOND + CHANCE_NS + LOOK_NS + QUIET_NS
 
 
+@given(st.integers(0, 2**32))
+def test_a_writer_that_says_that_it_stops_is_not_waited_for(seed: int) -> None:
+    watch = SilenceWatch(10, Random(seed), 0)
+    watch.resigned(SECOND)
+    taken = looks(watch, SECOND, 20 * SECOND)
+    assert taken is not None
+    assert taken - SECOND <= CHANCE_NS + LOOK_NS
+    watch.resigned(SECOND)
+    watch.heard(SECOND + 1)  # another writer was there first
+    assert looks(watch, SECOND + 1, 10 * SECOND) is None
+
+
 def test_several_standbys_wait_for_different_times() -> None:
     taken = {looks(SilenceWatch(2, Random(seed), 0), 0, 10 * SECOND) for seed in range(20)}
     assert len(taken) == 20

@@ -3,6 +3,7 @@
 Every machine is a whole service with processes of its own, and the log is a real NATS server.
 """
 
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -135,3 +136,31 @@ def test_a_writer_waits_for_its_log(tmp_path: Path, nats: NatsServer) -> None:
         assert writer.log()[0] == 1
         writer.stop()
         assert writer.process.returncode == 0
+        standby.until_epoch(2, "this node writes")
+
+
+def test_a_standby_with_feeds_goes_on_as_after_a_restart(tmp_path: Path, nats: NatsServer) -> None:
+    fleet = Fleet(tmp_path, nats)
+    words = ["--test-listen=", "--feed-listen=127.0.0.1:0", "--block-time=1", "--load=40"]
+    with ExitStack() as opened:
+        chain = opened.enter_context(
+            service(tmp_path / "chain.log", "dev", f"--data={tmp_path / 'chain'}", *words)
+        )
+        (feed,) = re.findall(r"ws://\S+", chain.said())
+        followed = [
+            "serve", "--source=feed", f"--genesis={tmp_path / 'chain' / 'main' / 'genesis.json'}",
+            f"--feed={feed}", f"--canonical={chain.network.url}", "--takeover=0.5", *KEEP,
+        ]  # fmt: skip
+        first = opened.enter_context(fleet.node("a", *followed))
+        second = opened.enter_context(fleet.node("b", *followed))
+        second.until_epoch(1, "writer reachable")
+        until(second.is_ready, "the standby is ready")
+        first.kill()
+        second.until_epoch(2, "this node writes")
+        at = chain.network.latest()
+        until(lambda: second.network.latest() > at, "it follows the feed")
+        until(second.is_ready, "it is ready")
+        block = hex(second.network.latest())
+        ask = ("eth_getBlockByNumber", block, False)
+        assert second.network.ask(*ask) == chain.network.ask(*ask)
+        assert "feed: " in second.network.probe("/readyz?verbose")[1]

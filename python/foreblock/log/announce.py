@@ -7,6 +7,7 @@ only, so nobody takes the clock of one writer for that of another.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -58,11 +59,17 @@ class Announcer:
         self._position = position
         await self._announce()
 
+    async def resign(self) -> None:
+        """Say that this writer stops: a standby need not wait for silence."""
+        await self._publish(replace(self._head(), monotonic_ns=0))
+
     async def _announce(self) -> None:
-        if self._appender.waits:
-            return
+        if not self._appender.waits:
+            await self._publish(self._head())
+
+    async def _publish(self, head: HeadAnnouncement) -> None:
         try:
-            await self._connection.publish(self._connection.subjects.head, self._head().encode())
+            await self._connection.publish(self._connection.subjects.head, head.encode())
         except LogUnreachable as why:
             log.info("log_head_not_sent", stream=self._connection.subjects.stream, why=str(why))
 

@@ -5,7 +5,8 @@
 
 The writer sends it after each acknowledged append and once a second, and answers questions about
 its clock with it. Replicas apply nothing that was published until a head covers it, because a
-publish may have been refused by the stream.
+publish may have been refused by the stream. A head whose clock is 0 is the last one of its
+writer, which has stopped and will not append any more.
 """
 
 import struct
@@ -28,6 +29,11 @@ class HeadAnnouncement:
     link: bytes
     boot_id: bytes
     monotonic_ns: int
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the writer has said that it stops."""
+        return self.monotonic_ns == 0
 
     def encode(self) -> bytes:
         return HEAD.pack(

@@ -33,9 +33,13 @@ class Standby:
         self._watch: Final = SilenceWatch(silence, chance, clock.monotonic_ns())
         self._seen = 0  # the last sequence of the stream that was seen
 
-    def heard(self, _: HeadAnnouncement | None) -> None:
-        """A commit or a head came: the writer is there."""
-        self._watch.heard(self._clock.monotonic_ns())
+    def heard(self, head: HeadAnnouncement | None) -> None:
+        """A commit or a head came: the writer is there, or says that it stops."""
+        now_ns = self._clock.monotonic_ns()
+        if head is not None and head.is_last:
+            self._watch.resigned(now_ns)
+        else:
+            self._watch.heard(now_ns)
 
     async def until_silent(self, tail: LogTail) -> int:
         """Return the epoch to take over with, once the writer is silent and the log answers."""

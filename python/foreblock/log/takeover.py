@@ -5,7 +5,7 @@ second. It may take over once nothing was heard for `silence` seconds and a chan
 a second, and every look in that time was answered with nothing new. Whatever else happens starts
 the time anew: a look without an answer, because silence of a log that does not answer says
 nothing about its writer; and a time in which the standby itself did not run, because what was
-said then may not be read yet.
+said then may not be read yet. A writer that stops says so, and then only the chance is waited for.
 
 Taking over is an append of the next epoch, which the log takes from one standby only; so a
 mistake here costs a change of the writer and no commit. Times are of the standby's monotonic
@@ -51,6 +51,12 @@ class SilenceWatch:
         """A commit or a head of the current epoch, or of a newer one."""
         self._awake_ns = now_ns
         self._begin(now_ns)
+
+    def resigned(self, now_ns: int) -> None:
+        """The writer said that it stops: only the chance is waited for."""
+        self._awake_ns = now_ns
+        self._since_ns = self._look_ns = now_ns
+        self._wait_ns = self._chance.randrange(CHANCE_NS + 1)
 
     def unanswered(self, now_ns: int) -> None:
         """A look failed, or an attempt to take over did."""

@@ -174,6 +174,21 @@ CANONICAL_BLOCKS: Final = _counter(
 CANONICAL_FAILURES: Final = _counter(
     "canonical_failures", "Failures of the canonical source.", *NETWORK
 )
+LOG_CONNECTED: Final = _gauge(
+    "log_connected", "1 if a NATS server of the log is connected.", *NETWORK
+)
+LOG_WRITES: Final = _gauge("log_writes", "1 if this node writes the log.", *NETWORK)
+LOG_EPOCH: Final = _gauge("log_epoch", "The epoch of the last commit; each has a writer.", *NETWORK)
+LOG_SEQUENCE: Final = _gauge("log_sequence", "The last commit's number in the stream.", *NETWORK)
+LOG_BEHIND: Final = _gauge(
+    "log_behind_seconds", "Time since this node had all that the writer had announced.", *NETWORK
+)
+LOG_EPOCHS_BEGUN: Final = _counter(
+    "log_epochs_begun", "Times that this node began to write the log.", *NETWORK
+)
+LOG_FORWARDED: Final = _counter(
+    "log_forwarded", "Transactions that this node handed to the writer of the log.", *NETWORK
+)
 
 # --- Processes ---
 

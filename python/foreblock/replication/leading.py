@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from foreblock.bus.frames import NextNonce, ToWorker
+from foreblock.bus.frames import Committed, NextNonce, ToWorker
 from foreblock.clock import boot_id
 from foreblock.errors import LogUnreachable
 from foreblock.ledger.storage.commits import Store
@@ -95,6 +95,8 @@ class Leading:
         try:
             if self.source is not None:
                 await self.source.close()
+            if self._announcer is not None and not self.commits.is_deposed:
+                await self._announcer.resign()
         finally:
             self._hints.close()
             for task in self._tasks:
@@ -113,7 +115,12 @@ class Leading:
             self._hints.put(message.sender, message.nonce)
 
     def _committed(self, position: LogPosition) -> None:
-        """On the loop, after a commit: announce it; the first one begins the announcements."""
+        """On the loop, after a commit: announce it; the first one begins the announcements.
+
+        A source that runs tells workers by itself.
+        """
+        if self.source is None:
+            self._tell(Committed(self._network, position.commit))
         if self._announcer is None:
             session = self._session
             self._announcer = Announcer(

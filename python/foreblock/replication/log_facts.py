@@ -21,6 +21,7 @@ class LogFacts(NamedTuple):
     commit: int
     behind: float  # seconds
     writer: str
+    writes: bool = False  # this node does
 
     def line(self) -> str:
         """As `/readyz?verbose` shows it."""
@@ -68,4 +69,4 @@ class Pursuit:
 def facts_of_writer(position: LogPosition, *, waits: bool) -> LogFacts:
     """The state of the node that writes."""
     writer = "this node writes" + (", and waits for the log" if waits else "")
-    return LogFacts(position.epoch, position.sequence, position.commit, 0.0, writer)
+    return LogFacts(position.epoch, position.sequence, position.commit, 0.0, writer, writes=True)

@@ -45,6 +45,7 @@ from foreblock.replication.following import Listeners, LogFollowing
 from foreblock.replication.forwarded import Forwarding
 from foreblock.replication.leading import Leading, LedNetwork, OpenSource
 from foreblock.replication.log_facts import LogFacts
+from foreblock.replication.log_metrics import LogMetrics
 from foreblock.replication.log_session import LogSession
 from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.replication.store_copies import StoreCopies
@@ -101,6 +102,7 @@ class LogNetwork:
         self._session: Final = LogSession(
             network.name, network.log, clock, journal, may_write=source is not None
         )
+        self._log_metrics: Final = LogMetrics(self._metrics.sheet, network.name)
         self._has_chain: Final = asyncio.Event()
         self._stopping: Final = asyncio.Event()
         self._living: asyncio.Task[None] | None = None
@@ -129,6 +131,7 @@ class LogNetwork:
         if self._leading is not None and self._leading.source is not None:
             self._leading.source.submit(message, respond)
         elif self._forwarding is not None:
+            self._log_metrics.forwarded.add()
             self._forwarding.submit(message, respond)
         else:
             respond(Rejected(message.id, str(SequencerUnavailable())))
@@ -246,6 +249,7 @@ class LogNetwork:
     async def _lead(self, leading: Leading) -> None:
         """Write until deposed, or told to stop."""
         self._leading = leading
+        self._log_metrics.begun.add()
         telling = asyncio.create_task(self._keep_telling(leading))
         try:
             await leading.run(self._open_source)
@@ -297,6 +301,7 @@ class LogNetwork:
 
     def _count(self, facts: LogFacts) -> None:
         self._facts = (facts.line(),)
+        self._log_metrics.sample(facts, connected=self._session.connection.is_connected)
 
     def _tell_with_log(self, message: ToWorker) -> None:
         """Tell workers, with what there is to say of the log beside what a source says."""

@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Final
 
-from foreblock.errors import LogUnreachable
+from foreblock.errors import Deposed, LogUnreachable
 from foreblock.ledger.storage.commits import Batch, Heads, LogRow, Store
 from foreblock.log.message import LogMessage
 from foreblock.log.parts import OutgoingCommit
@@ -71,6 +71,11 @@ class LoggedCommits:
         self.position = at.after(message, outgoing.last)
         self._loop.call_soon_threadsafe(self._committed, self.position)
         return heads
+
+    @property
+    def is_deposed(self) -> bool:
+        """Whether another node writes the log now."""
+        return isinstance(self._failure, Deposed)
 
     async def until_lost(self) -> None:
         """Raise what a commit has raised, whatever the source makes of it."""

@@ -18,7 +18,7 @@ from foreblock.snapshot.offers import SnapshotOffers
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import NO_WATCHERS, Watchers, open_dev_network
 
-__all__ = ["Feeds", "Journal", "open_log_network"]
+__all__ = ["Feeds", "Journal", "open_log_network", "source_of"]
 
 
 class Feeds(NamedTuple):
@@ -28,19 +28,15 @@ class Feeds(NamedTuple):
     options: FeedClientOptions
 
 
-async def open_log_network(  # noqa: PLR0913, keywords
+def source_of(
     network: Network,
     clock: Clock,
-    tell: Callable[[ToWorker], None],
-    tell_of_change: Callable[[str], Awaitable[None]],
     feeds: Feeds,
-    journal: Journal,
-    *,
+    tell_of_change: Callable[[str], Awaitable[None]],
     seen: SeenCommit | None = None,
     watchers: Watchers = NO_WATCHERS,
-    offers: SnapshotOffers | None = None,
-) -> LogNetwork:
-    """The network; it has a block to serve. Raises `ForeblockError`."""
+) -> WritableSource | None:
+    """The source of a network, to be opened when its node leads; a replica has none."""
 
     async def open_dev(commits: LoggedCommits, tell: Callable[[ToWorker], None]) -> LedNetwork:
         server = feeds.server
@@ -59,20 +55,35 @@ async def open_log_network(  # noqa: PLR0913, keywords
         await following.open()
         return following
 
-    source = None
     if (chain := network.dev) is not None:
-        source = WritableSource(open_dev, lambda: dev_network.genesis_of(chain))
-    elif (followed := network.feed) is not None:
+        return WritableSource(open_dev, lambda: dev_network.genesis_of(chain))
+    if (followed := network.feed) is not None:
         from foreblock.sources.feed_source import genesis_of  # noqa: PLC0415, replicas need none
 
-        source = WritableSource(open_feed, lambda: genesis_of(followed))
+        return WritableSource(open_feed, lambda: genesis_of(followed))
+    return None
+
+
+async def open_log_network(  # noqa: PLR0913, keywords
+    network: Network,
+    clock: Clock,
+    tell: Callable[[ToWorker], None],
+    tell_of_change: Callable[[str], Awaitable[None]],
+    feeds: Feeds,
+    journal: Journal,
+    *,
+    seen: SeenCommit | None = None,
+    watchers: Watchers = NO_WATCHERS,
+    offers: SnapshotOffers | None = None,
+) -> LogNetwork:
+    """The network; it has a block to serve. Raises `ForeblockError`."""
     opened = LogNetwork(
         network,
         clock,
         tell,
         tell_of_change,
         journal,
-        source=source,
+        source=source_of(network, clock, feeds, tell_of_change, seen, watchers),
         seen=seen,
         metrics=watchers.metrics,
         copies=StoreCopies(network, seen, offers or SnapshotOffers()),

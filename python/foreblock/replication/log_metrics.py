@@ -1,0 +1,37 @@
+"""The metrics of a network with a log: its place there, and what this node does."""
+
+from typing import Final
+
+from foreblock.metrics.catalogue import (
+    LOG_BEHIND,
+    LOG_CONNECTED,
+    LOG_EPOCH,
+    LOG_EPOCHS_BEGUN,
+    LOG_FORWARDED,
+    LOG_SEQUENCE,
+    LOG_WRITES,
+)
+from foreblock.metrics.instruments import Count, Gauge
+from foreblock.metrics.sheet import Sheet
+from foreblock.replication.log_facts import LogFacts
+
+
+class LogMetrics:
+    """The metrics of one network; each cell is of the loop."""
+
+    def __init__(self, sheet: Sheet, network: str) -> None:
+        self._connected: Final = Gauge(sheet, LOG_CONNECTED, network)
+        self._writes: Final = Gauge(sheet, LOG_WRITES, network)
+        self._epoch: Final = Gauge(sheet, LOG_EPOCH, network)
+        self._sequence: Final = Gauge(sheet, LOG_SEQUENCE, network)
+        self._behind: Final = Gauge(sheet, LOG_BEHIND, network)
+        self.begun: Final = Count(sheet, LOG_EPOCHS_BEGUN, network)
+        self.forwarded: Final = Count(sheet, LOG_FORWARDED, network)
+
+    def sample(self, facts: LogFacts, *, connected: bool) -> None:
+        """Show the state of the node."""
+        self._connected.set(connected)
+        self._writes.set(facts.writes)
+        self._epoch.set(facts.epoch)
+        self._sequence.set(facts.sequence)
+        self._behind.set(facts.behind)

@@ -1,0 +1,16 @@
+"""A NATS server for each test that needs one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.servers.nats_servers import NatsServer
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    found = NatsServer(tmp_path / "nats")
+    found.start()
+    yield found
+    found.kill()

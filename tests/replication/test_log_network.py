@@ -1,0 +1,224 @@
+"""Nodes of one network that write, stand by and follow, in one process with a real NATS server."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from foreblock._engine import Store
+from foreblock.bus.commands import Mine
+from foreblock.bus.frames import Accepted, AskPool, Committed, NextNonce, Order, PoolPart, Refused
+from foreblock.clock import SystemClock
+from foreblock.errors import DifferentGenesis, ForeignLog, ForkedLog, LogBeginsLater
+from foreblock.replication.log_network import FOLLOWS
+from foreblock.sequencer.dev.dev_sequencer import Outlets
+from foreblock.settings.networks import Network
+from foreblock.sources.dev_network import DevChainSource
+from support.chains.dev_chain import ACCOUNTS, send
+from support.servers.dev_processes import package_environment
+from support.servers.log_networks import Machine, dev, replica, running
+from support.servers.nats_servers import NatsServer
+from support.servers.waiting import PATIENCE
+
+WRITES = "this node writes"
+ALICE = ACCOUNTS[0]
+
+
+async def level(machine: Machine, commit: int) -> None:
+    """Wait until its workers have heard of a commit."""
+
+    def has() -> bool:
+        return any(isinstance(each, Committed) and each.commit >= commit for each in machine.heard)
+
+    await machine.until(has)
+
+
+def last_commit(machine: Machine) -> int:
+    return max(each.commit for each in machine.heard if isinstance(each, Committed))
+
+
+def test_a_transaction_reaches_the_writer_and_its_nonce_is_there_first(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)) as writer,
+            running(replica(tmp_path / "one", server.url)) as one,
+            running(replica(tmp_path / "other", server.url)) as other,
+        ):
+            transaction = send(ALICE, 0)
+            one.submit(transaction.raw, ALICE.address)
+            await one.until(lambda: Accepted(1) in one.heard)
+            hint = NextNonce("main", ALICE.address, 1)
+            assert one.heard.index(hint) < one.heard.index(Accepted(1))
+            await writer.until(lambda: hint in writer.heard)
+            await other.until(lambda: hint in other.heard)
+            again = send(ALICE, 0, value=2, tip=1)
+            one.submit(again.raw, ALICE.address, 2)
+            await one.until(lambda: any(getattr(each, "id", 0) == 2 for each in one.heard[-3:]))
+            assert Accepted(2) not in one.heard
+            await level(other, last_commit(writer))
+
+    asyncio.run(run())
+
+
+def test_commands_and_the_pool_are_the_writers(tmp_path: Path, server: NatsServer) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)),
+            running(dev(tmp_path / "standby", server.url)) as standby,
+        ):
+            await standby.until(lambda: "writer reachable" in standby.facts)
+            standby.node.order(Order(1, "main", Mine(), 0), standby.tell)
+            assert Refused(1, FOLLOWS) in standby.heard
+            standby.node.ask(AskPool(2, "main", "all", (), 0), standby.tell)
+            assert PoolPart(2, ()) in standby.heard
+
+    asyncio.run(run())
+
+
+def test_a_replica_that_comes_first_waits_for_block_0(tmp_path: Path, server: NatsServer) -> None:
+    async def run() -> None:
+        early = Machine(replica(tmp_path / "replica", server.url))
+        opening = asyncio.create_task(early.node.open())
+        async with running(dev(tmp_path / "writer", server.url)):
+            async with asyncio.timeout(PATIENCE):
+                await opening
+            assert Committed("main", 1) in early.heard
+            early.node.stop()
+            await early.node.run()
+            await early.node.close()
+
+    asyncio.run(run())
+
+
+def test_of_two_that_begin_at_once_one_writes(tmp_path: Path, server: NatsServer) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "one", server.url)) as one,
+            running(dev(tmp_path / "other", server.url)) as other,
+        ):
+            await one.until(lambda: bool(one.facts))
+            await other.until(lambda: "writer reachable" in one.facts + other.facts)
+            assert [WRITES in each.facts for each in (one, other)].count(True) == 1
+            await level(one, last_commit(other) + 1)
+            await level(other, last_commit(one))
+
+    asyncio.run(run())
+
+
+def test_a_writer_that_stops_is_followed_at_once(tmp_path: Path, server: NatsServer) -> None:
+    """And the next one goes on with the same numbers, in the block that was open."""
+
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)) as writer,
+            running(dev(tmp_path / "standby", server.url)) as standby,
+        ):
+            await standby.until(lambda: "writer reachable" in standby.facts)
+            writer.node.stop()
+            await writer.node.run()
+            await writer.node.close()
+            await standby.until(lambda: "epoch 2" in standby.facts and WRITES in standby.facts)
+            await level(standby, last_commit(standby) + 3)
+            numbers = [each.commit for each in standby.heard if isinstance(each, Committed)]
+            assert numbers == list(range(numbers[0], numbers[-1] + 1))
+
+    asyncio.run(run())
+
+
+def test_a_store_from_before_the_log_is_copied_to_others(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    """Its log begins with a commit that others cannot follow."""
+    alone = structs.replace(dev(tmp_path / "writer", server.url), log=None)
+    source = DevChainSource(alone, SystemClock(), Outlets(lambda _: None, lambda _: None))
+    source.tick()
+    before = source.last_commit
+    source.close()
+    fetched: list[str] = []
+
+    async def copy(network: Network) -> None:
+        with Store(str(tmp_path / "writer")) as store:
+            (Path(network.data) / "data.mdb").unlink()
+            store.copy(str(Path(network.data) / "data.mdb"))
+        fetched.append(network.data)
+
+    async def run() -> None:
+        writer = dev(tmp_path / "writer", server.url)
+        async with running(writer) as first:
+            await level(first, before + 3)
+            with pytest.raises(LogBeginsLater) as raised:
+                await Machine(replica(tmp_path / "none", server.url)).node.open()
+            assert raised.value.first == before
+        from_there = replica(tmp_path / "replica", server.url, snapshot_from=["there"])
+        async with running(from_there, copy) as other, running(writer) as again:
+            await level(again, before + 6)
+            await level(other, last_commit(again))
+        assert fetched == [str(tmp_path / "replica")]
+
+    asyncio.run(run())
+
+
+def test_another_history_is_refused_and_what_was_there_is_served(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)) as writer,
+            running(replica(tmp_path / "replica", server.url)) as follower,
+        ):
+            await level(follower, 5)
+            await level(writer, 5)
+        has = follower.commit()
+        other = NatsServer(tmp_path / "other")
+        other.start()
+        try:
+            async with running(dev(tmp_path / "stranger", other.url)) as stranger:
+                await level(stranger, has + 3)
+                again = Machine(replica(tmp_path / "replica", other.url))
+                await again.node.open()
+                with pytest.raises((ForkedLog, ForeignLog)):
+                    await again.node.run()
+                await again.node.close()
+        finally:
+            other.kill()
+        assert follower.commit() == has
+
+    asyncio.run(run())
+
+
+def test_a_standby_of_another_chain_does_not_start(tmp_path: Path, server: NatsServer) -> None:
+    async def run() -> None:
+        async with running(dev(tmp_path / "writer", server.url)):
+            with pytest.raises(DifferentGenesis):
+                await Machine(dev(tmp_path / "standby", server.url, chain_id=5)).node.open()
+
+    asyncio.run(run())
+
+
+def test_a_writer_ends_that_waits_for_its_log(tmp_path: Path, server: NatsServer) -> None:
+    async def run() -> None:
+        async with running(dev(tmp_path / "writer", server.url)) as writer:
+            await level(writer, 3)
+            server.kill()
+            await writer.until(lambda: "waits for the log" in writer.facts)
+        with Store(str(tmp_path / "writer"), write=True):
+            pass  # it is free
+
+    asyncio.run(run())
+
+
+def test_without_a_log_nothing_of_nats_is_loaded() -> None:
+    code = (
+        "import sys; from foreblock.service import writer, worker; from foreblock.cli import dev;"
+        "print([each for each in ('nats', 'zstandard', 'foreblock.log') if each in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True, env=package_environment(),
+    )  # fmt: skip
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,116 @@
+"""Networks with a log in this process, with their stores; who plays the workers is the test."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from foreblock.bus.frames import NextNonce, SourceFacts, Submit, ToWorker
+from foreblock.clock import SystemClock
+from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.ledger.reading.view import Ledger
+from foreblock.log.journal import Journal
+from foreblock.replication.log_network import Bootstrap, LogNetwork
+from foreblock.replication.opening import Feeds, source_of
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC
+from foreblock.settings.networks import DevChain, LogOptions, Network
+from support.servers.waiting import PATIENCE
+
+CHAIN: dict[str, Any] = {
+    "chain_id": 31337, "mnemonic": TEST_MNEMONIC, "accounts": 10, "balance": 10**22,
+    "gas_limit": 400_000_000, "base_fee": 10**9, "block_time": 1, "interval_ms": 50, "seed": 0,
+}  # fmt: skip
+
+
+def dev(folder: Path, url: str, **chain: Any) -> Network:  # noqa: ANN401, options of the chain
+    """A network that may write."""
+    options = DevChain(**(CHAIN | chain))
+    return Network(
+        name="main", data=str(folder), source="dev", sync=False, dev=options, log=log(url)
+    )
+
+
+def replica(folder: Path, url: str, **options: Any) -> Network:  # noqa: ANN401, of the log
+    return Network(name="main", data=str(folder), source="log", sync=False, log=log(url, **options))
+
+
+def log(url: str, **options: Any) -> LogOptions:  # noqa: ANN401, of the log
+    return LogOptions(servers=[url], name="main", **({"takeover": 0.5} | options))
+
+
+class Machine:
+    """One node, from its begin to its end; `heard` is all that its workers were told."""
+
+    def __init__(self, network: Network, bootstrap: Bootstrap | None = None) -> None:
+        self.network = network
+        self.heard: list[ToWorker] = []
+        self.changes = 0
+        self._changed = asyncio.Event()
+        feeds = Feeds(None, FeedClientOptions())
+        source = source_of(network, SystemClock(), feeds, self.tell_of_change)
+        self.node = LogNetwork(
+            network,
+            SystemClock(),
+            self.tell,
+            self.tell_of_change,
+            Journal(),
+            source=source,
+            bootstrap=bootstrap,
+        )
+
+    def tell(self, message: ToWorker) -> None:
+        self.heard.append(message)
+        self._changed.set()
+
+    async def tell_of_change(self, _: str) -> None:
+        self.changes += 1
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for what workers hear."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    @property
+    def facts(self) -> str:
+        """What it said last of its log."""
+        found = [each for each in self.heard if isinstance(each, SourceFacts)]
+        return found[-1].facts[0] if found else ""
+
+    @property
+    def nonces(self) -> list[NextNonce]:
+        return [each for each in self.heard if isinstance(each, NextNonce)]
+
+    def submit(self, raw: bytes, sender: bytes, number: int = 1) -> None:
+        """Hand in a transaction, as a worker does; the answers are heard with all else."""
+        deadline_ns = SystemClock().monotonic_ns() + 2 * 10**9
+        self.node.submit(Submit(number, "main", raw, sender, deadline_ns), self.tell)
+
+    def commit(self) -> int:
+        """The last commit of its store, once it is closed."""
+        ledger = Ledger.open(self.network.data)
+        try:
+            view = ledger.view()
+            try:
+                return view.commit
+            finally:
+                view.close()
+        finally:
+            ledger.close()
+
+
+@asynccontextmanager
+async def running(network: Network, bootstrap: Bootstrap | None = None) -> AsyncIterator[Machine]:
+    """A node that has something to serve, and runs."""
+    machine = Machine(network, bootstrap)
+    async with asyncio.timeout(PATIENCE):
+        await machine.node.open()
+    task = asyncio.create_task(machine.node.run())
+    try:
+        yield machine
+    finally:
+        machine.node.stop()
+        await asyncio.wait([task], timeout=PATIENCE)
+        await machine.node.close()
