@@ -75,7 +75,7 @@ BELOW = {
         " ledger/tracing"
     ),
     "replication": (
-        "bus clock errors feed log metrics settings snapshot sources"
+        "backoff bus clock errors feed log metrics settings snapshot sources"
         " ledger/building ledger/genesis ledger/storage"
     ),
     # Where answers go.

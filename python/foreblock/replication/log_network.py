@@ -273,7 +273,7 @@ class LogNetwork:
         if not self._copies.can_fetch:
             raise why
         log.error("log_copy_needed", network=self.name, why=str(why))
-        await self._copies.fetch(why)
+        await self._until_stopped(self._copies.fetch(why))
 
     async def _until_stopped(self, work: Awaitable[None]) -> bool:
         """Wait for something; true where the node is told to stop before."""

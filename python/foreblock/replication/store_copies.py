@@ -8,10 +8,14 @@ every worker has noticed that the file is another one.
 
 import asyncio
 import ssl
+from functools import partial
 from pathlib import Path
+from random import Random
+from threading import Event
 from typing import Final
 
-from foreblock.errors import LogError
+from foreblock.backoff import Backoff, Waits
+from foreblock.errors import LogError, NoSnapshot
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.settings.networks import Network
@@ -19,6 +23,7 @@ from foreblock.snapshot.bootstrap import bootstrap, need_of
 from foreblock.snapshot.installing import Need
 from foreblock.snapshot.offers import SnapshotOffers
 
+WAITS: Final = Waits(shortest=0.2, longest=5.0)  # between two rounds of asking all nodes
 NOTICED_SECONDS: Final = 3.0  # workers look at their stores every second
 
 
@@ -49,12 +54,22 @@ class StoreCopies:
     async def fetch(self, why: Exception) -> None:
         """Replace the store, which is closed and cannot go on with the log because of `why`.
 
-        Raises `NoSnapshot`, `DiskFull`, `StoreLocked`.
+        Nodes are asked until one sends, or until cancelled. Raises `DiskFull`, `StoreLocked`.
         """
         found = need_of(why) if isinstance(why, LogError) else None
         need, needed = found or (Need.DIVERGED, 0)
+        backoff = Backoff(WAITS, Random())  # noqa: S311, no secret
+        while not await self._fetched(need, needed):  # noqa: ASYNC110, nobody says when
+            await asyncio.sleep(backoff.after(0.0))
+        if need is Need.DIVERGED and self._seen is not None:
+            await asyncio.sleep(NOTICED_SECONDS)
+            self._seen.forget()
+
+    async def _fetched(self, need: Need, needed: int) -> bool:
+        """Ask each node once; false where none has sent."""
         tls = ssl.create_default_context(cafile=self._log.ca) if self._log.ca else None
-        await asyncio.to_thread(
+        ended = Event()
+        taking = partial(
             bootstrap,
             self._folder,
             self._log.snapshot_from,
@@ -62,7 +77,12 @@ class StoreCopies:
             need,
             needed=needed,
             tls=tls,
+            may_go_on=lambda: not ended.is_set(),
         )
-        if need is Need.DIVERGED and self._seen is not None:
-            await asyncio.sleep(NOTICED_SECONDS)
-            self._seen.forget()
+        try:
+            await asyncio.to_thread(taking)
+        except NoSnapshot:
+            return False  # each reason has been logged
+        finally:
+            ended.set()  # of who is cancelled, too
+        return True

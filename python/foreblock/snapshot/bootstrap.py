@@ -12,7 +12,7 @@ import fcntl
 import shutil
 import ssl
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -51,7 +51,7 @@ def need_of(why: LogError) -> tuple[Need, int] | None:
             return None
 
 
-def bootstrap(
+def bootstrap(  # noqa: PLR0913, keywords
     folder: Path,
     urls: Sequence[str],
     name: str,
@@ -60,11 +60,13 @@ def bootstrap(
     needed: int = 0,
     report: Report | None = None,
     tls: ssl.SSLContext | None = None,
+    may_go_on: Callable[[], bool] = lambda: True,
 ) -> Taken:
     """Put a store of the log `name` into a folder. It blocks: call it on a thread.
 
     `urls` are nodes that send, `needed` is the least commit that is of use, `report` gets the
     bytes so far and about how many there will be; without it, the log of events says so.
+    `may_go_on` is asked for each piece, and ends it.
     Raises `NoSnapshot` with the reason of each node, `StoreExists` for a store that would be
     lost, `StoreLocked`, `DiskFull`; what was in the folder is then as it was.
     """
@@ -75,7 +77,7 @@ def bootstrap(
     with _locked(folder):
         check_place(folder, need)
         for url in urls:
-            say = report or _Progress(name, url)
+            say = _ending(report or _Progress(name, url), may_go_on)
             try:
                 return _take(folder, address_of(url, name), need, needed, say, tls)
             except SnapshotError as why:
@@ -106,6 +108,15 @@ def _take(
         kept=str(kept or ""),
     )
     return taken
+
+
+def _ending(report: Report, may_go_on: Callable[[], bool]) -> Report:
+    def step(done: int, total: int) -> None:
+        if not may_go_on():
+            raise NoSnapshot("this node stops")
+        report(done, total)
+
+    return step
 
 
 class _Progress:
