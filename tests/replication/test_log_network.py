@@ -12,9 +12,25 @@ from structlog.testing import capture_logs
 
 from foreblock._engine import Store
 from foreblock.bus.commands import Mine
-from foreblock.bus.frames import Accepted, AskPool, Committed, NextNonce, Order, PoolPart, Refused
+from foreblock.bus.frames import (
+    Accepted,
+    AskPool,
+    Committed,
+    NextNonce,
+    Order,
+    PoolPart,
+    Refused,
+    Rejected,
+)
 from foreblock.clock import SystemClock
-from foreblock.errors import DifferentGenesis, ForeignLog, ForkedLog, LogBeginsLater
+from foreblock.errors import (
+    DifferentGenesis,
+    ForeignLog,
+    ForkedLog,
+    LogBeginsLater,
+    SequencerUnavailable,
+)
+from foreblock.log.append import Appender
 from foreblock.replication.log_network import FOLLOWS
 from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.snapshot.offers import SnapshotOffers
@@ -66,6 +82,24 @@ def test_a_transaction_reaches_the_writer_and_its_nonce_is_there_first(
             await one.until(lambda: any(getattr(each, "id", 0) == 2 for each in one.heard[-3:]))
             assert Accepted(2) not in one.heard
             await level(other, last_commit(writer))
+
+    asyncio.run(run())
+
+
+def test_without_a_writer_a_transaction_is_refused_for_certain(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)),
+            running(replica(tmp_path / "one", server.url)) as one,
+        ):
+            await level(one, 3)
+        async with running(replica(tmp_path / "one", server.url)) as one:
+            await one.until(lambda: bool(one.facts))
+            one.submit(send(ALICE, 0).raw, ALICE.address)
+            refusal = Rejected(1, str(SequencerUnavailable()))
+            await one.until(lambda: refusal in one.heard)
 
     asyncio.run(run())
 
@@ -250,3 +284,30 @@ def test_without_a_log_nothing_of_nats_is_loaded() -> None:
         capture_output=True, text=True, check=True, env=package_environment(),
     )  # fmt: skip
     assert done.stdout.strip() == "[]"
+
+
+def test_a_first_writer_ends_that_waits_for_its_log(tmp_path: Path, server: NatsServer) -> None:
+    """Its thread waits for the loop in the commit of block 0."""
+
+    async def run() -> None:
+        machine = Machine(dev(tmp_path / "writer", server.url))
+        refused = asyncio.Event()
+        append = Appender.append
+
+        async def held(*_: object) -> None:
+            refused.set()
+            await asyncio.Event().wait()
+
+        Appender.append = held  # type: ignore[method-assign,assignment]
+        try:
+            opening = asyncio.create_task(machine.node.open())
+            async with asyncio.timeout(PATIENCE):
+                await refused.wait()
+                opening.cancel()
+                await asyncio.wait([opening])
+        finally:
+            Appender.append = append  # type: ignore[method-assign]
+        with Store(str(tmp_path / "writer"), write=True) as store, store.view() as view:
+            assert view.heads.latest is None
+
+    asyncio.run(run())

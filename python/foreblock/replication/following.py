@@ -182,7 +182,7 @@ class LogFollowing:
             self._session.reader,
             position,
             self._apply,
-            journal=self._session.journal,
+            journal=None if self._genesis is None else self._session.journal,
             heard=heard,
         )
         self._tail = tail

@@ -7,6 +7,7 @@ transactions of replicas are taken in.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import structlog
@@ -74,14 +75,24 @@ class Leading:
 
     async def run(self, open_source: OpenSource) -> None:
         """Open the source and run it until it is told to stop; raises `Deposed`."""
-        source = await open_source(self.commits, self.tell)
-        self.source = source
+        source = self.source = await self._opened(open_source)
         log.info("log_writing", network=self._network, epoch=self.commits.epoch)
         examine = Reception(self._network, source, self._session.clock).examine
         connection = self._session.connection
         async with taking_submissions(connection, self.commits.epoch, examine):
             if not self._is_stopped:
                 await first_of(source.run(), self.commits.until_lost())
+
+    async def _opened(self, open_source: OpenSource) -> LedNetwork:
+        """The source; one that is cancelled is waited for, since its thread waits for the loop."""
+        opening = asyncio.ensure_future(open_source(self.commits, self.tell))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            self.commits.stop()
+            with suppress(Exception):  # the node ends anyway
+                await (await opening).close()
+            raise
 
     def stop(self) -> None:
         """End after the commit that is under way, if the log takes it soon."""

@@ -68,7 +68,13 @@ class NetworkStatus:
             for each in self.facts.get(name, ())
         ]
         found += [f"feed {each}" for each in self.facts.get("feed", ()) if "not connected" in each]
+        found += [f"log: {each}" for each in self.facts.get("log", ()) if _is_stuck(each)]
         return found + (["still syncing"] if self.syncing else [])
+
+
+def _is_stuck(log: str) -> bool:
+    """Whether a node says that its log or its writer is not there."""
+    return "silent" in log or "waits for the log" in log
 
 
 @dataclass(frozen=True, slots=True)
