@@ -388,6 +388,19 @@ def test_an_interruption_leaves_the_old_store(
         assert not (to / bootstrapping.PART).exists()
 
 
+def test_leftovers_are_removed_unless_somebody_fetches(tmp_path: Path) -> None:
+    part = tmp_path / bootstrapping.PART
+    bootstrapping.remove_leftovers(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    part.mkdir()
+    (part / "data.mdb").write_bytes(b"half")
+    with Store(str(tmp_path), write=True):  # who holds the lock of the writer
+        bootstrapping.remove_leftovers(tmp_path)
+        assert part.exists()
+    bootstrapping.remove_leftovers(tmp_path)
+    assert not part.exists()
+
+
 @pytest.mark.parametrize(
     ("why", "need"),
     [

@@ -19,7 +19,7 @@ from foreblock.errors import LogError, NoSnapshot
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.settings.networks import Network
-from foreblock.snapshot.bootstrap import bootstrap, need_of
+from foreblock.snapshot.bootstrap import bootstrap, need_of, remove_leftovers
 from foreblock.snapshot.installing import Need
 from foreblock.snapshot.offers import SnapshotOffers
 
@@ -36,6 +36,7 @@ class StoreCopies:
         self._folder: Final = Path(network.data)
         self._seen: Final = seen
         self._offers: Final = offers
+        remove_leftovers(self._folder)
 
     @property
     def can_fetch(self) -> bool:

@@ -13,7 +13,7 @@ import shutil
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -84,6 +84,13 @@ def bootstrap(  # noqa: PLR0913, keywords
                 log.warning("snapshot_not_taken", network=name, source=safe_url(url), why=str(why))
                 reasons.append(str(why))
     raise NoSnapshot("; ".join(reasons))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what an interruption has left, unless somebody fetches into the folder now."""
+    if (folder / PART).exists():
+        with suppress(StoreLocked), _locked(folder):
+            shutil.rmtree(folder / PART, ignore_errors=True)
 
 
 def _take(

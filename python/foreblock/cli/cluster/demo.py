@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -112,6 +113,7 @@ def _run(plan: ClusterPlan, listen: str, restart: float) -> None:
     servers = [ClusterProcess(each) for each in plan.servers]
     nodes = [ClusterProcess(each) for each in plan.nodes]
     host, port = parse_address(listen)
+    socket.create_server((host, port)).close()  # refuses an address in use before all others start
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with console.status("starting NATS servers and nodes"):
