@@ -36,6 +36,7 @@ from foreblock.snapshot.sending import SendLimits
 from foreblock.snapshot.server import SnapshotServer
 from support.chains.dev_chain import DevChain
 from support.chains.logged_chain import Chained, logged_chain, pay
+from support.servers.serving import environment
 from support.servers.waiting import PATIENCE, until
 
 NAME = "main"
@@ -337,35 +338,43 @@ def test_a_store_is_replaced_where_it_is_too_old_or_has_diverged_only(
     bootstrap(to, [node.url], NAME, Need.DIVERGED)  # the last one is kept
 
 
+READER = """
+import sys
+from foreblock._engine import Store
+with Store(sys.argv[1]) as old, old.view() as view:
+    print("reads", flush=True)
+    sys.stdin.readline()
+    print(view.row(bytes.fromhex("ff6b6579")).hex(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("commits", [5, 6])  # LMDB has two meta pages, and takes one by its number
 def test_readers_of_the_old_store_go_on_and_the_new_one_is_whole_for_them(
-    node: Node, tmp_path: Path
+    node: Node, tmp_path: Path, commits: int
 ) -> None:
     """The lock file of LMDB is shared with who has the old file open."""
     to = tmp_path / "replica"
     bootstrap(to, [node.url], NAME)
     with Store(str(to), write=True) as store:
-        for number in range(5):  # its transactions are far ahead of those of a copy
+        for number in range(commits):  # its transactions are far ahead of those of a copy
             batch = store.batch()
             batch.put(b"\xffkey", bytes([number]))
             store.commit(batch, LogRow(3, bytes(32), 1_000 + number))
-    reader, writer = os.pipe()
-    os.mkfifo(tmp_path / "go")
-    child = os.fork()
-    if child == 0:  # another process that reads, as a worker does
-        with Store(str(to)) as old, old.view() as view:
-            os.write(writer, b"r")
-            os.read(os.open(str(tmp_path / "go"), os.O_RDONLY), 1)
-            os._exit(0 if view.row(b"\xffkey") == b"\x04" else 1)
-    assert os.read(reader, 1) == b"r"
-    bootstrap(to, [node.url], NAME, Need.DIVERGED)
-    with Store(str(to), write=True) as new, new.view() as view:
-        assert view.row(b"\xffkey") is None
-        assert view.log_row == node.commits.rows[view.heads.commit]
-        assert view.heads.note == b""
-    descriptor = os.open(str(tmp_path / "go"), os.O_WRONLY)
-    os.write(descriptor, b"g")
-    os.close(descriptor)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    command = [sys.executable, "-c", READER, str(to)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    ) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "reads\n"
+        bootstrap(to, [node.url], NAME, Need.DIVERGED)
+        with Store(str(to), write=True) as new, new.view() as view:
+            assert view.row(b"\xffkey") is None
+            assert view.log_row == node.commits.rows[view.heads.commit]
+            assert view.heads.note == b""
+        reader.stdin.write("\n")
+        reader.stdin.flush()
+        assert reader.stdout.readline() == f"{commits - 1:02x}\n"
 
 
 def test_an_interruption_leaves_the_old_store(
