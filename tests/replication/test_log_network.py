@@ -283,3 +283,28 @@ def test_a_first_writer_ends_that_waits_for_its_log(tmp_path: Path, server: Nats
             assert view.heads.latest is None
 
     asyncio.run(run())
+
+
+def test_commits_that_the_log_has_lost_are_appended_again(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)) as writer,
+            running(replica(tmp_path / "replica", server.url)) as other,
+        ):
+            await level(other, 3)
+            server.kill()
+            saved = server.save()
+            server.start()
+            await level(other, last_commit(writer) + 3)
+            server.kill()
+            server.restore(saved)  # as after a loss of power, without a sync
+            lost = last_commit(writer)
+            server.start()
+            await level(other, lost + 3)
+            await other.until(lambda: "epoch 1" in other.facts)
+            numbers = [each.commit for each in other.heard if isinstance(each, Committed)]
+            assert numbers == list(range(1, numbers[-1] + 1))
+
+    asyncio.run(run())
