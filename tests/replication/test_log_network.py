@@ -29,6 +29,7 @@ from foreblock.errors import (
     SequencerUnavailable,
 )
 from foreblock.log.append import Appender
+from foreblock.replication.hints import HintPublisher
 from foreblock.replication.log_network import FOLLOWS
 from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.settings.networks import Network
@@ -77,6 +78,24 @@ def test_a_transaction_reaches_the_writer_and_its_nonce_is_there_first(
             await one.until(lambda: any(getattr(each, "id", 0) == 2 for each in one.heard[-3:]))
             assert Accepted(2) not in one.heard
             await level(other, last_commit(writer))
+
+    asyncio.run(run())
+
+
+def test_the_nonce_comes_with_the_answer_where_hints_are_lost(
+    tmp_path: Path, server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HintPublisher, "put", lambda *_: None)
+
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)),
+            running(replica(tmp_path / "one", server.url)) as one,
+        ):
+            one.submit(send(ALICE, 0).raw, ALICE.address)
+            await one.until(lambda: Accepted(1) in one.heard)
+            at = one.heard.index(Accepted(1))
+            assert NextNonce("main", ALICE.address, 1) in one.heard[:at]
 
     asyncio.run(run())
 
