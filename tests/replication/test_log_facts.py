@@ -40,3 +40,12 @@ def test_a_writer_says_that_it_is_one_and_whether_it_waits() -> None:
     )
     assert facts_of_writer(AT, waits=True).writer == "this node writes, and waits for the log"
     assert facts_of_writer(AT, waits=True).writes
+
+
+def test_a_node_is_far_behind_by_more_than_a_few_commits() -> None:
+    pursuit = Pursuit(0)
+    pursuit.announced(AT.sequence + 64)
+    assert not pursuit.is_far(AT)
+    pursuit.heard(AT, head(AT.sequence + 65), 0)
+    assert pursuit.is_far(AT)
+    assert not pursuit.is_far(AT.at(AT.sequence + 1))

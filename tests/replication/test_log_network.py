@@ -31,6 +31,7 @@ from foreblock.errors import (
     SequencerUnavailable,
 )
 from foreblock.log.append import Appender
+from foreblock.replication.hints import HintPublisher
 from foreblock.replication.log_network import FOLLOWS
 from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.snapshot.offers import SnapshotOffers
@@ -82,6 +83,24 @@ def test_a_transaction_reaches_the_writer_and_its_nonce_is_there_first(
             await one.until(lambda: any(getattr(each, "id", 0) == 2 for each in one.heard[-3:]))
             assert Accepted(2) not in one.heard
             await level(other, last_commit(writer))
+
+    asyncio.run(run())
+
+
+def test_the_nonce_comes_with_the_answer_where_hints_are_lost(
+    tmp_path: Path, server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HintPublisher, "put", lambda *_: None)
+
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)),
+            running(replica(tmp_path / "one", server.url)) as one,
+        ):
+            one.submit(send(ALICE, 0).raw, ALICE.address)
+            await one.until(lambda: Accepted(1) in one.heard)
+            at = one.heard.index(Accepted(1))
+            assert NextNonce("main", ALICE.address, 1) in one.heard[:at]
 
     asyncio.run(run())
 
@@ -309,5 +328,30 @@ def test_a_first_writer_ends_that_waits_for_its_log(tmp_path: Path, server: Nats
             Appender.append = append  # type: ignore[method-assign]
         with Store(str(tmp_path / "writer"), write=True) as store, store.view() as view:
             assert view.heads.latest is None
+
+    asyncio.run(run())
+
+
+def test_commits_that_the_log_has_lost_are_appended_again(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)) as writer,
+            running(replica(tmp_path / "replica", server.url)) as other,
+        ):
+            await level(other, 3)
+            server.kill()
+            saved = server.save()
+            server.start()
+            await level(other, last_commit(writer) + 3)
+            server.kill()
+            server.restore(saved)  # as after a loss of power, without a sync
+            lost = last_commit(writer)
+            server.start()
+            await level(other, lost + 3)
+            await other.until(lambda: "epoch 1" in other.facts)
+            numbers = [each.commit for each in other.heard if isinstance(each, Committed)]
+            assert numbers == list(range(1, numbers[-1] + 1))
 
     asyncio.run(run())

@@ -11,6 +11,7 @@ there is a connection, so that what it has is served meanwhile.
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -186,6 +187,8 @@ class LogFollowing:
             heard=heard,
         )
         self._tail = tail
+        with suppress(LogUnreachable, BadLogStream):
+            self._pursuit.announced((await connection.state()).last)
         async with hearing_hints(connection, self._hear_hint):
             await first_of(
                 self._follow(tail, standby, is_first=is_first),
@@ -224,6 +227,7 @@ class LogFollowing:
         row = LogRow(position.epoch, position.link, position.sequence)
         next_one = CommitOfLog(message.body, message.before, message.after, row)
         applying = partial(self._replica.apply, next_one, self._clock_keeper.localize)
+        self._replica.is_far_behind = self._pursuit.is_far(position)
         had_chain, is_new_epoch = self._replica.has_chain, position.epoch != self.epoch
         try:
             applied: AppliedCommit = await self.on_thread(applying)

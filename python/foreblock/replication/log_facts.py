@@ -10,6 +10,7 @@ from foreblock.log.head import HeadAnnouncement
 from foreblock.log.position import LogPosition
 
 _SECOND_NS: Final = 10**9
+FAR_COMMITS: Final = 64
 REACHABLE_NS: Final = 2 * _SECOND_NS  # after the last word of a writer
 
 
@@ -43,9 +44,17 @@ class Pursuit:
         """A head was heard, or, without one, a commit was applied."""
         self._heard_ns = now_ns
         if head is not None:
-            self._announced = max(self._announced, head.sequence)
+            self.announced(head.sequence)
         if position.sequence >= self._announced:
             self._level_ns = now_ns
+
+    def announced(self, sequence: int) -> None:
+        """The stream has this much."""
+        self._announced = max(self._announced, sequence)
+
+    def is_far(self, position: LogPosition) -> bool:
+        """Whether so much is to be applied that the work behind it can wait."""
+        return self._announced - position.sequence > FAR_COMMITS
 
     def facts(self, position: LogPosition, now_ns: int) -> LogFacts:
         """The state of a node that follows."""

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from foreblock._engine import Batch, Heads, LogRow, Store
+from foreblock._engine import Batch, Header, Heads, LogRow, Store, View
 from foreblock.bus.commands import Revert, TakeSnapshot
 from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedCommit, WrongStateRoot
+from foreblock.ledger.building import replica_writer
 from foreblock.ledger.building.replica_writer import CommitOfLog, ReplicaWriter
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.freshness import Freshness, decode_freshness
@@ -89,6 +90,33 @@ def test_a_state_that_is_not_that_of_the_header_is_found(tmp_path: Path) -> None
         replica.follow_up()
     assert (raised.value.block, raised.value.expected) == (0, b"\xee" * 32)
     assert raised.value.found == root
+    store.close()
+
+
+def test_roots_are_compared_now_and_then_while_much_is_to_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, log = grown(tmp_path / "writer", 90)
+    store, replica = replica_at(tmp_path / "replica")
+    compared: list[int] = []
+    compare = read_header
+
+    def counted(view: View, block: int) -> tuple[Header, int]:
+        compared.append(block)
+        return compare(view, block)
+
+    monkeypatch.setattr(replica_writer, "read_header", counted)
+    replica.is_far_behind = True
+    for commit in log:
+        replica.apply(commit, as_here)
+        while replica.follow_up():
+            pass
+    assert 2 <= len(compared) <= 6
+    replica.is_far_behind = False
+    while replica.follow_up():
+        pass
+    with store.view() as view:
+        assert compared[-1] == (view.heads.latest or (0, b""))[0]
     store.close()
 
 

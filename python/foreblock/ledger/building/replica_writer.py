@@ -26,6 +26,7 @@ from foreblock.ledger.storage.upkeep import Upkeep
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.metrics.network_metrics import NetworkMetrics
 
+FAR_BLOCKS: Final = 16  # whose last state root is compared, while the log is far ahead
 BYTES_A_TRANSACTION: Final = 256  # of a commit's body; only the pace of maintenance depends on it
 
 # A freshness as the writer of an epoch said it, on the clock of this machine.
@@ -66,8 +67,9 @@ class ReplicaWriter:
         self._address_index: Final = address_index
         self._writers: Freshness | None = None  # as the writer said it last
         self._writers_epoch = 0
+        self.is_far_behind = False  # said by the caller: then the work behind the head can wait
         self._held: int | None = None
-        self._checked: bytes | None = None  # the hash of the block whose root was compared
+        self._checked: tuple[int, bytes] | None = None  # the block whose root was compared
         with store.view() as view:
             self._heads: Heads = view.heads
             self.row: LogRow | None = view.log_row  # of the last commit
@@ -112,7 +114,7 @@ class ReplicaWriter:
         self._metrics.committed(self._clock.monotonic_ns() - begun_ns)
         if self._upkeep is None:
             self._begin_upkeep()
-        else:
+        elif not self.is_far_behind:
             self._upkeep.committed(len(commit.body) // BYTES_A_TRANSACTION)
         return AppliedCommit(self._heads, rewinds)
 
@@ -145,15 +147,20 @@ class ReplicaWriter:
 
         It also computes the trie nodes that the log does not carry, so that pruning goes on.
         """
-        if block_hash == self._checked:
+        if (number, block_hash) == self._checked or self._can_check_later(number):
             return False
         with self._store.view() as view:
             header, _ = read_header(view, number)
         root = self._store.trie().root()
         if root != header.state_root:
             raise WrongStateRoot(number, root, header.state_root)
-        self._checked = block_hash
+        self._checked = (number, block_hash)
         return True
+
+    def _can_check_later(self, number: int) -> bool:
+        """Whether many blocks will follow at once, of which the last counts."""
+        is_near = self._checked is not None and abs(number - self._checked[0]) < FAR_BLOCKS
+        return self.is_far_behind and is_near
 
     def _hold(self) -> None:
         """Keep what the oldest snapshot of a dev chain needs."""
