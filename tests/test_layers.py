@@ -67,6 +67,7 @@ BELOW = {
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
     "log": "clock errors secret_urls",
+    "snapshot": "errors secret_urls ledger/storage",
     "sources": (
         "backoff bus clock errors feed metrics primitives secret_urls settings types sequencer"
         " upstream"
@@ -74,7 +75,7 @@ BELOW = {
         " ledger/tracing"
     ),
     "replication": (
-        "bus clock errors feed log metrics settings sources"
+        "backoff bus clock errors feed log metrics settings snapshot sources"
         " ledger/building ledger/genesis ledger/storage"
     ),
     # Where answers go.
@@ -85,7 +86,7 @@ BELOW = {
     ),
     "service": (
         "bus clock errors feed methods metrics page replication rpc scheduling secret_urls"
-        " sequencer server settings sources starting types upstream"
+        " sequencer server settings snapshot sources starting types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.
@@ -95,8 +96,9 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench clock conformance errors feed primitives sequencer server service settings starting"
-        " types upstream ledger/checking ledger/importing ledger/rules ledger/storage"
+        "bench clock conformance errors feed log primitives sequencer server service settings"
+        " snapshot starting types upstream"
+        " ledger/checking ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }

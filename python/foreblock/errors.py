@@ -125,6 +125,11 @@
     │   │   └── NobodyListens
     │   ├── LogServerTooOld
     │   └── BadLogStream
+    ├── SnapshotError            a copy of a store from another node cannot be used
+    │   ├── SnapshotRefused
+    │   ├── DamagedSnapshot
+    │   ├── UnfitSnapshot
+    │   └── NoSnapshot
     └── EndpointError            an endpoint that was asked gave no result
         ├── Unreachable
         ├── NotAnAnswer
@@ -1353,6 +1358,51 @@ class BadLogStream(LogError):
 
     def __str__(self) -> str:
         return f"the stream {self.stream} cannot be the log: {self.why}"
+
+
+class SnapshotError(ForeblockError):
+    """A copy of a store that another node sends cannot be had, or not be used."""
+
+
+@dataclass(eq=False)
+class SnapshotRefused(SnapshotError):
+    """A node sends no snapshot: it is not there, has none, or is busy."""
+
+    url: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"no snapshot from {self.url}: {self.why}"
+
+
+@dataclass(eq=False)
+class DamagedSnapshot(SnapshotError):
+    """What was received is not a whole snapshot."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"damaged snapshot: {self.why}"
+
+
+@dataclass(eq=False)
+class UnfitSnapshot(SnapshotError):
+    """A snapshot is whole, and cannot be used here."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the snapshot cannot be used: {self.why}"
+
+
+@dataclass(eq=False)
+class NoSnapshot(SnapshotError):
+    """None of the nodes that were asked gave a snapshot that can be used."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"no snapshot: {self.why}"
 
 
 class EndpointError(ForeblockError):

@@ -1,12 +1,14 @@
 """Nodes of one network that write, stand by and follow, in one process with a real NATS server."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from structlog.testing import capture_logs
 
 from foreblock._engine import Store
 from foreblock.bus.commands import Mine
@@ -29,17 +31,21 @@ from foreblock.errors import (
     SequencerUnavailable,
 )
 from foreblock.log.append import Appender
+from foreblock.replication.hints import HintPublisher
 from foreblock.replication.log_network import FOLLOWS
 from foreblock.sequencer.dev.dev_sequencer import Outlets
-from foreblock.settings.networks import Network
+from foreblock.snapshot.offers import SnapshotOffers
+from foreblock.snapshot.server import SnapshotServer
 from foreblock.sources.dev_network import DevChainSource
 from support.chains.dev_chain import ACCOUNTS, send
 from support.servers.dev_processes import package_environment
 from support.servers.log_networks import Machine, dev, replica, running
+from support.servers.log_nodes import looked_until
 from support.servers.nats_servers import NatsServer
 from support.servers.waiting import PATIENCE
 
 WRITES = "this node writes"
+REFUSED = "snapshot_not_taken"
 ALICE = ACCOUNTS[0]
 
 
@@ -77,6 +83,24 @@ def test_a_transaction_reaches_the_writer_and_its_nonce_is_there_first(
             await one.until(lambda: any(getattr(each, "id", 0) == 2 for each in one.heard[-3:]))
             assert Accepted(2) not in one.heard
             await level(other, last_commit(writer))
+
+    asyncio.run(run())
+
+
+def test_the_nonce_comes_with_the_answer_where_hints_are_lost(
+    tmp_path: Path, server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HintPublisher, "put", lambda *_: None)
+
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)),
+            running(replica(tmp_path / "one", server.url)) as one,
+        ):
+            one.submit(send(ALICE, 0).raw, ALICE.address)
+            await one.until(lambda: Accepted(1) in one.heard)
+            at = one.heard.index(Accepted(1))
+            assert NextNonce("main", ALICE.address, 1) in one.heard[:at]
 
     asyncio.run(run())
 
@@ -173,13 +197,10 @@ def test_a_store_from_before_the_log_is_copied_to_others(
     source.tick()
     before = source.last_commit
     source.close()
-    fetched: list[str] = []
-
-    async def copy(network: Network) -> None:
-        with Store(str(tmp_path / "writer")) as store:
-            (Path(network.data) / "data.mdb").unlink()
-            store.copy(str(Path(network.data) / "data.mdb"))
-        fetched.append(network.data)
+    offers, listening = SnapshotOffers(), socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    copies = SnapshotServer(listening, offers)
+    copies.start()
 
     async def run() -> None:
         writer = dev(tmp_path / "writer", server.url)
@@ -188,11 +209,37 @@ def test_a_store_from_before_the_log_is_copied_to_others(
             with pytest.raises(LogBeginsLater) as raised:
                 await Machine(replica(tmp_path / "none", server.url)).node.open()
             assert raised.value.first == before
-        from_there = replica(tmp_path / "replica", server.url, snapshot_from=["there"])
-        async with running(from_there, copy) as other, running(writer) as again:
+        from_there = replica(tmp_path / "replica", server.url, snapshot_from=[url])
+        early = Machine(from_there)  # it asks until somebody sends
+        opening = asyncio.create_task(early.node.open())
+        await early.until(lambda: not opening.done())
+        async with running(writer, offers) as again:
             await level(again, before + 6)
-            await level(other, last_commit(again))
-        assert fetched == [str(tmp_path / "replica")]
+            await opening
+            await early.node.close()
+            async with running(from_there) as other:
+                await level(other, last_commit(again))
+
+    try:
+        asyncio.run(run())
+    finally:
+        copies.stop()
+
+
+def test_a_node_that_waits_for_a_copy_can_be_stopped(tmp_path: Path, server: NatsServer) -> None:
+    alone = structs.replace(dev(tmp_path / "writer", server.url), log=None)
+    DevChainSource(alone, SystemClock(), Outlets(lambda _: None, lambda _: None)).close()
+
+    async def run() -> None:
+        async with running(dev(tmp_path / "writer", server.url)):
+            nobody = ["http://127.0.0.1:1"]
+            waiting = Machine(replica(tmp_path / "none", server.url, snapshot_from=nobody))
+            with capture_logs() as logs:
+                opening = asyncio.create_task(waiting.node.open())
+                await looked_until(lambda: [each["event"] for each in logs].count(REFUSED) > 1)
+            waiting.node.stop()
+            await opening
+            await waiting.node.close()
 
     asyncio.run(run())
 
@@ -281,5 +328,30 @@ def test_a_first_writer_ends_that_waits_for_its_log(tmp_path: Path, server: Nats
             Appender.append = append  # type: ignore[method-assign]
         with Store(str(tmp_path / "writer"), write=True) as store, store.view() as view:
             assert view.heads.latest is None
+
+    asyncio.run(run())
+
+
+def test_commits_that_the_log_has_lost_are_appended_again(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)) as writer,
+            running(replica(tmp_path / "replica", server.url)) as other,
+        ):
+            await level(other, 3)
+            server.kill()
+            saved = server.save()
+            server.start()
+            await level(other, last_commit(writer) + 3)
+            server.kill()
+            server.restore(saved)  # as after a loss of power, without a sync
+            lost = last_commit(writer)
+            server.start()
+            await level(other, lost + 3)
+            await other.until(lambda: "epoch 1" in other.facts)
+            numbers = [each.commit for each in other.heard if isinstance(each, Committed)]
+            assert numbers == list(range(1, numbers[-1] + 1))
 
     asyncio.run(run())

@@ -57,7 +57,11 @@ class Bench:
 def on(tmp_path: Path, append: Append, test: Callable[[Bench], Awaitable[None]]) -> None:
     async def run() -> None:
         with Store(str(tmp_path / "store"), write=True) as store:
-            await test(Bench(store, append))
+            bench = Bench(store, append)
+            try:
+                await test(bench)
+            finally:
+                bench.commits.stop()
 
     asyncio.run(run())
 

@@ -33,6 +33,8 @@ main.add_section(
         "watch": "watch.command",
         "status": "status.command",
         "config": "config",
+        "log": "log",
+        "cluster": "cluster",
     },
 )
 main.add_section(

@@ -71,6 +71,7 @@ class Leading:
         It is the election. Raises `Deposed` where another was first.
         """
         self.commits.commit(store, store.batch())
+        self.commits.store = None  # it is closed before the source opens it
 
     async def run(self, open_source: OpenSource) -> None:
         """Open the source and run it until it is told to stop; raises `Deposed`."""

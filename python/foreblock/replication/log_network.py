@@ -48,15 +48,14 @@ from foreblock.replication.log_facts import LogFacts
 from foreblock.replication.log_metrics import LogMetrics
 from foreblock.replication.log_session import LogSession
 from foreblock.replication.logged_commits import LoggedCommits
+from foreblock.replication.store_copies import StoreCopies
 from foreblock.settings.networks import Network
+from foreblock.snapshot.offers import SnapshotOffers
 
 TELL_SECONDS: Final = 1.0
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
 # A store that cannot go on with its log needs a copy of one that can.
 NEEDS_COPY: Final = (LogBeginsLater, ForkedLog, ForeignLog, RefusedCommit, WrongStateRoot)
-
-# Puts a copy of the store into the folder of a network, from one of `snapshot_from`.
-Bootstrap = Callable[[Network], Awaitable[None]]
 
 log = structlog.get_logger()
 
@@ -83,12 +82,12 @@ class LogNetwork:
         source: WritableSource | None = None,
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
-        bootstrap: Bootstrap | None = None,
+        copies: StoreCopies | None = None,
     ) -> None:
         """Without `source` it is a replica. `journal` outlives this network.
 
-        `bootstrap` is called where the store cannot go on with the log, and is closed; without
-        it, that is raised.
+        `copies` are taken where the store cannot go on with the log; without them, that is
+        raised.
         """
         assert network.log is not None, "a network with a log has its settings"
         self.name: Final = network.name
@@ -99,7 +98,7 @@ class LogNetwork:
         self._source: Final = source
         self._seen: Final = seen
         self._metrics: Final = metrics or NetworkMetrics.private()
-        self._bootstrap: Final = bootstrap if network.log.snapshot_from else None
+        self._copies: Final = copies or StoreCopies(network, seen, SnapshotOffers())
         self._session: Final = LogSession(
             network.name, network.log, clock, journal, may_write=source is not None
         )
@@ -198,6 +197,7 @@ class LogNetwork:
             self._network, self._session, self._listeners(), self._seen, genesis
         )
         await following.open()
+        self._copies.offer(following.store)
         try:
             if await self._until_stopped(self._session.open()):
                 return None
@@ -216,6 +216,7 @@ class LogNetwork:
             if self._forwarding is not None:
                 self._forwarding.close()
                 self._forwarding = None
+            await self._copies.withdraw()
             await following.close()
 
     async def _take_over(self, following: LogFollowing) -> Leading | None:
@@ -257,6 +258,7 @@ class LogNetwork:
         finally:
             telling.cancel()
             self._leading = None
+            await self._copies.withdraw()
             await leading.close()
 
     async def _open_source(
@@ -268,10 +270,10 @@ class LogNetwork:
         return opened
 
     async def _fetch_copy(self, why: Exception) -> None:
-        if self._bootstrap is None:
+        if not self._copies.can_fetch:
             raise why
         log.error("log_copy_needed", network=self.name, why=str(why))
-        await self._bootstrap(self._network)
+        await self._until_stopped(self._copies.fetch(why))
 
     async def _until_stopped(self, work: Awaitable[None]) -> bool:
         """Wait for something; true where the node is told to stop before."""
@@ -310,6 +312,7 @@ class LogNetwork:
     async def _keep_telling(self, leading: Leading) -> None:
         while True:
             self._count(leading.facts())
+            self._copies.offer(leading.commits.store)
             if self._network.feed is None:  # a feed network says it with its own
                 now_ns = self._clock.monotonic_ns()
                 self._tell(SourceFacts(self.name, now_ns, self._facts))

@@ -36,6 +36,7 @@ class LoggedCommits:
     ) -> None:
         """`committed` is called on the loop after each commit."""
         self.position = position  # after the last commit
+        self.store: Store | None = None  # of the last commit
         self.epoch: Final = epoch
         self._session: Final = session
         self._log_id: Final = log_id
@@ -54,6 +55,7 @@ class LoggedCommits:
         """
         if self._failure is not None:
             raise self._failure
+        self.store = store
         at = self.position
         message = LogMessage(
             self.epoch, batch.before, batch.after, self._log_id, at.link, batch.encode()

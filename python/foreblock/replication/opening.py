@@ -12,7 +12,9 @@ from foreblock.log.journal import Journal
 from foreblock.replication.leading import LedNetwork
 from foreblock.replication.log_network import LogNetwork, WritableSource
 from foreblock.replication.logged_commits import LoggedCommits
+from foreblock.replication.store_copies import StoreCopies
 from foreblock.settings.networks import Network
+from foreblock.snapshot.offers import SnapshotOffers
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import NO_WATCHERS, Watchers, open_dev_network
 
@@ -72,6 +74,7 @@ async def open_log_network(  # noqa: PLR0913, keywords
     *,
     seen: SeenCommit | None = None,
     watchers: Watchers = NO_WATCHERS,
+    offers: SnapshotOffers | None = None,
 ) -> LogNetwork:
     """The network; it has a block to serve. Raises `ForeblockError`."""
     opened = LogNetwork(
@@ -83,6 +86,7 @@ async def open_log_network(  # noqa: PLR0913, keywords
         source=source_of(network, clock, feeds, tell_of_change, seen, watchers),
         seen=seen,
         metrics=watchers.metrics,
+        copies=StoreCopies(network, seen, offers or SnapshotOffers()),
     )
     await opened.open()
     return opened

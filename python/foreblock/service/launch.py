@@ -79,6 +79,7 @@ class WriterOrder(msgspec.Struct):
     seen: str
     addresses: list[str]  # of the JSON-RPC of each network
     runtime: str  # folder that the processes of the service share
+    snapshots: list[int | None]  # one for each network
 
 
 def run(
@@ -102,6 +103,7 @@ def run(
     with (
         _listening(served, count) as (by_network, feeds),
         _metrics_sockets(settings, count) as for_metrics,
+        _snapshot_sockets(networks) as snapshots,
         bus_if_needed as bus,
         seen_page(len(served)) as seen,
         temporary_folder(where=memory_folder()) as runtime,
@@ -123,7 +125,7 @@ def run(
         addresses = [", ".join(sockets.name(each[0]) for each in opened) for opened in by_network]
         writer = None
         if bus is not None:
-            writer = _writer(settings, networks, bus, feeds, shared, addresses)
+            writer = _writer(settings, networks, bus, feeds, snapshots, shared, addresses)
         if in_one_process:
             assert writer is not None, "a development chain is written"
             workers, writer = [_whole(workers[0], writer)], None
@@ -154,11 +156,12 @@ def _writer(
     networks: list[Network],
     bus: socket.socket,
     feeds: Sequence[socket.socket | None],
+    snapshots: Sequence[socket.socket | None],
     shared: SharedNames,
     addresses: list[str],
 ) -> Slot:
-    opened = [feed for feed in feeds if feed is not None]
-    present = [feed is not None for feed in feeds]
+    opened = [each for each in (*feeds, *snapshots) if each is not None]
+    present = [each is not None for each in (*feeds, *snapshots)]
     is_first = chain([True], repeat(object=False))
     return Slot(
         "writer",
@@ -208,11 +211,14 @@ def _writing_order(
     addresses: list[str],
     descriptors: Sequence[int],
 ) -> bytes:
-    bus, *feeds = descriptors
-    left = iter(feeds)
+    bus, *others = descriptors
+    left = iter(others)
     given = [next(left) if there else None for there in present]
+    feeds, snapshots = given[: len(networks)], given[len(networks) :]
     _, seen, runtime = shared
-    order = WriterOrder(settings, networks, bus, given, next(is_first), seen, addresses, runtime)
+    order = WriterOrder(
+        settings, networks, bus, feeds, next(is_first), seen, addresses, runtime, snapshots
+    )
     return msgspec.json.encode(order)
 
 
@@ -251,6 +257,21 @@ def _metrics_sockets(settings: Settings, count: int) -> Iterator[list[list[socke
     finally:
         for sock in opened:
             sock.close()
+
+
+@contextmanager
+def _snapshot_sockets(networks: Sequence[Network]) -> Iterator[list[socket.socket | None]]:
+    """A socket for each network whose store other nodes may fetch."""
+    opened: list[socket.socket | None] = []
+    try:
+        for network in networks:
+            address = "" if network.log is None else network.log.snapshot_listen
+            opened.append(sockets.listen(address, 1)[0] if address else None)
+        yield opened
+    finally:
+        for sock in opened:
+            if sock is not None:
+                sock.close()
 
 
 @contextmanager

@@ -147,8 +147,8 @@ async def _write(text: bytes, line: socket.socket) -> None:
         for name, printer in printers.items():
             opened.callback(printer.close)
             writer.add_printer(name, printer)
-        for network, descriptor, address, seen in zip(
-            order.networks, order.feeds, order.addresses, all_seen, strict=True
+        for network, descriptor, address, snapshots, seen in zip(
+            order.networks, order.feeds, order.addresses, order.snapshots, all_seen, strict=True
         ):
             if network.source != "store":
                 feed = await open_feed(descriptor, order.settings.feed, address, opened)
@@ -159,7 +159,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                 )
                 metrics = NetworkMetrics(sheet, network.name)
                 begin = partial(
-                    _begin if network.log is None else _begin_with_log(),
+                    _begin if network.log is None else _begin_with_log(snapshots, opened),
                     network,
                     clock,
                     feed,
@@ -206,11 +206,22 @@ async def _begin(
     return following
 
 
-def _begin_with_log() -> Callable[..., Awaitable[Running]]:
-    """What begins a network with a log; each time it knows the commits of the times before."""
-    from foreblock.replication import opening  # noqa: PLC0415, only with a log
+def _begin_with_log(
+    snapshots: int | None, opened: AsyncExitStack
+) -> Callable[..., Awaitable[Running]]:
+    """What begins a network with a log; each time it knows the commits of the times before.
 
-    journal = opening.Journal()
+    Its store is sent at the socket `snapshots`, if there is one.
+    """
+    from foreblock.replication import opening  # noqa: PLC0415, only with a log
+    from foreblock.snapshot.offers import SnapshotOffers  # noqa: PLC0415
+    from foreblock.snapshot.server import SnapshotServer  # noqa: PLC0415
+
+    journal, offers = opening.Journal(), SnapshotOffers()
+    if snapshots is not None:
+        server = SnapshotServer(socket.socket(fileno=snapshots), offers)
+        server.start()
+        opened.callback(server.stop)
 
     async def begin(
         network: Network,
@@ -231,6 +242,7 @@ def _begin_with_log() -> Callable[..., Awaitable[Running]]:
             journal,
             seen=seen,
             watchers=watchers,
+            offers=offers,
         )
 
     return begin

@@ -43,10 +43,10 @@ def log_options(network: str, given: LogSettings) -> LogOptions | None:
     if not given.log:
         _refuse_useless(given)
         return None
-    _check_servers(given.log)
+    check_servers(given.log)
     if not NAME.fullmatch(given.log_name or network):
         raise BadSetting("log_name", "expected up to 64 letters, digits, hyphens, underscores")
-    _check_libraries()
+    check_libraries()
     return LogOptions(
         servers=list(given.log),
         name=given.log_name or network,
@@ -65,14 +65,16 @@ def _refuse_useless(given: LogSettings) -> None:
             raise BadSetting(name, "it needs log: the NATS servers of the log")
 
 
-def _check_servers(servers: Sequence[str]) -> None:
+def check_servers(servers: Sequence[str]) -> None:
+    """Raise `BadSetting` for what is no address of a NATS server."""
     for server in servers:
         if not server.startswith(SCHEMES) or server in SCHEMES:
             expected = "nats://HOST:PORT or tls://HOST:PORT"
             raise BadSetting("log", f"expected {expected}, found {server!r}")
 
 
-def _check_libraries() -> None:
+def check_libraries() -> None:
+    """Raise `BadSetting` where a log cannot be had, because a library is not installed."""
     missing = [name for name in LIBRARIES if not _is_there(name)]
     if missing:
         words = " and ".join(missing)

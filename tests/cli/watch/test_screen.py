@@ -51,6 +51,24 @@ def test_two_networks_stand_side_by_side_where_there_is_room() -> None:
     assert not any("one" in each and "two" in each for each in lines)
 
 
+def test_many_nodes_stand_in_rows() -> None:
+    names = ("front", "writer", "standby", "first", "second")
+    lines = drawn(120, 40, *(Shown(name, history()) for name in names))
+    found = [[name for name in names if name in line] for line in lines]
+    assert [each for each in found if each] == [
+        ["front", "writer"],
+        ["standby", "first"],
+        ["second"],
+    ]
+    assert len(lines) <= 40
+
+
+def test_the_state_of_a_log_is_shown() -> None:
+    found = history()
+    found.facts = ("log: epoch 3, sequence 8812, commit 9120, 0.01 s behind, writer reachable",)
+    assert "log: epoch 3, sequence 8812" in "\n".join(drawn(100, 24, Shown("one", found)))
+
+
 def test_alerts_and_facts_are_shown_before_old_blocks() -> None:
     found = history()
     found.facts = ("feed: ws://a/ws: connected, last message 0.1 s ago", "missing: block 0x01")

@@ -11,10 +11,12 @@ from foreblock.clock import SystemClock
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.ledger.reading.view import Ledger
 from foreblock.log.journal import Journal
-from foreblock.replication.log_network import Bootstrap, LogNetwork
+from foreblock.replication.log_network import LogNetwork
 from foreblock.replication.opening import Feeds, source_of
+from foreblock.replication.store_copies import StoreCopies
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings.networks import DevChain, LogOptions, Network
+from foreblock.snapshot.offers import SnapshotOffers
 from support.servers.waiting import PATIENCE
 
 CHAIN: dict[str, Any] = {
@@ -42,7 +44,7 @@ def log(url: str, **options: Any) -> LogOptions:  # noqa: ANN401, of the log
 class Machine:
     """One node, from its begin to its end; `heard` is all that its workers were told."""
 
-    def __init__(self, network: Network, bootstrap: Bootstrap | None = None) -> None:
+    def __init__(self, network: Network, offers: SnapshotOffers | None = None) -> None:
         self.network = network
         self.heard: list[ToWorker] = []
         self.changes = 0
@@ -56,7 +58,7 @@ class Machine:
             self.tell_of_change,
             Journal(),
             source=source,
-            bootstrap=bootstrap,
+            copies=StoreCopies(network, None, offers or SnapshotOffers()),
         )
 
     def tell(self, message: ToWorker) -> None:
@@ -102,9 +104,9 @@ class Machine:
 
 
 @asynccontextmanager
-async def running(network: Network, bootstrap: Bootstrap | None = None) -> AsyncIterator[Machine]:
+async def running(network: Network, offers: SnapshotOffers | None = None) -> AsyncIterator[Machine]:
     """A node that has something to serve, and runs."""
-    machine = Machine(network, bootstrap)
+    machine = Machine(network, offers)
     async with asyncio.timeout(PATIENCE):
         await machine.node.open()
     task = asyncio.create_task(machine.node.run())

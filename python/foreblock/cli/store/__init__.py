@@ -7,7 +7,7 @@ from foreblock.cli.verb import VerbGroup
 
 @click.group(cls=VerbGroup)
 def store() -> None:
-    """Look at a store, check it, compact it, copy it."""
+    """Look at a store, check it, compact it, copy it, fetch it."""
 
 
 store.add_section(
@@ -17,5 +17,6 @@ store.add_section(
         "check": "store.check",
         "compact": "store.compact",
         "copy": "store.copy",
+        "fetch": "store.fetch",
     },
 )

@@ -16,7 +16,7 @@ from foreblock.errors import NotAnAnswer
 
 READINESS: Final = "/readyz?verbose"
 SOURCE_FACTS: Final = frozenset(
-    {"feed", "following", "missing", "last error", "canonical", "failed", "store"}
+    {"feed", "following", "missing", "last error", "canonical", "failed", "store", "log"}
 )
 MOST_FACTS: Final = 100
 SNAPSHOT: Final = "Foreblock-Snapshot"

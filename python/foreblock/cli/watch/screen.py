@@ -12,7 +12,7 @@ from rich.text import Text
 from foreblock.cli.watch.history import History, SeenGrowth
 
 GWEI: Final = 10**9
-SIDE_BY_SIDE: Final = 110  # columns from which two networks stand beside each other
+NARROWEST: Final = 55  # columns of a network that stands beside another one
 BARS: Final = " ▁▂▃▄▅▆▇█"
 SEALED: Final = "blue"
 EARLY: Final = "yellow"
@@ -29,13 +29,15 @@ class Shown(NamedTuple):
 def screen(
     shown: Sequence[Shown], now: float, width: int, height: int, *, paused: bool
 ) -> RenderableType:
-    """All networks, side by side or one below the other, and the keys in the last line."""
-    beside = width >= SIDE_BY_SIDE and len(shown) > 1
-    each_width = width // len(shown) if beside else width
-    each_height = (height - 1) if beside else (height - 1) // len(shown)
+    """All networks in rows, as many beside each other as fit, and the keys in the last line."""
+    columns = min(len(shown), max(1, width // NARROWEST))
+    rows = [shown[at : at + columns] for at in range(0, len(shown), columns)]
+    each_width, each_height = width // columns, (height - 1) // len(rows)
     networks = Layout()
-    panels = [Layout(panel(one, now, each_width, each_height)) for one in shown]
-    (networks.split_row if beside else networks.split_column)(*panels)
+    lines = [Layout() for _ in rows]
+    for line, row in zip(lines, rows, strict=True):
+        line.split_row(*(Layout(panel(one, now, each_width, each_height)) for one in row))
+    networks.split_column(*lines)
     whole = Layout()
     whole.split_column(networks, Layout(_keys(paused=paused), size=1))
     return whole

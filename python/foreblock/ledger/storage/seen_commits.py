@@ -41,6 +41,11 @@ class SeenCommit:
         """Record that a commit of a chain was seen."""
         _ROW.pack_into(self._page, self._at, max(commit, self.highest), chain[:8])
 
+    def forget(self) -> None:
+        """Forget the commit, not the chain: what was served has been replaced on purpose."""
+        _, chain = self._row()
+        _ROW.pack_into(self._page, self._at, 0, chain)
+
     def _row(self) -> tuple[int, bytes]:
         highest, chain = _ROW.unpack_from(self._page, self._at)
         return highest, chain

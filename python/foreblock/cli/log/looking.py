@@ -1,0 +1,158 @@
+"""What can be seen of a log from outside: its stream, its last commits, its writer.
+
+Nothing is subscribed to and nothing is changed: three questions to JetStream, one read for each
+commit that is shown, and one question to the writer of the last epoch.
+"""
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from foreblock.errors import BadLogStream, LogError
+from foreblock.log.announce import ask_writer
+from foreblock.log.connection import LogConnection
+from foreblock.log.stream_reader import StreamReader
+
+_NS: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCommit:
+    """One commit of the log."""
+
+    sequence: int  # of its last part
+    parts: int
+    epoch: int
+    before: int
+    commit: int
+    bytes: int  # in the stream
+    unpacked: int  # of its body
+    link: str
+    log_id: str
+    writer: str  # a random name
+    stored_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWriter:
+    """Who answers as the writer of the last epoch."""
+
+    epoch: int
+    commit: int
+    sequence: int
+    boot_id: str
+    seconds: float  # that its answer took
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLog:
+    """A log at one moment."""
+
+    stream: str
+    replicas: int
+    leader: str
+    followers: list[str]  # with those that are behind marked
+    first: int
+    last: int
+    messages: int
+    bytes: int
+    last_at: str
+    max_age_seconds: int
+    max_bytes: int
+    wrong: str  # settings with which it can be no log
+    commits: list[ListedCommit]  # the newest first
+    writer: ShownWriter | None
+    silence: str  # why nobody answers
+
+    def as_object(self) -> dict[str, Any]:
+        """All of it as JSON has it."""
+        return asdict(self)
+
+
+async def look(connection: LogConnection, most: int) -> ShownLog:
+    """Look at a log. Raises `BadLogStream` where there is none, `LogUnreachable`."""
+    stream = connection.subjects.stream
+    answer = await connection.ask_jetstream(f"STREAM.INFO.{stream}")
+    if answer.error:
+        raise BadLogStream(stream, answer.why)
+    config, state = answer.fields["config"], answer.fields["state"]
+    cluster = answer.fields.get("cluster") or {}
+    commits = await last_commits(connection, state["first_seq"], state["last_seq"], most)
+    writer, silence = await _writer(connection, commits)
+    return ShownLog(
+        stream=stream,
+        replicas=config.get("num_replicas", 1),
+        leader=cluster.get("leader", ""),
+        followers=[
+            each["name"] + ("" if each.get("current") else " (behind)")
+            for each in cluster.get("replicas") or ()
+        ],
+        first=state["first_seq"],
+        last=state["last_seq"],
+        messages=state["messages"],
+        bytes=state["bytes"],
+        last_at=state.get("last_ts", ""),
+        max_age_seconds=config.get("max_age", 0) // _NS,
+        max_bytes=config.get("max_bytes", -1),
+        wrong=await _wrong(connection),
+        commits=commits,
+        writer=writer,
+        silence=silence,
+    )
+
+
+async def last_commits(
+    connection: LogConnection, first: int, last: int, most: int
+) -> list[ListedCommit]:
+    """The newest commits of a stream with these ends, newest first."""
+    reader = StreamReader(connection)
+    await reader.open()
+    found: list[ListedCommit] = []
+    try:
+        while last >= max(1, first) and len(found) < most:
+            stored = await reader.commit_covering(last)
+            if stored is None:  # its first part is gone already
+                break
+            (end,) = (await reader.parts_from(stored.last, 1))[:1]
+            message = stored.message
+            found.append(
+                ListedCommit(
+                    sequence=stored.last,
+                    parts=len(stored.parts),
+                    epoch=message.epoch,
+                    before=message.before,
+                    commit=message.after,
+                    bytes=sum(map(len, stored.parts)),
+                    unpacked=len(message.body),
+                    link=message.link.hex(),
+                    log_id=message.log_id.hex(),
+                    writer=stored.writer,
+                    stored_at=end.headers.get("Nats-Time-Stamp", ""),
+                )
+            )
+            last = stored.first - 1
+    finally:
+        await reader.close()
+    return found
+
+
+async def _wrong(connection: LogConnection) -> str:
+    try:
+        await connection.check_stream()
+    except BadLogStream as why:
+        return why.why
+    return ""
+
+
+async def _writer(
+    connection: LogConnection, commits: list[ListedCommit]
+) -> tuple[ShownWriter | None, str]:
+    if not commits:
+        return None, "the log is empty"
+    begun = time.monotonic()
+    try:
+        head = await ask_writer(connection, commits[0].epoch)
+    except LogError as why:
+        return None, str(why)
+    seconds = time.monotonic() - begun
+    return ShownWriter(head.epoch, head.commit, head.sequence, head.boot_id.hex(), seconds), ""

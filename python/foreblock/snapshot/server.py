@@ -1,0 +1,148 @@
+"""The HTTP address at which stores can be fetched, on threads of its own: `GET /NETWORK`.
+
+One snapshot is sent at a time: a second client is answered 503 with `Retry-After`, and asks
+another node or later. Nothing here runs on the loop of the process, and little of it needs the
+interpreter, so commits go on beside it.
+"""
+
+import socket
+import time
+from contextlib import suppress
+from http import HTTPStatus
+from threading import BoundedSemaphore, Lock, Thread
+from typing import Final
+
+import structlog
+
+from foreblock.errors import ForeblockError, StoreError, UnfitSnapshot
+from foreblock.ledger.storage.open_store import Store
+from foreblock.snapshot.offers import SnapshotOffers
+from foreblock.snapshot.sending import SendLimits, header_of, send_snapshot
+
+CONNECTIONS: Final = 16  # that are answered at once; others wait in the queue of the system
+HEAD_SECONDS: Final = 5.0
+HEAD_BYTES: Final = 8192
+RETRY_SECONDS: Final = 5
+
+log = structlog.get_logger()
+
+
+class SnapshotServer:
+    """Answers at one address until it is stopped."""
+
+    def __init__(
+        self, listening: socket.socket, offers: SnapshotOffers, limits: SendLimits | None = None
+    ) -> None:
+        """`listening` is this server's own from here on."""
+        self._listening: Final = listening
+        self._offers: Final = offers
+        self._limits: Final = limits or SendLimits()
+        self._turn: Final = Lock()
+        self._places: Final = BoundedSemaphore(CONNECTIONS)
+        self._stopped = False
+
+    def start(self) -> None:
+        """Answer from now on."""
+        self._listening.settimeout(None)
+        Thread(target=self._accept, name="foreblock-snapshots", daemon=True).start()
+
+    def stop(self) -> None:
+        """Take no more clients; who is being sent to is cut by withdrawing the store."""
+        self._stopped = True
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while not self._stopped:
+            self._places.acquire()
+            try:
+                client, _ = self._listening.accept()
+            except OSError as why:
+                self._places.release()
+                if not self._stopped:
+                    log.warning("snapshot_client_not_taken", why=str(why))
+                continue
+            Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            with client, suppress(OSError):
+                self._answer(client)
+        finally:
+            self._places.release()
+
+    def _answer(self, client: socket.socket) -> None:
+        name = _asked(_read_head(client))
+        if name is None:
+            _refuse(client, HTTPStatus.METHOD_NOT_ALLOWED, "GET /NETWORK is all that is here")
+        elif not self._turn.acquire(blocking=False):
+            _refuse(client, HTTPStatus.SERVICE_UNAVAILABLE, "another snapshot is being sent")
+        else:
+            try:
+                self._send(name, client)
+            finally:
+                self._turn.release()
+
+    def _send(self, name: str, client: socket.socket) -> None:
+        with self._offers.copying(name, lambda: _shut(client)) as store:
+            if store is None:
+                _refuse(client, HTTPStatus.NOT_FOUND, "there is no such network here")
+                return
+            try:
+                header = header_of(store)
+            except UnfitSnapshot as why:
+                _refuse(client, HTTPStatus.CONFLICT, str(why))
+                return
+            except StoreError as why:
+                _refuse(client, HTTPStatus.SERVICE_UNAVAILABLE, str(why))
+                return
+            log.info("snapshot_asked", network=name, commit=header.commit, bytes=header.length)
+            try:
+                sent = send_snapshot(
+                    store, header, client, self._limits, lambda: self._may_go_on(name, store)
+                )
+            except (ForeblockError, OSError) as why:
+                log.warning("snapshot_not_sent", network=name, why=str(why))
+            else:
+                log.info("snapshot_sent", network=name, commit=header.commit, bytes=sent)
+
+    def _may_go_on(self, name: str, store: Store) -> bool:
+        return not self._stopped and self._offers.is_offered(name, store)
+
+
+def _shut(client: socket.socket) -> None:
+    """End what a thread sends to a client, also where that waits."""
+    with suppress(OSError):
+        client.shutdown(socket.SHUT_RDWR)
+
+
+def _read_head(client: socket.socket) -> bytes:
+    """The head of a request; raises `OSError` for who takes too long or says too much."""
+    until, head = time.monotonic() + HEAD_SECONDS, b""
+    while b"\r\n\r\n" not in head:
+        client.settimeout(max(0.001, until - time.monotonic()))
+        piece = client.recv(HEAD_BYTES)
+        head += piece
+        if not piece or len(head) > HEAD_BYTES:
+            raise ConnectionAbortedError
+    return head
+
+
+def _asked(head: bytes) -> str | None:
+    """The name that a request asks for; none if it is no GET of a name."""
+    match head.partition(b"\r\n")[0].split(b" "):
+        case [b"GET", path, b"HTTP/1.1" | b"HTTP/1.0"] if path.startswith(b"/"):
+            return path[1:].partition(b"?")[0].decode("latin-1")
+        case _:
+            return None
+
+
+def _refuse(client: socket.socket, status: HTTPStatus, why: str) -> None:
+    text = f"{why}\n".encode()
+    more = f"Retry-After: {RETRY_SECONDS}\r\n" if status == HTTPStatus.SERVICE_UNAVAILABLE else ""
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: text/plain\r\n{more}"
+        f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n"
+    )
+    client.sendall(head.encode() + text)

@@ -1,0 +1,91 @@
+"""Nodes of a cluster in processes of their own: writers and replicas of one log."""
+
+import re
+import signal
+import subprocess
+import sys
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+from support.servers.nats_servers import free_port
+from support.servers.serving import environment
+from support.servers.waiting import PATIENCE, until
+
+_FACT = re.compile(r"^log: epoch (\d+), sequence (\d+), commit (\d+)", re.MULTILINE)
+
+
+class ClusterNode:
+    """One node with a folder of its own, which outlives its processes."""
+
+    def __init__(self, folder: Path, log: str, *options: str, is_replica: bool) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port, self.snapshots = free_port(), free_port()
+        self.copies = f"http://127.0.0.1:{self.snapshots}"
+        self._options = [
+            f"--data={folder / 'data'}",
+            f"--listen=127.0.0.1:{self.port}",
+            "--workers=1",
+            *(
+                ("--source=log",)
+                if is_replica
+                else ("--test-listen=", "--feed-listen=", "--load=50", "--interval=0.1")
+            ),
+        ]
+        self._with_log = [f"--log={log}", f"--snapshot-listen=127.0.0.1:{self.snapshots}", *options]
+        self._verb = "serve" if is_replica else "dev"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.store = folder / "data" if is_replica else folder / "data" / "main"
+
+    @property
+    def said(self) -> str:
+        """All that it has printed and logged."""
+        return (self.folder / "node.log").read_text("utf-8")
+
+    def start(self, *, with_log: bool = True) -> None:
+        """Start, and wait until it is ready."""
+        command = [sys.executable, "-m", "foreblock", self._verb, *self._options]
+        with (self.folder / "node.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                [*command, *(self._with_log if with_log else ())],
+                stdout=output,
+                stderr=output,
+                env=environment(),
+            )
+        until(lambda: self.get("/readyz").startswith("ready"), "the node is ready")
+
+    def get(self, path: str) -> str:
+        """What it answers, empty if it does not."""
+        assert self._process is not None
+        assert self._process.poll() is None, self.said
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().read().decode()
+        except (OSError, HTTPException):
+            return ""
+        finally:
+            connection.close()
+
+    def place(self) -> tuple[int, int, int]:
+        """Epoch, sequence and commit, as it says; zeros while it says nothing."""
+        found = _FACT.search(self.get("/readyz?verbose"))
+        return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
+
+    def until_at(self, epoch: int, commit: int) -> None:
+        """Wait until it has this commit of this epoch or a later one."""
+        until(lambda: self.place()[::2] >= (epoch, commit), f"commit {commit} of epoch {epoch}")
+
+    def stop(self) -> None:
+        """End it in order."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait(PATIENCE)
+            self._process = None
+
+    def kill(self) -> None:
+        """End all of it at once; its other processes see the end of their parent."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(PATIENCE)
+            self._process = None
