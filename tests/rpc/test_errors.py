@@ -162,7 +162,7 @@ def test_every_exception_has_a_fault(kind: type[errors.ForeblockError]) -> None:
     row = row_of(kind)
     ours = (
         errors.StoreError, errors.ImportFailure, errors.ServiceError, errors.FeedError,
-        errors.EndpointError, errors.LogError,
+        errors.EndpointError, errors.LogError, errors.SnapshotError,
     )  # fmt: skip
     internal = {
         errors.InvalidArgument, errors.Undecodable, errors.InvalidMessage, errors.NotAPrecompile,

@@ -136,12 +136,17 @@ impl Store {
     fn commit_all(
         &self,
         py: Python<'_>,
-        batches: Vec<(PyRef<'_, Batch>, PyRef<'_, LogRow>)>,
+        batches: Vec<PyRef<'_, Batch>>,
+        rows: Vec<PyRef<'_, LogRow>>,
     ) -> PyResult<Heads> {
         let store = self.opened()?;
-        let taken: PyResult<Vec<_>> =
-            batches.iter().map(|(batch, row)| Ok((batch.take()?, row.0))).collect();
-        let taken = taken?;
+        if batches.len() != rows.len() {
+            let why = format!("{} batches and {} rows", batches.len(), rows.len());
+            return Err(to_python(Error::invalid(why)));
+        }
+        let placed = batches.iter().zip(&rows);
+        let taken: PyResult<_> = placed.map(|(batch, row)| Ok((batch.take()?, row.0))).collect();
+        let taken: Vec<_> = taken?;
         let heads = py.detach(|| store.commit_all(taken)).map_err(to_python)?;
         Ok(Heads(Arc::new(heads)))
     }

@@ -94,8 +94,10 @@ class Store:
         wait; it uses nothing of this store. A commit may still fail after it.
         """
 
-    def commit_all(self, batches: list[tuple[Batch, LogRow]]) -> Heads:
+    def commit_all(self, batches: list[Batch], rows: list[LogRow]) -> Heads:
         """Apply commits of a log, each after the one before it, in one durable transaction.
+
+        `rows` are their places in the log.
 
         Raises as `commit`; nothing of any of them is stored then. Readers see the last one.
         """

@@ -50,6 +50,13 @@ class AppliedCommits(NamedTuple):
     rewinds: bool  # blocks were taken back
 
 
+class _Group(NamedTuple):
+    """Commits that are made together, and their places in the log."""
+
+    batches: list[Batch]
+    rows: list[LogRow]
+
+
 class ReplicaWriter:
     """The writing end of a store that follows a log."""
 
@@ -102,7 +109,7 @@ class ReplicaWriter:
         is stored; what comes before it may be.
         """
         rewinds = False
-        group: list[tuple[Batch, LogRow]] = []
+        group = _Group([], [])
         for commit in commits:
             batch = Batch.decode(commit.body, commit.before, commit.after)
             self._localize(batch, commit.row.epoch, localize)
@@ -112,7 +119,8 @@ class ReplicaWriter:
                 lower_indices(self._store, batch)  # of what is committed until then
                 rewinds = True
             holds = batch.changes_rows(HELD)
-            group.append((batch, commit.row))
+            group.batches.append(batch)
+            group.rows.append(commit.row)
             if is_apart or holds:
                 self._commit(group)
         self._commit(group)
@@ -125,14 +133,15 @@ class ReplicaWriter:
             batch.note(localize(note, epoch).encode())
             self._writers, self._writers_epoch = note, epoch
 
-    def _commit(self, group: list[tuple[Batch, LogRow]]) -> None:
+    def _commit(self, group: _Group) -> None:
         """Commit what was gathered, and hold what it says; nothing is gathered then."""
-        if not group:
+        if not group.batches:
             return
         begun_ns = self._clock.monotonic_ns()
-        self._heads = self._store.commit_all(group)
-        self.row = group[-1][1]
-        group.clear()
+        self._heads = self._store.commit_all(group.batches, group.rows)
+        self.row = group.rows[-1]
+        group.batches.clear()
+        group.rows.clear()
         self._hold()
         self._metrics.committed(self._clock.monotonic_ns() - begun_ns)
 
