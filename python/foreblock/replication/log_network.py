@@ -11,7 +11,6 @@ once, whatever the log does.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -51,7 +50,9 @@ from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.settings.networks import Network
 
 TELL_SECONDS: Final = 1.0
+CANCEL_SECONDS: Final = 0.1
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
+NOT_OPEN: Final = "log: not connected yet; what is here is served"
 # A store that cannot go on with its log needs a copy of one that can.
 NEEDS_COPY: Final = (LogBeginsLater, ForkedLog, ForeignLog, RefusedCommit, WrongStateRoot)
 
@@ -199,6 +200,9 @@ class LogNetwork:
         )
         await following.open()
         try:
+            if not self._session.is_open:
+                self._facts = (NOT_OPEN,)
+                self._tell(SourceFacts(self.name, self._clock.monotonic_ns(), self._facts))
             if await self._until_stopped(self._session.open()):
                 return None
             self._forwarding = Forwarding(
@@ -281,10 +285,9 @@ class LogNetwork:
             await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-            if not working.done():
+            while not working.done():  # a connection that is refused may swallow the cancellation
                 working.cancel()
-                with suppress(asyncio.CancelledError):
-                    await working
+                await asyncio.wait([working], timeout=CANCEL_SECONDS)
         if working.cancelled():
             return True
         working.result()

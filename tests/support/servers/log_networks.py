@@ -112,5 +112,6 @@ async def running(network: Network, bootstrap: Bootstrap | None = None) -> Async
         yield machine
     finally:
         machine.node.stop()
-        await asyncio.wait([task], timeout=PATIENCE)
+        _, running_on = await asyncio.wait([task], timeout=PATIENCE)
+        assert not running_on, "it does not stop"
         await machine.node.close()
