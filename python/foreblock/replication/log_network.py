@@ -40,6 +40,7 @@ from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.log.journal import Journal
 from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.replication.first_of import end
 from foreblock.replication.following import Listeners, LogFollowing
 from foreblock.replication.forwarded import Forwarding
 from foreblock.replication.leading import Leading, LedNetwork, OpenSource
@@ -50,7 +51,6 @@ from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.settings.networks import Network
 
 TELL_SECONDS: Final = 1.0
-CANCEL_SECONDS: Final = 0.1
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
 NOT_OPEN: Final = "log: not connected yet; what is here is served"
 # A store that cannot go on with its log needs a copy of one that can.
@@ -174,8 +174,7 @@ class LogNetwork:
         """Close what is open; a task that failed has been reported."""
         self.stop()
         if self._living is not None:
-            self._living.cancel()
-            await asyncio.wait([self._living])
+            await end([self._living])
         await self._session.close()
 
     # --- The roles -----------------------------------------------------------------------
@@ -285,9 +284,7 @@ class LogNetwork:
             await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-            while not working.done():  # a connection that is refused may swallow the cancellation
-                working.cancel()
-                await asyncio.wait([working], timeout=CANCEL_SECONDS)
+            await end([working])
         if working.cancelled():
             return True
         working.result()
