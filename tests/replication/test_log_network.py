@@ -21,6 +21,7 @@ from foreblock.bus.frames import (
     PoolPart,
     Refused,
     Rejected,
+    SourceFacts,
 )
 from foreblock.clock import SystemClock
 from foreblock.errors import (
@@ -32,7 +33,7 @@ from foreblock.errors import (
 )
 from foreblock.log.append import Appender
 from foreblock.replication.hints import HintPublisher
-from foreblock.replication.log_network import FOLLOWS
+from foreblock.replication.log_network import FOLLOWS, NOT_OPEN
 from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.snapshot.offers import SnapshotOffers
 from foreblock.snapshot.server import SnapshotServer
@@ -268,6 +269,25 @@ def test_another_history_is_refused_and_what_was_there_is_served(
         finally:
             other.kill()
         assert follower.commit() == has
+
+    asyncio.run(run())
+
+
+def test_what_is_here_is_served_before_there_is_a_log(tmp_path: Path, server: NatsServer) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)),
+            running(replica(tmp_path / "replica", server.url)) as first,
+        ):
+            await level(first, 3)
+        server.kill()
+        async with running(replica(tmp_path / "replica", server.url)) as again:
+            await again.until(lambda: again.facts == NOT_OPEN)
+            (hint,) = again.node.hints()  # for workers that connect later
+            assert isinstance(hint, SourceFacts)
+            assert hint.facts == (NOT_OPEN,)
+            again.submit(send(ALICE, 0).raw, ALICE.address)
+            assert Rejected(1, str(SequencerUnavailable())) in again.heard
 
     asyncio.run(run())
 

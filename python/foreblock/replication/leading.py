@@ -19,7 +19,7 @@ from foreblock.ledger.storage.commits import Store
 from foreblock.log.announce import Announcer
 from foreblock.log.forwarding import taking_submissions
 from foreblock.log.position import LogPosition
-from foreblock.replication.first_of import first_of
+from foreblock.replication.first_of import end, first_of
 from foreblock.replication.forwarded import Reception, Written
 from foreblock.replication.hints import HintPublisher
 from foreblock.replication.log_facts import LogFacts, facts_of_writer
@@ -111,10 +111,7 @@ class Leading:
                 await self._announcer.resign()
         finally:
             self._hints.close()
-            for task in self._tasks:
-                task.cancel()
-            if self._tasks:
-                await asyncio.wait(self._tasks)
+            await end(list(self._tasks))
 
     def facts(self) -> LogFacts:
         """The state of this node."""

@@ -11,7 +11,6 @@ once, whatever the log does.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -41,6 +40,7 @@ from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.log.journal import Journal
 from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.replication.first_of import end
 from foreblock.replication.following import Listeners, LogFollowing
 from foreblock.replication.forwarded import Forwarding
 from foreblock.replication.leading import Leading, LedNetwork, OpenSource
@@ -54,6 +54,7 @@ from foreblock.snapshot.offers import SnapshotOffers
 
 TELL_SECONDS: Final = 1.0
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
+NOT_OPEN: Final = "log: not connected yet; what is here is served"
 # A store that cannot go on with its log needs a copy of one that can.
 NEEDS_COPY: Final = (LogBeginsLater, ForkedLog, ForeignLog, RefusedCommit, WrongStateRoot)
 
@@ -172,8 +173,7 @@ class LogNetwork:
         """Close what is open; a task that failed has been reported."""
         self.stop()
         if self._living is not None:
-            self._living.cancel()
-            await asyncio.wait([self._living])
+            await end([self._living])
         await self._session.close()
 
     # --- The roles -----------------------------------------------------------------------
@@ -199,6 +199,9 @@ class LogNetwork:
         await following.open()
         self._copies.offer(following.store)
         try:
+            if not self._session.is_open:
+                self._facts = (NOT_OPEN,)
+                self._tell(SourceFacts(self.name, self._clock.monotonic_ns(), self._facts))
             if await self._until_stopped(self._session.open()):
                 return None
             self._forwarding = Forwarding(
@@ -283,10 +286,7 @@ class LogNetwork:
             await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-            if not working.done():
-                working.cancel()
-                with suppress(asyncio.CancelledError):
-                    await working
+            await end([working])
         if working.cancelled():
             return True
         working.result()

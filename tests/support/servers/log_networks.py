@@ -114,5 +114,6 @@ async def running(network: Network, offers: SnapshotOffers | None = None) -> Asy
         yield machine
     finally:
         machine.node.stop()
-        await asyncio.wait([task], timeout=PATIENCE)
+        _, running_on = await asyncio.wait([task], timeout=PATIENCE)
+        assert not running_on, "it does not stop"
         await machine.node.close()

@@ -74,7 +74,7 @@ class NetworkStatus:
 
 def _is_stuck(log: str) -> bool:
     """Whether a node says that its log or its writer is not there."""
-    return "silent" in log or "waits for the log" in log
+    return any(words in log for words in ("silent", "waits for the log", "not connected"))
 
 
 @dataclass(frozen=True, slots=True)
