@@ -60,6 +60,8 @@ BELOW = {
         "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
         " ledger/tracing"
     ),
+    # Public chains as data.
+    "chains": "errors primitives ledger/rules",
     # Where blocks come from.
     "upstream": "backoff clock errors primitives types ledger/rules",
     "sequencer": (
@@ -91,8 +93,8 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench clock conformance errors feed primitives sequencer server service settings starting"
-        " types upstream ledger/checking ledger/importing ledger/rules ledger/storage"
+        "bench chains clock conformance errors feed primitives sequencer server service settings"
+        " starting types upstream ledger/checking ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }

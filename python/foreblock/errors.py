@@ -83,6 +83,7 @@
     │   └── DifferentBlock
     ├── ServiceError             the service cannot run as it was asked to
     │   ├── BadSetting
+    │   ├── BadChain
     │   ├── AddressInUse
     │   ├── AddressUnusable
     │   ├── StateNotWritten
@@ -933,6 +934,17 @@ class BadSetting(ServiceError):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.why}"
+
+
+@dataclass(eq=False)
+class BadChain(ServiceError):
+    """A chain that is not known by this name, or whose file cannot be used."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"chain {self.name}: {self.why}"
 
 
 @dataclass(eq=False)

@@ -33,6 +33,7 @@ main.add_section(
         "watch": "watch.command",
         "status": "status.command",
         "config": "config",
+        "chains": "chains",
     },
 )
 main.add_section(
