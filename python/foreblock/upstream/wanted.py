@@ -1,0 +1,168 @@
+"""What is wanted of the state of a chain, and what was found of it. Values. No I/O.
+
+`Wanted` says which keys a run did not find: plain values, so that it can be made from what the
+engine collects and sent between processes. `Found` has a value for some of them. A key that is
+not in `Found` is not known: nothing here is ever zero or absent because something failed.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from foreblock.types import keccak256
+
+EMPTY_CODE: Final = keccak256(b"")
+NO_ADDRESS: Final = b""
+_NONE: Final[frozenset[int]] = frozenset()
+
+
+class Wanted(NamedTuple):
+    """Keys of one state. A code is named by its hash, with an account that has it.
+
+    Where no such account is known, `NO_ADDRESS` stands in its place. `codes_of` are accounts
+    whose code is wanted whatever its hash is, so that it comes in the same round trip.
+    """
+
+    accounts: frozenset[bytes] = frozenset()
+    slots: Mapping[bytes, frozenset[int]] = {}
+    codes: Mapping[bytes, bytes] = {}
+    codes_of: frozenset[bytes] = frozenset()
+    blocks: frozenset[int] = frozenset()
+
+    def __bool__(self) -> bool:
+        return self.keys > 0
+
+    @property
+    def keys(self) -> int:
+        """How many keys there are."""
+        slots = sum(map(len, self.slots.values()))
+        return len(self.accounts) + slots + len(self.codes) + len(self.codes_of) + len(self.blocks)
+
+    def also(self, other: "Wanted") -> "Wanted":
+        """The keys of both."""
+        return Wanted(
+            self.accounts | other.accounts,
+            {
+                at: self.slots.get(at, _NONE) | other.slots.get(at, _NONE)
+                for at in (*self.slots, *other.slots)
+            },
+            {**_without_places(other.codes), **self.codes, **_with_places(other.codes)},
+            self.codes_of | other.codes_of,
+            self.blocks | other.blocks,
+        )
+
+    def without(self, other: "Wanted") -> "Wanted":
+        """These keys without those of another."""
+        slots = {a: keys - other.slots.get(a, _NONE) for a, keys in self.slots.items()}
+        return Wanted(
+            self.accounts - other.accounts,
+            {address: keys for address, keys in slots.items() if keys},
+            {code: at for code, at in self.codes.items() if code not in other.codes},
+            self.codes_of - other.codes_of,
+            self.blocks - other.blocks,
+        )
+
+
+class FoundAccount(NamedTuple):
+    """An account as an endpoint gives it; the root is none where the endpoint did not say."""
+
+    nonce: int
+    balance: int
+    code_hash: bytes
+    storage_root: bytes | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether EIP-161 has no such account."""
+        return self.nonce == 0 and self.balance == 0 and self.code_hash == EMPTY_CODE
+
+
+class FoundSlotProof(NamedTuple):
+    """One slot of a proof; the value is a claim until the nodes are checked."""
+
+    slot: int
+    value: int
+    nodes: tuple[bytes, ...]
+
+
+class FoundProof(NamedTuple):
+    """An answer to eth_getProof; everything in it is a claim until the nodes are checked."""
+
+    address: bytes
+    account: FoundAccount
+    nodes: tuple[bytes, ...]
+    slots: tuple[FoundSlotProof, ...]
+
+
+class FoundHeader(NamedTuple):
+    """A block whose header has this hash; whether it is an ancestor, the chain of parents says."""
+
+    number: int
+    hash: bytes
+    parent_hash: bytes
+    state_root: bytes
+
+
+class Found:
+    """Values by key; made by one reader and merged by another, then handed over."""
+
+    __slots__ = ("accounts", "codes", "codes_of", "headers", "proofs", "slots")
+
+    def __init__(self) -> None:
+        self.accounts: dict[bytes, FoundAccount] = {}
+        self.slots: dict[bytes, dict[int, int]] = {}
+        self.codes: dict[bytes, bytes] = {}  # by their hashes, which were computed here
+        self.codes_of: dict[bytes, bytes] = {}  # hashes of codes by account
+        self.headers: dict[int, FoundHeader] = {}
+        self.proofs: list[FoundProof] = []
+
+    def put_proof(self, proof: FoundProof) -> None:
+        """Take a proof, and the values that it claims."""
+        self.proofs.append(proof)
+        self.accounts[proof.address] = proof.account
+        self.put_slots(proof.address, ((each.slot, each.value) for each in proof.slots))
+
+    def put_slots(self, address: bytes, values: Iterable[tuple[int, int]]) -> None:
+        """Take values of slots."""
+        self.slots.setdefault(address, {}).update(values)
+
+    def put_code(self, address: bytes, code: bytes) -> bytes:
+        """Take the code of an account; returns its hash."""
+        code_hash = keccak256(code)
+        self.codes[code_hash] = code
+        self.codes_of[address] = code_hash
+        return code_hash
+
+    def merge(self, other: "Found") -> None:
+        """Take all of another; what is here already stays."""
+        self.accounts = {**other.accounts, **self.accounts}
+        for address, values in other.slots.items():
+            self.slots[address] = {**values, **self.slots.get(address, {})}
+        self.codes = {**other.codes, **self.codes}
+        self.codes_of = {**other.codes_of, **self.codes_of}
+        self.headers = {**other.headers, **self.headers}
+        self.proofs += other.proofs
+
+    def missing(self, wanted: Wanted) -> Wanted:
+        """The keys that have no value here."""
+        slots = {
+            address: keys - self.slots.get(address, {}).keys()
+            for address, keys in wanted.slots.items()
+        }
+        return Wanted(
+            wanted.accounts - self.accounts.keys(),
+            {address: frozenset(keys) for address, keys in slots.items() if keys},
+            {code: at for code, at in wanted.codes.items() if code not in self.codes},
+            wanted.codes_of - self.codes_of.keys(),
+            wanted.blocks - self.headers.keys(),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.accounts or self.slots or self.codes or self.codes_of or self.headers)
+
+
+def _with_places(codes: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    return {code: at for code, at in codes.items() if at}
+
+
+def _without_places(codes: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    return {code: at for code, at in codes.items() if not at}
