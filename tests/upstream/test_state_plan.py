@@ -39,6 +39,7 @@ ways = st.builds(
     st.booleans(),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
     st.sampled_from(BlockForm),
     st.integers(1, 10),
     st.integers(1, 10),
@@ -84,9 +85,11 @@ def test_every_key_is_asked_for_once_and_no_other_key(
     settled = wanted.without(plan.left)
     slots = {(address, slot) for address, some in settled.slots.items() for slot in some}
     assert {key for key in asked if isinstance(key, tuple) and isinstance(key[0], bytes)} == slots
-    if not ways.proofs:
+    if not ways.proofs or (ways.tip_proofs and not proven):
         assert not any(isinstance(each, AskedProof) for each in plan.asked)
         assert bool(plan.left.accounts) == (proven and bool(wanted.accounts))
+    else:
+        assert not plan.left.accounts
     if proven:
         others = (AskedValues, AskedCall, AskedSlot, AskedBalance)
         assert not any(isinstance(each, others) for each in plan.asked)

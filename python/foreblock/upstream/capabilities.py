@@ -68,6 +68,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
         """What a planner may use; an endpoint that knows no form of blocks has none."""
         return EndpointWays(
             proofs=self.proof_depth is not None,
+            tip_proofs=self.proof_depth is not None and self.proof_depth < _BEHIND,
             calls=self.overrides,
             values=self.storage_values,
             form=self.forms[0] if self.forms else BlockForm.NUMBER,
@@ -105,7 +106,7 @@ def probing() -> Probing:
         forms=forms,
         overrides=(yield from _overrides(at.parameter(form), reasons)),
         storage_values=(yield from _storage_values(at.parameter(form), reasons)),
-        proof_depth=(yield from _proofs(reasons)),
+        proof_depth=(yield from _proofs(form, reasons)),
         witness=(yield from _witness(reasons)),
         batch=(yield from _batches(reasons)),
         reasons=reasons,
@@ -178,23 +179,23 @@ def _storage_values(block: object, reasons: dict[str, str]) -> Generator[Asking,
     return True
 
 
-def _proofs(reasons: dict[str, str]) -> Generator[Asking, Said, int | None]:
+def _proofs(form: BlockForm, reasons: dict[str, str]) -> Generator[Asking, Said, int | None]:
     """The furthest block below the tip that is proven, of those that are tried."""
-    tip = yield from _head("latest")  # the newest: some prove no other
+    tip = yield from _head("latest")
     asked, deepest = AskedProof(_NOBODY, (_SLOT,)), None
     for depth in PROOF_DEPTHS:
         if depth > tip.number:
             break
-        block = format_quantity(tip.number - depth)
+        block: object = "latest"  # the tip may move on, and some prove no other block
+        if depth:
+            block = (yield from _head(tip.number - depth)).parameter(form)
         said = yield Asking(asked.method, tuple(asked.params(block)))
         try:
             read_proof(asked, _needed(said))
         except RefusedAnswer as why:
             reasons["eth_getProof" if depth == 0 else f"eth_getProof {depth} back"] = str(why)
-            if depth:
-                break  # the tip may have moved on; what is older than this is not tried
-        else:
-            deepest = depth
+            break
+        deepest = depth
     return deepest
 
 

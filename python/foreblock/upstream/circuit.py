@@ -53,6 +53,10 @@ class Circuit:
         self._open_until = None
         self._is_trying = False
 
+    def dropped(self) -> None:
+        """Nobody waited for its answer: nothing is known."""
+        self._is_trying = False
+
     def failed(self, now: float) -> None:
         """It did not answer, or not with an answer."""
         self.failures += 1

@@ -8,6 +8,7 @@ is asked for once, and what the endpoint cannot say is left over for another one
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from foreblock.upstream.asked import (
@@ -47,6 +48,7 @@ class EndpointWays(NamedTuple):
     proofs: bool = True
     calls: bool = True  # with overrides
     values: bool = True  # eth_getStorageValues
+    tip_proofs: bool = False  # only of the latest block: of use where they are checked
     form: BlockForm = BlockForm.HASH
     proof_slots: int = 256
     call_slots: int = 4096
@@ -63,7 +65,7 @@ class StatePlan(NamedTuple):
     left: Wanted
 
 
-def with_first_slots(wanted: Wanted, known: frozenset[bytes] = frozenset()) -> Wanted:
+def with_first_slots(wanted: Wanted, known: AbstractSet[bytes] = frozenset()) -> Wanted:
     """The same, with the slots that a contract reads first, of contracts that are new.
 
     A contract is new if its account is wanted and something of it beside the account is: its
@@ -75,6 +77,8 @@ def with_first_slots(wanted: Wanted, known: frozenset[bytes] = frozenset()) -> W
 
 def plan_state(wanted: Wanted, ways: EndpointWays, at: BlockAt, *, proven: bool) -> StatePlan:
     """The requests to one endpoint for these keys at a block."""
+    if ways.tip_proofs and not proven:
+        ways = ways._replace(proofs=False)
     unprovable = proven and not ways.proofs
     left = Wanted(wanted.accounts, wanted.slots) if unprovable else Wanted()
     rest = wanted.without(left)
@@ -93,9 +97,18 @@ def plan_state(wanted: Wanted, ways: EndpointWays, at: BlockAt, *, proven: bool)
     codes, unplaced = _codes(rest, pieces)
     asked += codes
     asked += [AskedHeader(number) for number in sorted(rest.blocks)]
-    if ways.form is BlockForm.NUMBER and any(not isinstance(each, AskedHeader) for each in asked):
+    if (
+        ways.form is BlockForm.NUMBER
+        and not proven
+        and any(not isinstance(each, AskedHeader) for each in asked)
+    ):
         asked.append(AskedHeader(at.number, at.hash))
     return StatePlan(tuple(asked), left.also(Wanted(codes=unplaced)))
+
+
+def block_of(ways: EndpointWays, at: BlockAt, *, proven: bool) -> object:
+    """The block parameter of a plan; a proof fits whatever block it is of, so any will do."""
+    return "latest" if proven and ways.tip_proofs else at.parameter(ways.form)
 
 
 def _proofs(address: bytes, slots: Sequence[int], ways: EndpointWays) -> Iterator[AskedProof]:

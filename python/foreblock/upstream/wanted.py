@@ -119,7 +119,8 @@ class Found:
         """Take a proof, and the values that it claims."""
         self.proofs.append(proof)
         self.accounts[proof.address] = proof.account
-        self.put_slots(proof.address, ((each.slot, each.value) for each in proof.slots))
+        if proof.slots:
+            self.put_slots(proof.address, ((each.slot, each.value) for each in proof.slots))
 
     def put_slots(self, address: bytes, values: Iterable[tuple[int, int]]) -> None:
         """Take values of slots."""
