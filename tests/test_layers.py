@@ -93,8 +93,9 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench chains clock conformance errors feed primitives sequencer server service settings"
-        " starting types upstream ledger/checking ledger/importing ledger/rules ledger/storage"
+        "bench chains clock conformance errors feed primitives secret_urls sequencer server service"
+        " settings starting types upstream ledger/checking ledger/importing ledger/rules"
+        " ledger/storage"
     ),
     "__main__": "cli",
 }

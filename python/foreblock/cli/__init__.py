@@ -45,6 +45,7 @@ main.add_section(
         "simulate": "simulate",
         "send": "send",
         "rpc": "read",
+        "upstream": "upstream",
     },
 )
 main.add_section(
