@@ -17,11 +17,11 @@ from support.upstreams.toy_node import TIP, Said, ToyNode, toy_node
 RICH = 1_000_000.0
 
 
-def probe(node: ToyNode) -> Capabilities:
+def probe(node: ToyNode, *, whole: bool = True) -> Capabilities:
     async def ask() -> Capabilities:
         upstream = Upstream(node.url, SystemClock(), UnitBudget(RICH))
         try:
-            return await upstream.probe()
+            return await upstream.probe(whole=whole)
         finally:
             upstream.close()
 
@@ -67,6 +67,15 @@ def test_a_node_that_lacks_something(
     found = probe(node)
     assert getattr(found, ability) == value
     assert found.reasons[reason]
+
+
+@pytest.mark.parametrize("node", [ToyNode(), ToyNode(proofs=0, forms=frozenset({"number"}))])
+def test_what_a_plan_needs_takes_fewer_requests(node: ToyNode) -> None:
+    short = probe(node, whole=False)
+    asked = node.bodies
+    assert short.ways() == probe(node).ways()
+    assert asked < 20
+    assert not short.witness
 
 
 def test_ways_follow_from_abilities() -> None:

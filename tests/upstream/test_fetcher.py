@@ -19,7 +19,12 @@ from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
 from foreblock.upstream.fetcher import Fetcher, FetchOptions
 from foreblock.upstream.refusals import RefusalKind
 from foreblock.upstream.state_plan import FIRST_SLOTS
-from foreblock.upstream.upstream_endpoint import Upstream, retry_after, split_units
+from foreblock.upstream.upstream_endpoint import (
+    PROBE_AGAIN,
+    Upstream,
+    retry_after,
+    split_units,
+)
 from foreblock.upstream.wanted import Found, Wanted
 from support.servers.waiting import PATIENCE, until
 from support.upstreams.plain_state import ADDRESSES, AT, CODES, balance, header, value
@@ -440,6 +445,48 @@ def test_any_weather_brings_right_values_or_an_error() -> None:
         check(await fetch(fetcher, seconds=PATIENCE))
 
     fetching(test, ToyNode(), ToyNode(), clock=SystemClock())
+
+
+def test_an_endpoint_of_another_chain_is_not_used() -> None:
+    async def run(node: ToyNode) -> None:
+        clock = DrivenClock()
+        fetcher = Fetcher([Upstream(node.url, clock, UnitBudget(RICH), 10)], clock, TRUSTED)
+        try:
+            with pytest.raises(NoUpstream, match="another chain: 8453 in place of 10"):
+                await fetch(fetcher)
+            asked = node.bodies
+            with pytest.raises(NoUpstream):
+                await fetch(fetcher)
+            assert node.bodies == asked
+        finally:
+            fetcher.close()
+
+    with toy_node(ToyNode()) as node:
+        asyncio.run(run(node))
+
+
+def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        node, upstream = running[0], fetcher.upstreams[0]
+        node.values = node.overrides = False
+        wanted = Wanted(slots={C: frozenset(range(9))})
+        check(await fetch(fetcher, wanted), wanted)
+        node.values = True
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        check(await fetch(fetcher, wanted), wanted)
+        assert node.count("eth_getStorageValues") == 1, "nothing had failed"
+        node.weather = lambda number, _: Said(500) if number == node.bodies else None
+        with pytest.raises(NoUpstream):
+            await fetch(fetcher, wanted, seconds=0.1)
+        node.weather = None
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        check(await fetch(fetcher, wanted), wanted)
+        assert upstream.ways.values
+        assert node.asked[-1][0] == "eth_getStorageValues"
+
+    fetching(test, ToyNode(), clock=clock)
 
 
 def test_units_in_a_url() -> None:

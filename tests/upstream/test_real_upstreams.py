@@ -128,7 +128,7 @@ def test_what_it_can_do_is_found_out(chain: Chain) -> None:
     async def run() -> Capabilities:
         upstream = Upstream(chain.url, SystemClock(), UnitBudget(RICH))
         try:
-            return await upstream.probe()
+            return await upstream.probe(whole=True)
         finally:
             upstream.close()
 

@@ -29,6 +29,7 @@ from foreblock.upstream.state_plan import EndpointWays
 
 # How far back proofs are tried; the furthest that works is what is known.
 PROOF_DEPTHS: Final = (0, 2, 16, 128, 1024, 8192)
+NEAR: Final = (0, 2)  # where only that matters
 BATCHES: Final = (2, 10, 50, 100)
 _NOBODY: Final = bytes.fromhex("8d64ec077cde93743e429ac2cfd58a269b691a8a")
 _MADE_UP: Final = b"\xfe" * 32  # the hash of no block
@@ -86,10 +87,12 @@ class Capabilities(Struct, frozen=True, kw_only=True):
         return bool(self.forms)
 
 
-def probing() -> Probing:
+def probing(*, whole: bool) -> Probing:
     """The requests, in order; ends with what is known. Raises `RefusedAnswer`.
 
-    Only what no endpoint can lack is raised: its chain id, its latest block.
+    Only what no endpoint can lack is raised: its chain id, its latest block. Unless the `whole`
+    is wanted, it ends with what a plan needs: the best form of blocks, and whether proofs are of
+    the tip only.
     """
     reasons: dict[str, str] = {}
     chain_id = parse_quantity(_text(_needed((yield Asking("eth_chainId")))), 64)
@@ -97,7 +100,7 @@ def probing() -> Probing:
     client = "" if isinstance(said, RefusedAnswer) else harmless(_text(_needed(said)))
     tip = yield from _head("latest")
     at = tip if tip.number < _BEHIND else (yield from _head(tip.number - _BEHIND))
-    forms = yield from _forms(at, reasons)
+    forms = yield from _forms(at, reasons, whole=whole)
     form = forms[0] if forms else BlockForm.NUMBER
     return Capabilities(
         chain_id=chain_id,
@@ -106,8 +109,8 @@ def probing() -> Probing:
         forms=forms,
         overrides=(yield from _overrides(at.parameter(form), reasons)),
         storage_values=(yield from _storage_values(at.parameter(form), reasons)),
-        proof_depth=(yield from _proofs(form, reasons)),
-        witness=(yield from _witness(reasons)),
+        proof_depth=(yield from _proofs(form, reasons, PROOF_DEPTHS if whole else NEAR)),
+        witness=whole and (yield from _witness(reasons)),
         batch=(yield from _batches(reasons)),
         reasons=reasons,
     )
@@ -129,7 +132,9 @@ def _number_of(said: Raw) -> int:
         raise RefusedAnswer(RefusalKind.WRONG_SHAPE.value, f"the latest block: {why}") from why
 
 
-def _forms(at: BlockAt, reasons: dict[str, str]) -> Generator[Asking, Said, tuple[BlockForm, ...]]:
+def _forms(
+    at: BlockAt, reasons: dict[str, str], *, whole: bool
+) -> Generator[Asking, Said, tuple[BlockForm, ...]]:
     """The forms in which a block can be named: taken, and refused for a block that is not."""
     found = []
     for form in BlockForm:
@@ -141,6 +146,8 @@ def _forms(at: BlockAt, reasons: dict[str, str]) -> Generator[Asking, Said, tupl
         said = yield _balance(lie, form)
         if isinstance(said, RefusedAnswer):
             found.append(form)
+            if not whole:
+                break
         else:
             reasons[form.value] = "a block that does not exist is answered for, too"
     return tuple(found)
@@ -179,11 +186,13 @@ def _storage_values(block: object, reasons: dict[str, str]) -> Generator[Asking,
     return True
 
 
-def _proofs(form: BlockForm, reasons: dict[str, str]) -> Generator[Asking, Said, int | None]:
+def _proofs(
+    form: BlockForm, reasons: dict[str, str], depths: tuple[int, ...]
+) -> Generator[Asking, Said, int | None]:
     """The furthest block below the tip that is proven, of those that are tried."""
     tip = yield from _head("latest")
     asked, deepest = AskedProof(_NOBODY, (_SLOT,)), None
-    for depth in PROOF_DEPTHS:
+    for depth in depths:
         if depth > tip.number:
             break
         block: object = "latest"  # the tip may move on, and some prove no other block

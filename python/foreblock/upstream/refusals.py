@@ -46,6 +46,7 @@ class RefusalKind(StrEnum):
     LONG_PROOF = "over-long proof"
     WRONG_CODE = "another code"
     WRONG_BLOCK = "another block"
+    WRONG_CHAIN = "another chain"
 
 
 # Kinds after which the same endpoint may be asked in another way, or at another block.

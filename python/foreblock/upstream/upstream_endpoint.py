@@ -2,7 +2,7 @@
 
 Requests wait for its budget, and are refused while its circuit is open. Every answer moves the
 circuit, and a rate limit pauses the budget for as long as the upstream says. Abilities are
-probed before the first use, and again when some time has passed since one was found missing.
+probed before the first use, and again some time after something has failed.
 """
 
 import asyncio
@@ -31,7 +31,8 @@ log = structlog.get_logger()
 
 LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
 FIRST_PAUSE: Final = 0.5  # after a rate limit without one; it doubles
-PROBE_AGAIN: Final = 600.0  # seconds
+PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
+WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
 PROBE_SECONDS: Final = 10.0  # for one request of a probe
 TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
 _UNITS: Final = re.compile(r"[0-9]{1,7}")
@@ -40,9 +41,16 @@ _UNITS: Final = re.compile(r"[0-9]{1,7}")
 class Upstream:
     """An endpoint that is asked for state; `close` it."""
 
-    def __init__(self, url: str, clock: Clock, budget: UnitBudget | None = None) -> None:
-        """The query parameter `units` is the budget of this endpoint, and not sent to it.
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        budget: UnitBudget | None = None,
+        chain_id: int | None = None,
+    ) -> None:
+        """An endpoint of another chain than `chain_id` is not used.
 
+        The query parameter `units` is the budget of this endpoint, and not sent to it.
         Raises `InvalidArgument` for a bad URL.
         """
         url, units = split_units(url)
@@ -58,7 +66,9 @@ class Upstream:
         self._connections: Final = Connections(url, PROBE_SECONDS)
         self._clock: Final = clock
         self._limited = 0  # rate limits in a row
+        self._chain_id: Final = chain_id
         self._probed_at = 0.0
+        self._has_failed = False  # since then
         self._probing: Final = asyncio.Lock()
 
     @property
@@ -135,16 +145,19 @@ class Upstream:
         if refused.kind in HARMLESS:
             self.circuit.succeeded()
             return
+        self._has_failed = True
         self.circuit.failed(self.now)
         log.info("upstream_failed", url=self.shown, why=str(refused))
 
-    async def probe(self, *, again: bool = False) -> Capabilities:
-        """What it can do, asked for at most once at a time. Raises `RefusedAnswer`."""
+    async def probe(self, *, whole: bool = False) -> Capabilities:
+        """What it can do; asked for once, and again some time after it has failed.
+
+        `whole` asks for everything, also what no plan needs. Raises `RefusedAnswer`.
+        """
         async with self._probing:
-            is_old = self.now - self._probed_at > PROBE_AGAIN and self.ways_were_reduced
-            if self.capabilities is not None and not (again or is_old):
+            if self.capabilities is not None and not whole and not self._is_old():
                 return self.capabilities
-            steps = probing()
+            steps = probing(whole=whole)
             asking = next(steps)
             while True:
                 said = await self._said(asking)
@@ -153,10 +166,15 @@ class Upstream:
                 except StopIteration as end:
                     return self._know(end.value)
 
+    def _is_old(self) -> bool:
+        """Whether what is known may have changed: something has failed since it was asked for."""
+        has_failed = self._has_failed or self.ways_were_reduced
+        return has_failed and self.now - self._probed_at > PROBE_AGAIN
+
     async def _said(self, asking: Asking) -> Said:
         calls = [(asking.method, list(asking.params))] * asking.copies
         try:
-            found = await self.ask(calls, Urgency(Purpose.CLIENT), self.now + PROBE_SECONDS)
+            found = await self.ask(calls, Urgency(Purpose.FLASHBLOCK), self.now + PROBE_SECONDS)
         except RefusedAnswer as refused:
             if refused.kind in (RefusalKind.UNREACHABLE, RefusalKind.SERVER_FAILED):
                 raise
@@ -166,8 +184,12 @@ class Upstream:
         return found[1]
 
     def _know(self, found: Capabilities) -> Capabilities:
+        if self._chain_id not in (None, found.chain_id):
+            self.circuit.trip(WRONG_CHAIN_SECONDS, self.now)
+            why = f"{found.chain_id} in place of {self._chain_id}"
+            raise refuse(RefusalKind.WRONG_CHAIN, why)
         self.capabilities, self.ways = found, found.ways()
-        self._probed_at = self.now
+        self._probed_at, self._has_failed = self.now, False
         log.info("upstream_probed", url=self.shown, client=found.client, chain_id=found.chain_id)
         return found
 

@@ -84,7 +84,7 @@ def check(*, url: str, chain: str | None, as_json: bool) -> None:
 async def _check(url: str, units: float, chain: ChainFacts | None) -> CheckedEndpoint:
     endpoint = Upstream(url, SystemClock(), UnitBudget(units, reserve=0.0))
     try:
-        can = await endpoint.probe()
+        can = await endpoint.probe(whole=True)
         problems = [] if chain is None else await _problems(endpoint, can, chain)
         latency = endpoint.durations.quantile(0.5) or 0.0
         return CheckedEndpoint(endpoint.shown, can, latency, endpoint.requests, tuple(problems))
