@@ -63,7 +63,7 @@ BELOW = {
     # Public chains as data.
     "chains": "errors primitives ledger/rules",
     # Where blocks come from.
-    "upstream": "backoff clock errors primitives secret_urls types ledger/rules",
+    "upstream": "backoff clock errors feed primitives secret_urls types ledger/rules",
     "sequencer": (
         "bus clock errors primitives types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"

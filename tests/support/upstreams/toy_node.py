@@ -72,7 +72,7 @@ class ToyNode:
             case "web3_clientVersion":
                 return "ToyNode/v1"
             case "eth_getBlockByNumber":
-                number = self.tip if params[0] == "latest" else int(params[0], 16)
+                number = self.tip if params[0] in ("latest", "pending") else int(params[0], 16)
                 return METHODS[method]([hex(number), False]) if number <= self.tip else None
             case "eth_getStorageValues" if not self.values:
                 raise NodeError(-32601, "the method does not exist/is not available")
