@@ -26,7 +26,13 @@ from foreblock.upstream.client import Endpoint
 from foreblock.upstream.fetcher import Fetcher, FetchOptions
 from foreblock.upstream.state_plan import FIRST_SLOTS, EndpointWays
 from foreblock.upstream.upstream_endpoint import Upstream
-from foreblock.upstream.wanted import Found, Wanted
+from foreblock.upstream.wanted import (
+    HISTORY_STORAGE,
+    HISTORY_WINDOW,
+    Found,
+    Wanted,
+    by_history,
+)
 from support.servers.waiting import PATIENCE
 
 RICH = 10_000_000.0
@@ -212,3 +218,27 @@ def test_an_old_block_and_one_that_is_not_there(chain: Chain) -> None:
     for address, account in found.accounts.items():
         assert account.balance == int(chain.accounts[address]["balance"])
     assert len(found.accounts) == 3
+
+
+def test_block_hashes_come_from_the_history_contract(chain: Chain) -> None:
+    """The last forks of the published chain have it; its slots are the hashes of headers."""
+
+    async def run() -> tuple[Found, Found]:
+        upstream = Upstream(chain.url, SystemClock(), UnitBudget(RICH))
+        fetcher = Fetcher([upstream], SystemClock(), FetchOptions(proven=True))
+        try:
+            head = chain.head.number
+            wanted = Wanted(blocks=frozenset({head - 3, head - 2, head - 1}))
+            asked = by_history(wanted, head)
+            assert asked.blocks == frozenset()
+            slots = await fetcher.fetch(asked, (chain.head,), Purpose.CLIENT, PATIENCE)
+            headers = await fetcher.fetch(wanted, (chain.head,), Purpose.CLIENT, PATIENCE)
+            return slots, headers
+        finally:
+            fetcher.close()
+
+    slots, headers = asyncio.run(run())
+    assert len(headers.headers) == 3
+    for number, header in headers.headers.items():
+        kept = slots.slots[HISTORY_STORAGE][number % HISTORY_WINDOW]
+        assert kept.to_bytes(32) == header.hash

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,15 @@ from foreblock.upstream.state_plan import (
     plan_state,
     with_first_slots,
 )
-from foreblock.upstream.wanted import Found, FoundAccount, Wanted
+from foreblock.upstream.wanted import (
+    HISTORY_STORAGE,
+    HISTORY_WINDOW,
+    Found,
+    FoundAccount,
+    Wanted,
+    by_history,
+    wanted_of,
+)
 from support.upstreams.plain_state import AT, CODES, PlainState, balance, header, value, wants
 
 ways = st.builds(
@@ -206,3 +215,32 @@ def test_both_wants_and_their_difference(some: Wanted, other: Wanted) -> None:
     assert both.also(some) == both
     assert both.keys <= some.keys + other.keys
     assert bool(some) == (some.keys > 0)
+
+
+def test_what_the_engine_missed_is_wanted() -> None:
+    class Misses(NamedTuple):
+        accounts: list[bytes]
+        slots: dict[bytes, list[int]]
+        codes: list[bytes]
+        blocks: list[int]
+
+    wanted = wanted_of(Misses([A], {A: [1, 2], B: []}, [b"\x01" * 32], [7]))
+    assert wanted == Wanted(
+        frozenset({A}),
+        {A: frozenset({1, 2})},
+        {b"\x01" * 32: b""},
+        frozenset(),
+        frozenset({7}),
+    )
+
+
+def test_hashes_of_blocks_outside_the_window_are_asked_for_by_number() -> None:
+    at = 20_000
+    wanted = Wanted(blocks=frozenset({at, at - 1, at - HISTORY_WINDOW, at - HISTORY_WINDOW - 1}))
+    found = by_history(wanted, at)
+    assert found.blocks == frozenset({at, at - HISTORY_WINDOW - 1})
+    assert found.slots == {
+        HISTORY_STORAGE: frozenset({(at - 1) % HISTORY_WINDOW, at % HISTORY_WINDOW})
+    }
+    nothing = Wanted(blocks=frozenset({at}))
+    assert by_history(nothing, at) is nothing

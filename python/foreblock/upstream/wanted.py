@@ -5,12 +5,15 @@ engine collects and sent between processes. `Found` has a value for some of them
 not in `Found` is not known: nothing here is ever zero or absent because something failed.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple, Protocol
 
 from foreblock.types import keccak256
 
 EMPTY_CODE: Final = keccak256(b"")
+# EIP-2935: the contract that keeps the hashes of the last blocks, in a ring of slots.
+HISTORY_STORAGE: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
+HISTORY_WINDOW: Final = 8191
 NO_ADDRESS: Final = b""
 _NONE: Final[frozenset[int]] = frozenset()
 
@@ -60,6 +63,50 @@ class Wanted(NamedTuple):
             self.codes_of - other.codes_of,
             self.blocks - other.blocks,
         )
+
+
+class MissedKeys(Protocol):
+    """Keys as the engine collects them."""
+
+    @property
+    def accounts(self) -> Collection[bytes]:
+        """Addresses."""
+
+    @property
+    def slots(self) -> Mapping[bytes, Collection[int]]:
+        """Slots by account."""
+
+    @property
+    def codes(self) -> Collection[bytes]:
+        """Hashes of codes."""
+
+    @property
+    def blocks(self) -> Collection[int]:
+        """Numbers of blocks whose hashes are wanted."""
+
+
+def wanted_of(misses: MissedKeys) -> Wanted:
+    """What a run has missed, as it is asked for."""
+    return Wanted(
+        frozenset(misses.accounts),
+        {address: frozenset(keys) for address, keys in misses.slots.items() if keys},
+        dict.fromkeys(misses.codes, NO_ADDRESS),
+        blocks=frozenset(misses.blocks),
+    )
+
+
+def by_history(wanted: Wanted, at: int) -> Wanted:
+    """The same, with block hashes as slots of the history contract in the state of block `at`.
+
+    For chains that have the contract for longer than its window: there a slot is 0 for no block
+    in it. Blocks outside of the window stay.
+    """
+    inside = frozenset(each for each in wanted.blocks if at - HISTORY_WINDOW <= each < at)
+    if not inside:
+        return wanted
+    slots = frozenset(each % HISTORY_WINDOW for each in inside)
+    rest = wanted._replace(blocks=wanted.blocks - inside)
+    return rest.also(Wanted(slots={HISTORY_STORAGE: slots}))
 
 
 class FoundAccount(NamedTuple):
