@@ -74,6 +74,13 @@ def test_a_secret_is_gone_from_what_an_endpoint_repeats(token: str, form: str) -
     assert text.startswith("no such key: ")
 
 
+@given(secrets, st.integers(4, 12))
+def test_a_secret_that_was_cut_off_is_gone_too(token: str, length: int) -> None:
+    found = secrets_of(f"https://h/v2/{quote(token, safe='-_~')}x")
+    (secret,) = found
+    assert without_these(f"no such key: {secret[:length]}", found) == "no such key: …"
+
+
 def test_ordinary_words_are_no_secrets() -> None:
     assert secrets_of("http://127.0.0.1:8545/eth") == frozenset()
     assert secrets_of("https://h/v2/mainnet?a=b") == frozenset()

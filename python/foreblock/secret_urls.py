@@ -24,6 +24,7 @@ _URL: Final = re.compile(
 )
 _NAME: Final = re.compile(r"[A-Za-z_]{1,16}")
 _SHORTEST: Final = 6  # characters of a secret; shorter ones are parts of ordinary words
+_PART: Final = 4  # characters of one that was cut off
 # What ends a sentence or a clause after a URL.
 _ENDS: Final = ".,:;!)]}"
 
@@ -55,9 +56,15 @@ def secrets_of(url: str) -> frozenset[str]:
 
 
 def without_these(text: str, secrets: frozenset[str]) -> str:
-    """The text without these secrets, which an endpoint may repeat in what it says."""
+    """The text without these secrets, which an endpoint may repeat in what it says.
+
+    Its end may be the beginning of one that was cut off with it.
+    """
     for each in sorted(secrets, key=len, reverse=True):
         text = text.replace(each, HIDDEN)
+        lengths = range(len(each) - 1, _PART - 1, -1)
+        cut = next((length for length in lengths if text.endswith(each[:length])), 0)
+        text = text[: len(text) - cut] + HIDDEN if cut else text
     return text
 
 

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from foreblock.clock import Clock, DrivenClock, SystemClock
-from foreblock.errors import NoUpstream, UnitsSpent
+from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
 from foreblock.types import keccak256
 from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose, UnitBudget
@@ -25,6 +25,7 @@ from foreblock.upstream.upstream_endpoint import (
     retry_after,
     split_units,
 )
+from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import Found, Wanted
 from support.servers.waiting import PATIENCE, until
 from support.upstreams.plain_state import ADDRESSES, AT, CODES, balance, header, value
@@ -41,6 +42,7 @@ ALL = Wanted(
     frozenset({3}),
 )
 SECONDS = 5.0
+CALL = ("eth_getBalance", ["0x" + "11" * 20, "latest"])
 TRUSTED = FetchOptions(proven=False, first_slots=False)
 PROVEN = FetchOptions(proven=True, first_slots=False)
 
@@ -308,18 +310,20 @@ def test_an_endpoint_that_fails_rests_and_is_tried_again() -> None:
     clock = DrivenClock()
 
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
-        circuit = fetcher.upstreams[0].circuit
-        await fetcher.upstreams[0].probe()
+        upstream, circuit = fetcher.upstreams[0], fetcher.upstreams[0].circuit
+        await upstream.probe()
         running[0].weather = lambda *_: Said(502, b"<html>")
-        while not circuit.is_open:
-            with pytest.raises(NoUpstream, match="server failed: HTTP 502"):
-                await fetch(fetcher, Wanted(frozenset({A})), seconds=0.4)
+        for _ in range(MOST_FAILURES):
+            assert not circuit.is_open
+            with pytest.raises(RefusedAnswer, match="server failed: HTTP 502"):
+                await upstream.ask([CALL], Urgency(Purpose.CLIENT), upstream.now + PATIENCE)
+        assert circuit.is_open
         asked = running[0].bodies
         with pytest.raises(NoUpstream, match="it failed too often"):
             await fetch(fetcher, Wanted(frozenset({A})), seconds=0.4)
         assert running[0].bodies == asked
         running[0].weather = None
-        clock.advance(int(1e9 * circuit.wait(fetcher.upstreams[0].now)))
+        clock.advance(int(1e9 * circuit.wait(upstream.now)))
         check(await fetch(fetcher))
         assert not circuit.is_open
 
@@ -356,7 +360,7 @@ def test_a_fault_is_an_error_and_never_a_value(kind: RefusalKind) -> None:
         await fetcher.upstreams[0].probe()
         running[0].weather = lambda *_: FAULTS[kind]
         with pytest.raises(NoUpstream, match=kind.value):
-            await fetch(fetcher, wanted, seconds=0.3)
+            await fetch(fetcher, wanted, seconds=2.0)
         assert fetcher.upstreams[0].refusals[kind.value] > 0
 
     async def beside(fetcher: Fetcher, running: list[ToyNode]) -> None:
@@ -364,7 +368,7 @@ def test_a_fault_is_an_error_and_never_a_value(kind: RefusalKind) -> None:
         running[0].weather = lambda *_: FAULTS[kind]
         check(await fetch(fetcher, wanted), wanted)
 
-    fetching(alone, ToyNode(), clock=DrivenClock())
+    fetching(alone, ToyNode())
     fetching(beside, ToyNode(), ToyNode())
 
 
@@ -403,11 +407,12 @@ def test_secrets_of_urls_are_nowhere() -> None:
         for fault in faults:
             running[0].weather = lambda *_, fault=fault: fault
             with pytest.raises(NoUpstream) as failed:
-                await fetch(fetcher, Wanted(frozenset({A})), seconds=0.2)
+                await fetch(fetcher, Wanted(frozenset({A})), seconds=2.0)
             texts.append(str(failed.value))
+            fetcher.upstreams[0].circuit.succeeded()
 
     with capture_logs() as logs:
-        fetching(test, ToyNode(), clock=DrivenClock(), path=f"/v2/{secret}?key={secret}")
+        fetching(test, ToyNode(), path=f"/v2/{secret}?key={secret}")
     assert len(texts) == len(faults)
     assert logs
     assert secret not in "".join(texts) + repr(logs)
@@ -416,11 +421,12 @@ def test_secrets_of_urls_are_nowhere() -> None:
 def test_any_weather_brings_right_values_or_an_error() -> None:
     """Two nodes, of which each answer is damaged with some probability; seeds are fixed."""
     chance = Random(19)
+    faults = [said for kind, said in FAULTS.items() if kind != RefusalKind.RATE_LIMITED]
 
     def weather(_: int, requests: list[dict[str, Any]]) -> Said | None:
         if requests[0]["method"] in ("eth_chainId", "web3_clientVersion"):
             return None
-        return chance.choice(list(FAULTS.values())) if chance.random() < 0.3 else None
+        return chance.choice(faults) if chance.random() < 0.3 else None
 
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         for upstream in fetcher.upstreams:
@@ -431,17 +437,17 @@ def test_any_weather_brings_right_values_or_an_error() -> None:
         for number in range(60):
             wanted = Wanted(frozenset({ADDRESSES[number % 5]}), {C: frozenset({number, 5, 7})})
             try:
-                found = await fetch(fetcher, wanted, Purpose.FLASHBLOCK, seconds=0.05)
-            except (NoUpstream, UnitsSpent):
+                found = await fetch(fetcher, wanted, Purpose.FLASHBLOCK, seconds=1.0)
+            except NoUpstream:
                 continue
+            finally:
+                for upstream in fetcher.upstreams:
+                    upstream.circuit.succeeded()
             right(found)
             complete += not found.missing(wanted)
         assert complete > 0
         for node in running:
             node.weather = None
-        for upstream in fetcher.upstreams:
-            upstream.circuit.succeeded()
-            upstream.budget.pause(0, upstream.now)
         check(await fetch(fetcher, seconds=PATIENCE))
 
     fetching(test, ToyNode(), ToyNode(), clock=SystemClock())
@@ -487,6 +493,39 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
         assert node.asked[-1][0] == "eth_getStorageValues"
 
     fetching(test, ToyNode(), clock=clock)
+
+
+def test_who_lied_is_not_asked_for_a_while() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        assert await fetcher.probe() == []
+        found = await fetch(fetcher)
+        assert {each.source for each in found.proofs} == {fetcher.upstreams[0].shown}
+        fetcher.untrue(found.proofs[0], "no node of it is in the trie")
+        asked = running[0].bodies
+        again = await fetch(fetcher)
+        check(again)
+        assert running[0].bodies == asked
+        assert {each.source for each in again.proofs} == {fetcher.upstreams[1].shown}
+        state = fetcher.upstreams[0].state()
+        assert state.refusals == {"untrue": 1}
+        assert state.rests_for == 60
+        assert state.can_prove
+        clock.advance(60 * 10**9)
+        await fetch(fetcher)
+        assert running[0].bodies > asked
+
+    fetching(test, ToyNode(), ToyNode(), options=PROVEN, clock=clock)
+
+
+def test_all_are_probed_at_once_and_who_fails_is_named() -> None:
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        (refused,) = await fetcher.probe()
+        assert refused.kind == RefusalKind.SERVER_FAILED
+        assert fetcher.upstreams[1].capabilities is not None
+
+    fetching(test, ToyNode(weather=lambda *_: Said(500)), ToyNode())
 
 
 def test_units_in_a_url() -> None:

@@ -81,7 +81,9 @@ SlotValues = dict[bytes, list[tuple[int, int]]]
 class AnswerReader:
     """Takes the results of one plan, one by one; `found` has what they settle at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str = "") -> None:
+        """`source` names the upstream whose results they are."""
+        self._source: Final = source
         self._found: Final = Found()
         self._balances: Final[dict[bytes, int]] = {}
         self._nonces: Final[dict[bytes, int]] = {}
@@ -110,7 +112,8 @@ class AnswerReader:
             raise refuse(kind, asked.method)
         match asked:
             case AskedProof():
-                self._found.put_proof(read_proof(asked, result))
+                proof = read_proof(asked, result)
+                self._found.put_proof(proof._replace(source=self._source))
             case AskedHeader():
                 self._take_header(asked, result)
             case AskedValues() | AskedCall() | AskedSlot():

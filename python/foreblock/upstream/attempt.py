@@ -75,7 +75,7 @@ async def _once(
     ways, at = _within_budget(upstream, errand), errand.places[back]
     plan = plan_state(left, ways, at, proven=errand.proven)
     block = block_of(ways, at, proven=errand.proven)
-    reader = AnswerReader()
+    reader = AnswerReader(upstream.shown)
     sent = [_send(upstream, errand, some, block, reader) for some in bodies(plan.asked, ways)]
     refused = [each for some in await asyncio.gather(*sent) for each in some]
     found.merge(reader.found)

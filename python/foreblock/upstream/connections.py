@@ -38,6 +38,7 @@ class Connections:
         self._timeout: Final = timeout
         self.secrets: Final = secrets_of(url)
         self._idle: Final = [self._open()]
+        self._is_closed = False
         self._places: Final = asyncio.Semaphore(most)
         # A thread that was cut off may take some time to notice.
         self._threads: Final = ThreadPoolExecutor(2 * most, "foreblock-upstream")
@@ -51,8 +52,12 @@ class Connections:
                 await self._places.acquire()
         except TimeoutError:
             raise refuse(RefusalKind.UNREACHABLE, "no connection was free in time") from None
+        if self._is_closed:
+            self._places.release()
+            raise refuse(RefusalKind.UNREACHABLE, "it is not asked any more")
         endpoint = self._idle.pop() if self._idle else self._open()
-        posted = loop.run_in_executor(self._threads, endpoint.post_once, body)
+        work = self._threads.submit(endpoint.post_once, body)
+        posted = asyncio.wrap_future(work)
         posted.add_done_callback(_retrieve)
         try:
             done, _ = await asyncio.wait([posted], timeout=max(0.0, until - loop.time()))
@@ -60,10 +65,11 @@ class Connections:
                 raise refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:g} s")
             return HttpReply(*self._result(posted))
         finally:
-            if posted.done():
+            if posted.done() and not self._is_closed:
                 self._idle.append(endpoint)
             else:
                 endpoint.abort()
+                work.add_done_callback(lambda _: endpoint.close())
             self._places.release()
 
     def _result(self, posted: "asyncio.Future[Posted]") -> Posted:
@@ -84,6 +90,7 @@ class Connections:
 
     def close(self) -> None:
         """Close what is idle, and give up what is not."""
+        self._is_closed = True
         for endpoint in self._idle:
             endpoint.close()
         self._threads.shutdown(wait=False, cancel_futures=True)

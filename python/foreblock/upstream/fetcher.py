@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock.clock import Clock
-from foreblock.errors import NoUpstream, UnitsSpent
+from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
 from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.attempt import AttemptOutcome, Errand, attempt
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.state_plan import IMPLEMENTATION, with_first_slots
 from foreblock.upstream.upstream_endpoint import BUDGET_SPENT, Upstream
 from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import NO_ADDRESS, Found, Wanted
+from foreblock.upstream.wanted import NO_ADDRESS, Found, FoundProof, Wanted
 
 ROUNDS: Final = 2  # in which every upstream is asked, for one flight
 MOST_ROUNDS: Final = 16  # where some rest meanwhile
@@ -112,6 +112,21 @@ class Fetcher:
         if wanted and not found:
             raise self._failure(why, seconds)
         return found
+
+    async def probe(self) -> list[RefusedAnswer]:
+        """Find out at once what all upstreams can do; returns why some do not say it."""
+        probes = (upstream.probe() for upstream in self.upstreams)
+        said = await asyncio.gather(*probes, return_exceptions=True)
+        for each in said:
+            if isinstance(each, BaseException) and not isinstance(each, RefusedAnswer):
+                raise each
+        return [each for each in said if isinstance(each, RefusedAnswer)]
+
+    def untrue(self, proof: FoundProof, why: str) -> None:
+        """The engine has checked this proof, and it does not fit."""
+        for upstream in self.upstreams:
+            if upstream.shown == proof.source:
+                upstream.lied(why)
 
     def close(self) -> None:
         """Stop what is on its way, and close the upstreams."""

@@ -47,6 +47,7 @@ class RefusalKind(StrEnum):
     WRONG_CODE = "another code"
     WRONG_BLOCK = "another block"
     WRONG_CHAIN = "another chain"
+    UNTRUE = "untrue"
 
 
 # Kinds after which the same endpoint may be asked in another way, or at another block.

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import structlog
@@ -32,10 +32,25 @@ log = structlog.get_logger()
 LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
 FIRST_PAUSE: Final = 0.5  # after a rate limit without one; it doubles
 PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
+UNTRUE_SECONDS: Final = 60.0  # until one that lied is asked again
 WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
 PROBE_SECONDS: Final = 10.0  # for one request of a probe
 TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
 _UNITS: Final = re.compile(r"[0-9]{1,7}")
+
+
+class UpstreamState(NamedTuple):
+    """An upstream at one moment; times in seconds."""
+
+    url: str  # without its secrets
+    client: str  # empty until it is known
+    can_prove: bool
+    requests: int
+    units: int
+    refusals: Mapping[str, int]  # by kind
+    latency: float | None  # the median
+    rests_for: float  # because it failed
+    paused_for: float  # because it asked for it
 
 
 class Upstream:
@@ -139,6 +154,28 @@ class Upstream:
     def refuse(self, refused: RefusedAnswer) -> None:
         """Count a result that is no value."""
         self.refusals[refused.kind] += 1
+
+    def lied(self, why: str) -> None:
+        """What it said was checked, and is not true: it is not asked for a while."""
+        refused = refuse(RefusalKind.UNTRUE, why)
+        self.refuse(refused)
+        self._has_failed = True
+        self.circuit.trip(UNTRUE_SECONDS, self.now)
+        log.info("upstream_failed", url=self.shown, why=str(refused))
+
+    def state(self) -> UpstreamState:
+        """What it is and does, for people who look at the service."""
+        return UpstreamState(
+            self.shown,
+            "" if self.capabilities is None else self.capabilities.client,
+            self.capabilities is not None and self.capabilities.can_prove,
+            self.requests,
+            self.units,
+            dict(self.refusals),
+            self.durations.quantile(0.5),
+            self.circuit.wait(self.now),
+            self.budget.paused(self.now),
+        )
 
     def _failed(self, refused: RefusedAnswer) -> None:
         self.refusals[refused.kind] += 1

@@ -138,6 +138,7 @@ class FoundProof(NamedTuple):
     account: FoundAccount
     nodes: tuple[bytes, ...]
     slots: tuple[FoundSlotProof, ...]
+    source: str = ""  # the upstream that gave it, to be told if it is not true
 
 
 class FoundHeader(NamedTuple):
