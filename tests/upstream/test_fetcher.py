@@ -17,14 +17,10 @@ from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose, UnitBudget
 from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
 from foreblock.upstream.fetcher import Fetcher, FetchOptions
-from foreblock.upstream.refusals import RefusalKind
+from foreblock.upstream.refusals import RefusalKind, retry_after
 from foreblock.upstream.state_plan import FIRST_SLOTS
-from foreblock.upstream.upstream_endpoint import (
-    PROBE_AGAIN,
-    Upstream,
-    retry_after,
-    split_units,
-)
+from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.upstream_endpoint import PROBE_AGAIN, Upstream
 from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import Found, Wanted
 from support.servers.waiting import PATIENCE, until

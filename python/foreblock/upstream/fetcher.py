@@ -20,6 +20,7 @@ from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
 from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.attempt import AttemptOutcome, Errand, attempt
 from foreblock.upstream.budget import Purpose
+from foreblock.upstream.flight import Flight
 from foreblock.upstream.state_plan import IMPLEMENTATION, with_first_slots
 from foreblock.upstream.upstream_endpoint import BUDGET_SPENT, Upstream
 from foreblock.upstream.urgency import Urgency
@@ -39,27 +40,6 @@ class FetchOptions:
     proven: bool = True  # only what can be proven is of use
     gather: float = 0.003
     first_slots: bool = True  # of new contracts, with their accounts
-
-
-class Flight:
-    """Keys that are gathered, or on their way, and those who wait for them."""
-
-    def __init__(self, epoch: int, errand: Errand) -> None:
-        self.epoch: Final = epoch
-        self.errand = errand
-        self.has_left = False
-        self.landed: Final[asyncio.Future[AttemptOutcome]] = (
-            asyncio.get_running_loop().create_future()
-        )
-
-    def board(self, errand: Errand) -> None:
-        """Take more keys along, or lend urgency to the same."""
-        mine = self.errand
-        mine.urgency.raise_to(errand.urgency.purpose)
-        self.errand = mine._replace(
-            wanted=mine.wanted if self.has_left else mine.wanted.also(errand.wanted),
-            until=max(mine.until, errand.until),
-        )
 
 
 class Fetcher:

@@ -6,6 +6,8 @@ next: another block, another way, another endpoint, a pause.
 """
 
 import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
@@ -128,3 +130,14 @@ def of_status(status: int) -> RefusedAnswer | None:
     if kind is None and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         kind = RefusalKind.SERVER_FAILED
     return None if kind is None else refuse(kind, f"HTTP {status}")
+
+
+def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
+    """Seconds that the header names, itself or by a date; none without a usable one."""
+    text = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - wall)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None

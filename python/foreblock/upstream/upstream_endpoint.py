@@ -6,29 +6,28 @@ probed before the first use, and again some time after something has failed.
 """
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import structlog
 
 from foreblock.clock import Clock
-from foreblock.errors import InvalidArgument, RefusedAnswer
+from foreblock.errors import RefusedAnswer
 from foreblock.secret_urls import safe_url
 from foreblock.upstream.budget import DEFAULT_UNITS, Purpose, UnitBudget, price
 from foreblock.upstream.capabilities import Asking, Capabilities, Said, probing
 from foreblock.upstream.circuit import Circuit, Durations
 from foreblock.upstream.connections import Connections, HttpReply
 from foreblock.upstream.envelopes import Call, Results, body_of, results
-from foreblock.upstream.refusals import HARMLESS, RefusalKind, refuse
+from foreblock.upstream.refusals import HARMLESS, RefusalKind, refuse, retry_after
 from foreblock.upstream.state_plan import EndpointWays
+from foreblock.upstream.unit_urls import split_units
 from foreblock.upstream.urgency import Urgency
 
 log = structlog.get_logger()
 
+BUDGET_SPENT: Final = "the budget is spent"
 LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
 FIRST_PAUSE: Final = 0.5  # after a rate limit without one; it doubles
 PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
@@ -36,7 +35,6 @@ UNTRUE_SECONDS: Final = 60.0  # until one that lied is asked again
 WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
 PROBE_SECONDS: Final = 10.0  # for one request of a probe
 TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
-_UNITS: Final = re.compile(r"[0-9]{1,7}")
 
 
 class UpstreamState(NamedTuple):
@@ -238,30 +236,3 @@ class Upstream:
     def close(self) -> None:
         """Close its connections."""
         self._connections.close()
-
-
-BUDGET_SPENT: Final = "the budget is spent"
-
-
-def split_units(url: str) -> tuple[str, float | None]:
-    """The URL without its parameter `units`, and its value."""
-    parts = urlsplit(url)
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    units = [value for name, value in pairs if name == "units"]
-    if not units:
-        return url, None
-    if len(units) > 1 or not _UNITS.fullmatch(units[0]) or int(units[0]) == 0:
-        raise InvalidArgument(f"units of {safe_url(url)} is not a number above 0")
-    rest = urlencode([each for each in pairs if each[0] != "units"])
-    return parts._replace(query=rest).geturl(), float(units[0])
-
-
-def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
-    """Seconds that the header names, itself or by a date; none without a usable one."""
-    text = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
-    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
-        return float(text)
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - wall)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None

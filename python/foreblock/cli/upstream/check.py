@@ -23,7 +23,8 @@ from foreblock.upstream.answers import read_header
 from foreblock.upstream.asked import BlockForm
 from foreblock.upstream.budget import DEFAULT_UNITS, Purpose, UnitBudget
 from foreblock.upstream.capabilities import PROOF_DEPTHS, Capabilities
-from foreblock.upstream.upstream_endpoint import PROBE_SECONDS, Upstream, split_units
+from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.upstream_endpoint import PROBE_SECONDS, Upstream
 from foreblock.upstream.urgency import Urgency
 
 NOT_PROVEN: Final = 1
