@@ -497,13 +497,17 @@ def test_who_lied_is_not_asked_for_a_while() -> None:
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         assert await fetcher.probe() == []
         found = await fetch(fetcher)
-        assert {each.source for each in found.proofs} == {fetcher.upstreams[0].shown}
-        fetcher.untrue(found.proofs[0], "no node of it is in the trie")
+        assert {each.source for some in found.proofs.values() for each in some} == {
+            fetcher.upstreams[0].shown
+        }
+        fetcher.untrue(found.proofs[A][0], "no node of it is in the trie")
         asked = running[0].bodies
         again = await fetch(fetcher)
         check(again)
         assert running[0].bodies == asked
-        assert {each.source for each in again.proofs} == {fetcher.upstreams[1].shown}
+        assert {each.source for some in again.proofs.values() for each in some} == {
+            fetcher.upstreams[1].shown
+        }
         state = fetcher.upstreams[0].state()
         assert state.refusals == {"untrue": 1}
         assert state.rests_for == 60

@@ -217,6 +217,18 @@ def test_both_wants_and_their_difference(some: Wanted, other: Wanted) -> None:
     assert bool(some) == (some.keys > 0)
 
 
+@given(wants, wants)
+def test_a_part_of_what_was_found(some: Wanted, other: Wanted) -> None:
+    """What is taken of an answer to several is all that each wanted of it, and no more."""
+    found = settle(some.also(other), EndpointWays(), PlainState(), proven=True)
+    part = found.part(some)
+    assert part.missing(some) == found.missing(some)
+    assert part.accounts.keys() <= some.accounts | some.slots.keys()
+    assert {at: frozenset(values) for at, values in part.slots.items()} == dict(some.slots)
+    assert part.headers.keys() == some.blocks
+    assert part.proofs.keys() == some.accounts | some.slots.keys()
+
+
 def test_what_the_engine_missed_is_wanted() -> None:
     class Misses(NamedTuple):
         accounts: list[bytes]

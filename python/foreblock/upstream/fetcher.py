@@ -21,7 +21,7 @@ from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.attempt import AttemptOutcome, Errand, attempt
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.flight import Flight
-from foreblock.upstream.state_plan import IMPLEMENTATION, with_first_slots
+from foreblock.upstream.state_plan import FIRST_SLOTS, IMPLEMENTATION, with_first_slots
 from foreblock.upstream.upstream_endpoint import BUDGET_SPENT, Upstream
 from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import NO_ADDRESS, Found, FoundProof, Wanted
@@ -84,7 +84,7 @@ class Fetcher:
             await asyncio.wait(waits, timeout=until - self._now)
             for landed in waits:
                 if landed.done() and not landed.cancelled():
-                    found.merge(landed.result().found)
+                    found.merge(landed.result().found.part(errand.wanted, FIRST_SLOTS))
                     why = landed.result().why or why
             is_own = len(flights) == 1 and flights[0].errand.urgency is errand.urgency
             if is_own and found.missing(wanted) == left:
@@ -133,8 +133,10 @@ class Fetcher:
         """The flights that bring these keys: those that are out, and one for what is left."""
         boarded, left = [], errand.wanted
         for flight in self._flights:
+            if flight.epoch != epoch or not flight.has_left:
+                continue
             rest = left.without(flight.errand.wanted)
-            if flight.epoch == epoch and flight.has_left and rest.keys < left.keys:
+            if rest.keys < left.keys:
                 flight.board(errand)
                 boarded.append(flight)
                 left = rest
@@ -145,7 +147,7 @@ class Fetcher:
     def _gather(self, errand: Errand, epoch: int) -> Flight:
         for flight in self._flights:
             is_same = flight.epoch == epoch and flight.errand.places == errand.places
-            if is_same and not flight.has_left:
+            if is_same and flight.has_room:
                 flight.board(errand)
                 return flight
         flight = Flight(epoch, errand)
@@ -158,7 +160,7 @@ class Fetcher:
     async def _fly(self, flight: Flight) -> None:
         try:
             await asyncio.sleep(self._options.gather)
-            flight.has_left = True
+            flight.leave()
             outcome = await self._settle(flight)
             self._remember(outcome.found)
             if not flight.landed.done():

@@ -4,6 +4,9 @@ import asyncio
 from typing import Final
 
 from foreblock.upstream.attempt import AttemptOutcome, Errand
+from foreblock.upstream.wanted import all_of
+
+MOST_KEYS: Final = 20_000  # as many as a run may want; who comes later takes the next
 
 
 class Flight:
@@ -16,12 +19,25 @@ class Flight:
         self.landed: Final[asyncio.Future[AttemptOutcome]] = (
             asyncio.get_running_loop().create_future()
         )
+        self._gathered: Final = [errand.wanted]
+        self._keys = errand.wanted.keys
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more keys can be taken along."""
+        return not self.has_left and self._keys < MOST_KEYS
 
     def board(self, errand: Errand) -> None:
-        """Take more keys along, or lend urgency to the same."""
-        mine = self.errand
-        mine.urgency.raise_to(errand.urgency.purpose)
-        self.errand = mine._replace(
-            wanted=mine.wanted if self.has_left else mine.wanted.also(errand.wanted),
-            until=max(mine.until, errand.until),
-        )
+        """Take more keys along while it has room, or lend urgency to those that are out."""
+        if not self.has_left:
+            self._gathered.append(errand.wanted)
+            self._keys += errand.wanted.keys
+        self.errand.urgency.raise_to(errand.urgency.purpose)
+        self.errand = self.errand._replace(until=max(self.errand.until, errand.until))
+
+    def leave(self) -> None:
+        """Take no more keys."""
+        self.has_left = True
+        if len(self._gathered) > 1:
+            self.errand = self.errand._replace(wanted=all_of(self._gathered))
+        self._gathered.clear()

@@ -5,7 +5,7 @@ engine collects and sent between processes. `Found` has a value for some of them
 not in `Found` is not known: nothing here is ever zero or absent because something failed.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from foreblock.types import keccak256
@@ -42,16 +42,7 @@ class Wanted(NamedTuple):
 
     def also(self, other: "Wanted") -> "Wanted":
         """The keys of both."""
-        return Wanted(
-            self.accounts | other.accounts,
-            {
-                at: self.slots.get(at, _NONE) | other.slots.get(at, _NONE)
-                for at in (*self.slots, *other.slots)
-            },
-            {**_without_places(other.codes), **self.codes, **_with_places(other.codes)},
-            self.codes_of | other.codes_of,
-            self.blocks | other.blocks,
-        )
+        return all_of((self, other))
 
     def without(self, other: "Wanted") -> "Wanted":
         """These keys without those of another."""
@@ -63,6 +54,24 @@ class Wanted(NamedTuple):
             self.codes_of - other.codes_of,
             self.blocks - other.blocks,
         )
+
+
+def all_of(wants: Sequence[Wanted]) -> Wanted:
+    """The keys of all; a code has the account that one of them knows."""
+    slots: dict[bytes, set[int]] = {}
+    codes: dict[bytes, bytes] = {}
+    for each in wants:
+        for address, keys in each.slots.items():
+            slots.setdefault(address, set()).update(keys)
+        for code, home in each.codes.items():
+            codes[code] = codes.get(code) or home
+    return Wanted(
+        frozenset().union(*(each.accounts for each in wants)),
+        {address: frozenset(keys) for address, keys in slots.items()},
+        codes,
+        frozenset().union(*(each.codes_of for each in wants)),
+        frozenset().union(*(each.blocks for each in wants)),
+    )
 
 
 class MissedKeys(Protocol):
@@ -161,11 +170,11 @@ class Found:
         self.codes: dict[bytes, bytes] = {}  # by their hashes, which were computed here
         self.codes_of: dict[bytes, bytes] = {}  # hashes of codes by account
         self.headers: dict[int, FoundHeader] = {}
-        self.proofs: list[FoundProof] = []
+        self.proofs: dict[bytes, list[FoundProof]] = {}  # by account
 
     def put_proof(self, proof: FoundProof) -> None:
         """Take a proof, and the values that it claims."""
-        self.proofs.append(proof)
+        self.proofs.setdefault(proof.address, []).append(proof)
         self.accounts[proof.address] = proof.account
         if proof.slots:
             self.put_slots(proof.address, ((each.slot, each.value) for each in proof.slots))
@@ -189,7 +198,31 @@ class Found:
         self.codes = {**other.codes, **self.codes}
         self.codes_of = {**other.codes_of, **self.codes_of}
         self.headers = {**other.headers, **self.headers}
-        self.proofs += other.proofs
+        for address, proofs in other.proofs.items():
+            self.proofs.setdefault(address, []).extend(proofs)
+
+    def part(self, wanted: Wanted, more: frozenset[int] = _NONE) -> "Found":
+        """What is here of these keys, with the proofs of their accounts.
+
+        Of each of their accounts the slots `more` come along.
+        """
+        part = Found()
+        for address in wanted.accounts | wanted.slots.keys():
+            part._take_account(self, address, wanted.slots.get(address, _NONE) | more)
+        part.codes = {code: self.codes[code] for code in wanted.codes if code in self.codes}
+        for address in wanted.codes_of & self.codes_of.keys():
+            part.put_code(address, self.codes[self.codes_of[address]])
+        part.headers = {each: self.headers[each] for each in wanted.blocks & self.headers.keys()}
+        return part
+
+    def _take_account(self, other: "Found", address: bytes, slots: frozenset[int]) -> None:
+        if address in other.accounts:
+            self.accounts[address] = other.accounts[address]
+        if address in other.proofs:
+            self.proofs[address] = list(other.proofs[address])
+        values = other.slots.get(address, {})
+        if taken := {slot: values[slot] for slot in slots & values.keys()}:
+            self.slots[address] = taken
 
     def missing(self, wanted: Wanted) -> Wanted:
         """The keys that have no value here."""
@@ -207,11 +240,3 @@ class Found:
 
     def __bool__(self) -> bool:
         return bool(self.accounts or self.slots or self.codes or self.codes_of or self.headers)
-
-
-def _with_places(codes: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    return {code: at for code, at in codes.items() if at}
-
-
-def _without_places(codes: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    return {code: at for code, at in codes.items() if not at}
