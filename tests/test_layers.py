@@ -60,8 +60,10 @@ BELOW = {
         "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
         " ledger/tracing"
     ),
+    # Public chains as data.
+    "chains": "errors primitives ledger/rules",
     # Where blocks come from.
-    "upstream": "backoff clock errors primitives types ledger/rules",
+    "upstream": "backoff clock errors feed primitives secret_urls types ledger/rules",
     "sequencer": (
         "bus clock errors primitives types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
@@ -96,8 +98,8 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench clock conformance errors feed log primitives sequencer server service settings"
-        " snapshot starting types upstream"
+        "bench chains clock conformance errors feed log primitives secret_urls sequencer server"
+        " service settings snapshot starting types upstream"
         " ledger/checking ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",

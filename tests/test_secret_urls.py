@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.secret_urls import safe_url, without_secrets
+from foreblock.secret_urls import safe_url, secrets_of, without_secrets, without_these
 
 KNOWN = [
     ("wss://mainnet.example/ws", "wss://mainnet.example/ws"),
@@ -64,3 +64,24 @@ def test_a_secret_in_any_part_is_gone(token: str, part: str) -> None:
 def test_any_text_is_taken_and_nothing_changes_twice(text: str) -> None:
     once = without_secrets(text)
     assert without_secrets(once) == once
+
+
+@given(secrets, st.sampled_from(["https://h/v2/%s", "https://u:%s@h/ws", "wss://h/?key=%s#x"]))
+def test_a_secret_is_gone_from_what_an_endpoint_repeats(token: str, form: str) -> None:
+    token = quote(token, safe="-_~") + "secret"
+    text = without_these(f"no such key: {token} (of {token})", secrets_of(form % token))
+    assert token not in text
+    assert text.startswith("no such key: ")
+
+
+@given(secrets, st.integers(4, 12))
+def test_a_secret_that_was_cut_off_is_gone_too(token: str, length: int) -> None:
+    found = secrets_of(f"https://h/v2/{quote(token, safe='-_~')}x")
+    (secret,) = found
+    assert without_these(f"no such key: {secret[:length]}", found) == "no such key: …"
+
+
+def test_ordinary_words_are_no_secrets() -> None:
+    assert secrets_of("http://127.0.0.1:8545/eth") == frozenset()
+    assert secrets_of("https://h/v2/mainnet?a=b") == frozenset()
+    assert secrets_of("no url") == frozenset()

@@ -83,6 +83,7 @@
     │   └── DifferentBlock
     ├── ServiceError             the service cannot run as it was asked to
     │   ├── BadSetting
+    │   ├── BadChain
     │   ├── AddressInUse
     │   ├── AddressUnusable
     │   ├── StateNotWritten
@@ -134,7 +135,10 @@
         ├── Unreachable
         ├── NotAnAnswer
         ├── NoSuchBlock
-        └── ErrorAnswer
+        ├── ErrorAnswer
+        ├── RefusedAnswer
+        ├── NoUpstream
+        └── UnitsSpent
 
 An exception carries its facts as attributes, given in order; `__str__` makes the sentence
 from them, unless the one fact is the sentence. The engine raises these classes, so their names
@@ -942,6 +946,17 @@ class BadSetting(ServiceError):
 
 
 @dataclass(eq=False)
+class BadChain(ServiceError):
+    """A chain that is not known by this name, or whose file cannot be used."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"chain {self.name}: {self.why}"
+
+
+@dataclass(eq=False)
 class AddressInUse(ServiceError):
     """Another process listens there, perhaps another foreblock."""
 
@@ -1453,3 +1468,35 @@ class ErrorAnswer(EndpointError):
     def __str__(self) -> str:
         data = f" (data {self.data})" if self.data else ""
         return f"error {self.code}: {self.message}{data}"
+
+
+@dataclass(eq=False)
+class RefusedAnswer(EndpointError):
+    """An answer of an upstream that is no value; `kind` is one of `upstream.refusals`."""
+
+    kind: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.why}"
+
+
+@dataclass(eq=False)
+class NoUpstream(EndpointError):
+    """No upstream gave what was wanted in time; ask again after some seconds."""
+
+    why: str
+    retry_after: int
+
+    def __str__(self) -> str:
+        return f"no upstream answered: {self.why}; try again in {self.retry_after} s"
+
+
+@dataclass(eq=False)
+class UnitsSpent(EndpointError):
+    """The budget of all upstreams was spent for as long as could be waited."""
+
+    retry_after: int
+
+    def __str__(self) -> str:
+        return f"the budget of the upstreams is spent; try again in {self.retry_after} s"

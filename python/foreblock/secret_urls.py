@@ -23,6 +23,8 @@ _URL: Final = re.compile(
     r"(?P<query>\?[^\s#\"'<>`|]*)?(?P<fragment>#[^\s\"'<>`|]*)?"
 )
 _NAME: Final = re.compile(r"[A-Za-z_]{1,16}")
+_SHORTEST: Final = 6  # characters of a secret; shorter ones are parts of ordinary words
+_PART: Final = 4  # characters of one that was cut off
 # What ends a sentence or a clause after a URL.
 _ENDS: Final = ".,:;!)]}"
 
@@ -35,6 +37,35 @@ def without_secrets(text: str) -> str:
 def safe_url(url: str) -> str:
     """Scheme, host, port, well-known words of the path, and names of the query."""
     return without_secrets(url)
+
+
+def secrets_of(url: str) -> frozenset[str]:
+    """The parts of a URL that are hidden, of some length, to be hidden elsewhere too."""
+    found = _URL.fullmatch(url)
+    if found is None:
+        return frozenset()
+    before, at, _ = found["place"].rpartition("@")
+    values = (each.partition("=") for each in (found["query"] or "?")[1:].split("&"))
+    parts = {
+        *(re.split("[:/]", before) if at else ()),
+        *(each for each in found["path"].split("/") if each.lower() not in _WORDS),
+        *(value or name for name, _, value in values),
+        (found["fragment"] or "#")[1:],
+    }
+    return frozenset(each for each in parts if len(each) >= _SHORTEST)
+
+
+def without_these(text: str, secrets: frozenset[str]) -> str:
+    """The text without these secrets, which an endpoint may repeat in what it says.
+
+    Its end may be the beginning of one that was cut off with it.
+    """
+    for each in sorted(secrets, key=len, reverse=True):
+        text = text.replace(each, HIDDEN)
+        lengths = range(len(each) - 1, _PART - 1, -1)
+        cut = next((length for length in lengths if text.endswith(each[:length])), 0)
+        text = text[: len(text) - cut] + HIDDEN if cut else text
+    return text
 
 
 def _safe(found: re.Match[str]) -> str:

@@ -25,19 +25,24 @@ def geth(
         [*base, *flags, *quiet, *ports], stderr=subprocess.PIPE, text=True, encoding="utf-8"
     )
     assert process.stderr is not None
+    drain = threading.Thread(target=process.stderr.read, daemon=True)
     try:
-        yield f"http://{endpoint(process.stderr)}"
+        address = endpoint(process.stderr)
+        drain.start()
+        yield f"http://{address}"
     finally:
         process.terminate()
         process.wait()
+        if drain.ident is not None:
+            drain.join()
+        process.stderr.close()
 
 
 def endpoint(log: IO[str]) -> str:
-    """The address that geth logs once it serves; the rest of its log is read and dropped."""
+    """The address that geth logs once it serves."""
     said = []
     for line in log:
         said.append(line)
         if SERVED in line and "auth=false" in line:
-            threading.Thread(target=log.read, daemon=True).start()
             return next(word for word in line.split() if word.startswith("endpoint="))[9:]
     raise SystemExit("geth ended before it served:\n" + "".join(said[-5:]))

@@ -35,6 +35,7 @@ main.add_section(
         "config": "config",
         "log": "log",
         "cluster": "cluster",
+        "chains": "chains",
     },
 )
 main.add_section(
@@ -46,6 +47,7 @@ main.add_section(
         "simulate": "simulate",
         "send": "send",
         "rpc": "read",
+        "upstream": "upstream",
     },
 )
 main.add_section(

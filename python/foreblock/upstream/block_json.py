@@ -115,6 +115,14 @@ def rebuild_block(answer: object) -> Block:
     )
 
 
+def rebuild_header(answer: object) -> Header:
+    """The header of a block, from an answer with or without whole transactions.
+
+    Raises `ValueError`, which names the field.
+    """
+    return _header(Fields(answer))
+
+
 def _header(block: Fields) -> Header:
     return Header(
         parent_hash=block.hash("parentHash"),

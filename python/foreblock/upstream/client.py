@@ -21,6 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
+from foreblock.secret_urls import safe_url
 from foreblock.upstream.shown_commit import TRIES, ShownCommit, pause_before_next
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
@@ -53,6 +54,7 @@ class Endpoint:
         the number of values of an answer.
         """
         self.url = url
+        self.shown = safe_url(url)  # in errors, which go to logs
         self._longest_answer = longest_answer
         parts = _split(url)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -72,8 +74,12 @@ class Endpoint:
         status, answer, headers = self._post_until_here(body)
         if status != http.HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
             text = answer[:EXCERPT].decode("utf-8", "replace").strip()
-            raise NotAnAnswer(self.url, f"HTTP {status} {text}".strip())
+            raise NotAnAnswer(self.shown, f"HTTP {status} {text}".strip())
         return answer, headers
+
+    def post_once(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
+        """Post a body and return status, body and headers of any answer, pauses or not."""
+        return self._post_again(body)
 
     def post(self, body: bytes) -> tuple[int, bytes]:
         """Post a body and return status and body of any answer."""
@@ -104,15 +110,15 @@ class Endpoint:
         except (http.client.RemoteDisconnected, ConnectionError) as failure:
             self.close()
             if not reused:
-                raise Unreachable(self.url, _reason(failure)) from failure
+                raise Unreachable(self.shown, _reason(failure)) from failure
         except (OSError, http.client.HTTPException) as failure:
             self.close()
-            raise Unreachable(self.url, _reason(failure)) from failure
+            raise Unreachable(self.shown, _reason(failure)) from failure
         try:
             return self._post(body)
         except (OSError, http.client.HTTPException) as failure:
             self.close()
-            raise Unreachable(self.url, _reason(failure)) from failure
+            raise Unreachable(self.shown, _reason(failure)) from failure
 
     def _post(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
         if self._aborted.is_set():
@@ -133,9 +139,11 @@ class Endpoint:
             answer += piece
             if len(answer) > self._longest_answer:
                 self.close()
-                raise NotAnAnswer(self.url, f"more than {self._longest_answer} bytes")
+                raise NotAnAnswer(self.shown, f"more than {self._longest_answer} bytes")
+        if response.length:  # CPython 3.11 does not say it
+            raise http.client.IncompleteRead(bytes(answer), response.length)
         if sum(map(answer.count, (b",", b"[", b"{"))) > MOST_VALUES:
-            raise NotAnAnswer(self.url, f"more than {MOST_VALUES} values")
+            raise NotAnAnswer(self.shown, f"more than {MOST_VALUES} values")
         return bytes(answer)
 
     def get(self, path: str) -> tuple[int, str]:
@@ -146,7 +154,7 @@ class Endpoint:
             return response.status, response.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as failure:
             self.close()
-            raise Unreachable(self.url, _reason(failure)) from failure
+            raise Unreachable(self.shown, _reason(failure)) from failure
 
     def request(self, method: str, params: Sequence[object] = ()) -> object:
         """Call a method. Raises `ErrorAnswer` for an error answer."""
@@ -158,14 +166,14 @@ class Endpoint:
             "params": list(params),
         }
         body, self.headers = self.exchange_with_headers(json.dumps(envelope).encode())
-        answer = _parsed(self.url, body)
+        answer = _parsed(self.shown, body)
         if self._longest_answer is not None and _is_deep(answer):
-            raise NotAnAnswer(self.url, f"nested more than {DEEPEST} times: {body[:EXCERPT]!r}")
+            raise NotAnAnswer(self.shown, f"nested more than {DEEPEST} times: {body[:EXCERPT]!r}")
         del body  # long, and its content is in `answer`
         if "error" in answer:
-            raise _refusal(self.url, answer["error"])
+            raise _refusal(self.shown, answer["error"])
         if "result" not in answer or answer.get("id") != self._number:
-            raise NotAnAnswer(self.url, "neither a result nor an error of this request")
+            raise NotAnAnswer(self.shown, "neither a result nor an error of this request")
         return answer["result"]
 
     def abort(self) -> None:
@@ -197,9 +205,9 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as failure:
-        raise InvalidArgument(f"{url!r} is not a URL: {failure}") from failure
+        raise InvalidArgument(f"{safe_url(url)!r} is not a URL: {failure}") from failure
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise InvalidArgument(f"{url!r} is not a URL of the form http://HOST:PORT")
+        raise InvalidArgument(f"{safe_url(url)!r} is not a URL of the form http://HOST:PORT")
     return parts
 
 

@@ -45,7 +45,7 @@ class BlockReader:
         name = format_data(hash)
         block = self._read(name, "eth_getBlockByHash")
         if block.hash != hash:
-            raise NotAnAnswer(self._endpoint.url, f"gave {format_data(block.hash)} for {name}")
+            raise NotAnAnswer(self._endpoint.shown, f"gave {format_data(block.hash)} for {name}")
         return block
 
     def block_at(self, number: int) -> Block:
@@ -53,7 +53,7 @@ class BlockReader:
         block = self._read(format_quantity(number), "eth_getBlockByNumber")
         if block.header.number != number:
             raise NotAnAnswer(
-                self._endpoint.url, f"gave block {block.header.number} for block {number}"
+                self._endpoint.shown, f"gave block {block.header.number} for block {number}"
             )
         return block
 
@@ -62,16 +62,16 @@ class BlockReader:
         name = format_quantity(number)
         head = self._head(name)
         if head is None:
-            raise NoSuchBlock(self._endpoint.url, name)
+            raise NoSuchBlock(self._endpoint.shown, name)
         if head.number != number:
-            raise NotAnAnswer(self._endpoint.url, f"gave block {head.number} for block {number}")
+            raise NotAnAnswer(self._endpoint.shown, f"gave block {head.number} for block {number}")
         return head
 
     def heads(self) -> CanonicalHeads:
         """The current heads."""
         latest = self._head("latest")
         if latest is None:
-            raise NoSuchBlock(self._endpoint.url, "latest")
+            raise NoSuchBlock(self._endpoint.shown, "latest")
         return CanonicalHeads(latest, self._head_if_known("safe"), self._head_if_known("finalized"))
 
     def _read(self, name: str, method: str) -> Block:
@@ -85,29 +85,29 @@ class BlockReader:
                 return self._checked(self._decoded(answer, name), name)
         answer = self._endpoint.request(method, [name, True])
         if answer is None:
-            raise NoSuchBlock(self._endpoint.url, name)
+            raise NoSuchBlock(self._endpoint.shown, name)
         try:
             block = rebuild_block(answer)
         except (ValueError, CallerError) as why:
-            raise NotAnAnswer(self._endpoint.url, f"block {name}: {why}") from why
+            raise NotAnAnswer(self._endpoint.shown, f"block {name}: {why}") from why
         return self._checked(block, name)
 
     def _decoded(self, answer: object, name: str) -> Block:
         if answer is None:
-            raise NoSuchBlock(self._endpoint.url, name)
+            raise NoSuchBlock(self._endpoint.shown, name)
         try:
             data = parse_data(answer)
             block, end = decode_block(data)
         except (ValueError, CallerError) as why:
-            raise NotAnAnswer(self._endpoint.url, f"{_RAW}: {why}") from why
+            raise NotAnAnswer(self._endpoint.shown, f"{_RAW}: {why}") from why
         if end != len(data):
-            raise NotAnAnswer(self._endpoint.url, f"{_RAW}: bytes after the block")
+            raise NotAnAnswer(self._endpoint.shown, f"{_RAW}: bytes after the block")
         return block
 
     def _checked(self, block: Block, name: str) -> Block:
         if transactions_root(block.transactions) != block.header.transactions_root:
             raise NotAnAnswer(
-                self._endpoint.url, f"block {name}: its transactions are not those of its header"
+                self._endpoint.shown, f"block {name}: its transactions are not those of its header"
             )
         return block
 
@@ -125,4 +125,4 @@ class BlockReader:
             block = Fields(answer)
             return CanonicalHead(block.number("number"), block.hash("hash"))
         except ValueError as why:
-            raise NotAnAnswer(self._endpoint.url, f"block {tag}: {why}") from why
+            raise NotAnAnswer(self._endpoint.shown, f"block {tag}: {why}") from why

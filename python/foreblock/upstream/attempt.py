@@ -1,0 +1,110 @@
+"""Ask one upstream for wanted keys: plan, send, read, and narrow what it refused.
+
+The result is what it said in the end, and why the rest is missing. Nothing is raised: another
+upstream can be asked for what is left.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Raw
+
+from foreblock.errors import RefusedAnswer
+from foreblock.upstream.answers import AnswerReader
+from foreblock.upstream.asked import Asked, BlockAt
+from foreblock.upstream.budget import price
+from foreblock.upstream.narrowing import narrow
+from foreblock.upstream.state_plan import EndpointWays, block_of, bodies, plan_state
+from foreblock.upstream.upstream_endpoint import Upstream
+from foreblock.upstream.urgency import Urgency
+from foreblock.upstream.wanted import Found, Wanted
+
+TRIES: Final = 6  # at one upstream, each narrower than the one before
+_DEAREST: Final = price("eth_call")
+
+
+class Errand(NamedTuple):
+    """Keys that are wanted, at one of these blocks, the best first.
+
+    `until` is when they are of no use any more, in seconds of the monotonic clock.
+    """
+
+    wanted: Wanted
+    places: tuple[BlockAt, ...]
+    urgency: Urgency
+    until: float
+    proven: bool
+
+
+class AttemptOutcome(NamedTuple):
+    """What an upstream said, and the last reason why something is missing; empty if nothing is."""
+
+    found: Found
+    why: str
+
+
+async def attempt(upstream: Upstream, errand: Errand) -> AttemptOutcome:
+    """Ask one upstream for all of it."""
+    found, why, back = Found(), "", 0
+    try:
+        await upstream.probe()
+    except RefusedAnswer as failure:
+        return AttemptOutcome(found, str(failure))
+    for _ in range(TRIES):
+        left = found.missing(errand.wanted)
+        if not left:
+            return AttemptOutcome(found, "")
+        asked, refused = await _once(upstream, errand, left, back, found)
+        if refused:
+            why = str(refused[0][1])
+        elif not asked:
+            return AttemptOutcome(found, why or "it cannot say that")
+        kinds = [(each, refusal.kind) for each, refusal in refused]
+        following = narrow(upstream.ways, kinds, back, len(errand.places))
+        if following is None:
+            break
+        upstream.ways, back = following
+    return AttemptOutcome(found, why)
+
+
+async def _once(
+    upstream: Upstream, errand: Errand, left: Wanted, back: int, found: Found
+) -> tuple[int, list[tuple[Asked, RefusedAnswer]]]:
+    """One plan: adds to `found`; returns how much was asked, and what was refused."""
+    ways, at = _within_budget(upstream, errand), errand.places[back]
+    plan = plan_state(left, ways, at, proven=errand.proven)
+    block = block_of(ways, at, proven=errand.proven)
+    reader = AnswerReader(upstream.shown)
+    sent = [_send(upstream, errand, some, block, reader) for some in bodies(plan.asked, ways)]
+    refused = [each for some in await asyncio.gather(*sent) for each in some]
+    found.merge(reader.found)
+    return len(plan.asked), refused
+
+
+async def _send(
+    upstream: Upstream, errand: Errand, asked: Sequence[Asked], block: object, reader: AnswerReader
+) -> list[tuple[Asked, RefusedAnswer]]:
+    """One body; returns the requests of it that were refused."""
+    calls = [(each.method, each.params(block)) for each in asked]
+    try:
+        results = await upstream.ask(calls, errand.urgency, errand.until)
+    except RefusedAnswer as why:
+        return [(each, why) for each in asked]
+    refused = []
+    for number, each in enumerate(asked, start=1):
+        result = results[number]
+        try:
+            if not isinstance(result, Raw):
+                raise result
+            reader.take(each, result)
+        except RefusedAnswer as why:
+            refused.append((each, why))
+            upstream.refuse(why)
+    return refused
+
+
+def _within_budget(upstream: Upstream, errand: Errand) -> EndpointWays:
+    """The ways of the upstream, with batches that its budget can pay at once."""
+    affordable = int(upstream.budget.share(errand.urgency.purpose) // _DEAREST)
+    return upstream.ways._replace(batch=max(1, min(upstream.ways.batch, affordable)))

@@ -1,0 +1,126 @@
+"""How much may be asked of one upstream: units a second, shared by what they are for. No I/O.
+
+Providers charge a method by its price in units and limit the units of a second; the default
+prices are those of a large provider. What counts is the last second, so no second has more than
+the budget. Each purpose has a share that it and the purposes after it may spend together:
+flashblocks all of it, clients what the reserve leaves, the others less and less. So nobody takes
+from a flashblock what is reserved for it, and nobody waits because of something less urgent.
+
+Times are seconds of a monotonic clock, given by the caller.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+WINDOW: Final = 1.0  # seconds
+DEFAULT_UNITS: Final = 300.0
+DEFAULT_RESERVE: Final = 0.6
+
+# Units of a method, by the table of Alchemy (alchemy.com/docs/reference/compute-unit-costs).
+PRICES: Final[Mapping[str, int]] = {
+    "eth_call": 26,
+    "eth_chainId": 0,
+    "eth_createAccessList": 10,
+    "eth_getBalance": 20,
+    "eth_getBlockByHash": 20,
+    "eth_getBlockByNumber": 20,
+    "eth_getCode": 20,
+    "eth_getProof": 20,
+    "eth_getStorageAt": 20,
+    "eth_getStorageValues": 20,
+    "eth_getTransactionCount": 20,
+    "web3_clientVersion": 15,
+    "debug_executionWitness": 170,
+}
+OTHER_PRICE: Final = 20
+
+
+class Purpose(IntEnum):
+    """What a request is for, the most urgent first."""
+
+    FLASHBLOCK = 0
+    CLIENT = 1
+    SEALED = 2
+    AUDIT = 3
+    WARM_UP = 4
+
+
+# Of what the reserve leaves.
+_SHARES: Final = {
+    Purpose.CLIENT: 1.0,
+    Purpose.SEALED: 0.75,
+    Purpose.AUDIT: 0.5,
+    Purpose.WARM_UP: 0.25,
+}
+
+
+def price(method: str) -> int:
+    """The units of one request."""
+    return PRICES.get(method, OTHER_PRICE)
+
+
+class UnitBudget:
+    """The units of one upstream."""
+
+    def __init__(self, units: float = DEFAULT_UNITS, reserve: float = DEFAULT_RESERVE) -> None:
+        assert units > 0
+        assert 0 <= reserve < 1
+        self.units: Final = units
+        self._reserve: Final = reserve
+        self._spent: Final[deque[tuple[float, Purpose, float]]] = deque()
+        self._sums: Final = dict.fromkeys(Purpose, 0.0)  # of the last second
+        self._paused_until = 0.0
+
+    def share(self, purpose: Purpose) -> float:
+        """What this purpose and those after it may spend in a second."""
+        if purpose is Purpose.FLASHBLOCK:
+            return self.units
+        return self.units * (1 - self._reserve) * _SHARES[purpose]
+
+    def take(self, units: float, purpose: Purpose, now: float) -> float:
+        """Take units; returns 0.0, or the seconds after which to try again.
+
+        More than a whole share is given when the share is unspent.
+        """
+        wait = self.wait(units, purpose, now)
+        if wait == 0.0:
+            self._spent.append((now, purpose, units))
+            self._sums[purpose] += units
+        return wait
+
+    def wait(self, units: float, purpose: Purpose, now: float) -> float:
+        """The seconds until this can be taken, if nobody takes anything meanwhile."""
+        self._forget(now)
+        waits = [self._paused_until - now]
+        waits += [self._wait_for(each, units, now) for each in Purpose if each <= purpose]
+        return max(0.0, *waits)
+
+    def pause(self, seconds: float, now: float) -> None:
+        """Nothing is taken for this time, as the upstream has asked (Retry-After)."""
+        self._paused_until = max(self._paused_until, now + seconds)
+
+    def paused(self, now: float) -> float:
+        """Seconds that are left of a pause."""
+        return max(0.0, self._paused_until - now)
+
+    def _wait_for(self, share_of: Purpose, units: float, now: float) -> float:
+        """The seconds until units fit into one share."""
+        spent = sum(self._sums[each] for each in Purpose if each >= share_of)
+        limit = max(self.share(share_of), units)
+        if spent + units <= limit + 1e-9:
+            return 0.0
+        for at, purpose, cost in self._spent:
+            if purpose >= share_of:
+                spent -= cost
+                if spent + units <= limit + 1e-9:
+                    return at + WINDOW - now
+        raise AssertionError("an empty share has room")
+
+    def _forget(self, now: float) -> None:
+        while self._spent and self._spent[0][0] + WINDOW <= now:
+            _, purpose, units = self._spent.popleft()
+            self._sums[purpose] -= units
+        if not self._spent:
+            self._sums.update(dict.fromkeys(Purpose, 0.0))  # no rests of rounding

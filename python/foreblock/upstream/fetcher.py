@@ -1,0 +1,257 @@
+"""Fetch wanted state from several upstreams: gathered, each key once, by the fastest that can.
+
+Wants that come within a few milliseconds go out together. A key that is on its way is not asked
+for again: who wants it waits for the same flight, and lends it its urgency. A flight asks the
+first upstream that may be asked; if that has not answered after the time that 95 of 100 of its
+answers take, the next one is asked beside it, and the first to answer wins.
+
+What is found is a claim, for the engine to prove or for the operator to trust.
+"""
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock.clock import Clock
+from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
+from foreblock.upstream.asked import BlockAt
+from foreblock.upstream.attempt import AttemptOutcome, Errand, attempt
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.flight import Flight
+from foreblock.upstream.state_plan import FIRST_SLOTS, IMPLEMENTATION, with_first_slots
+from foreblock.upstream.upstream_endpoint import BUDGET_SPENT, Upstream
+from foreblock.upstream.urgency import Urgency
+from foreblock.upstream.wanted import NO_ADDRESS, Found, FoundProof, Wanted
+
+ROUNDS: Final = 2  # in which every upstream is asked, for one flight
+MOST_ROUNDS: Final = 16  # where some rest meanwhile
+BETWEEN_ROUNDS: Final = 0.05  # seconds
+MOST_HOMES: Final = 65_536  # codes whose account is remembered
+_MOST_CONTRACTS: Final = 65_536  # whose first slots were fetched
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """How state is fetched; times in seconds."""
+
+    proven: bool = True  # only what can be proven is of use
+    gather: float = 0.003
+    first_slots: bool = True  # of new contracts, with their accounts
+
+
+class Fetcher:
+    """Fetches from these upstreams, the best first; `close` it."""
+
+    def __init__(
+        self, upstreams: Sequence[Upstream], clock: Clock, options: FetchOptions | None = None
+    ) -> None:
+        self.upstreams: Final = tuple(upstreams)
+        self._clock: Final = clock
+        self._options: Final = options or FetchOptions()
+        self._flights: Final[list[Flight]] = []
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self._homes: Final[OrderedDict[bytes, bytes]] = OrderedDict()  # accounts by code hash
+        self._contracts: Final[OrderedDict[bytes, None]] = OrderedDict()
+        self._epoch = 0
+
+    async def fetch(
+        self,
+        wanted: Wanted,
+        places: Sequence[BlockAt],
+        purpose: Purpose,
+        seconds: float,
+        epoch: int = 0,
+    ) -> Found:
+        """What was found of these keys within some seconds, all of it or a part.
+
+        `places` are blocks at which every key has the value that is wanted, the best first.
+        Raises `UnitsSpent` or `NoUpstream` if nothing was found.
+        """
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._contracts.clear()
+        until = self._now + seconds
+        found, why = Found(), ""
+        while (left := found.missing(wanted)) and self._now < until:
+            errand = Errand(
+                self._placed(left), tuple(places), Urgency(purpose), until, self._options.proven
+            )
+            flights = self._board(errand, epoch)
+            waits = [each.landed for each in flights]
+            await asyncio.wait(waits, timeout=until - self._now)
+            for landed in waits:
+                if landed.done() and not landed.cancelled():
+                    found.merge(landed.result().found.part(errand.wanted, FIRST_SLOTS))
+                    why = landed.result().why or why
+            is_own = len(flights) == 1 and flights[0].errand.urgency is errand.urgency
+            if is_own and found.missing(wanted) == left:
+                break
+        if wanted and not found:
+            raise self._failure(why, seconds)
+        return found
+
+    async def probe(self) -> list[RefusedAnswer]:
+        """Find out at once what all upstreams can do; returns why some do not say it."""
+        probes = (upstream.probe() for upstream in self.upstreams)
+        said = await asyncio.gather(*probes, return_exceptions=True)
+        for each in said:
+            if isinstance(each, BaseException) and not isinstance(each, RefusedAnswer):
+                raise each
+        return [each for each in said if isinstance(each, RefusedAnswer)]
+
+    def untrue(self, proof: FoundProof, why: str) -> None:
+        """The engine has checked this proof, and it does not fit."""
+        for upstream in self.upstreams:
+            if upstream.shown == proof.source:
+                upstream.lied(why)
+
+    def close(self) -> None:
+        """Stop what is on its way, and close the upstreams."""
+        for task in self._tasks:
+            task.cancel()
+        for upstream in self.upstreams:
+            upstream.close()
+
+    @property
+    def _now(self) -> float:
+        return self._clock.monotonic_ns() / 1e9
+
+    def _placed(self, wanted: Wanted) -> Wanted:
+        """The same, with accounts for codes where one is known, and first slots of contracts."""
+        homes = {
+            code: home or self._homes.get(code, NO_ADDRESS) for code, home in wanted.codes.items()
+        }
+        placed = wanted._replace(codes=homes)
+        if not self._options.first_slots:
+            return placed
+        return with_first_slots(placed, self._contracts.keys())
+
+    def _board(self, errand: Errand, epoch: int) -> list[Flight]:
+        """The flights that bring these keys: those that are out, and one for what is left."""
+        boarded, left = [], errand.wanted
+        for flight in self._flights:
+            if flight.epoch != epoch or not flight.has_left:
+                continue
+            rest = left.without(flight.errand.wanted)
+            if rest.keys < left.keys:
+                flight.board(errand)
+                boarded.append(flight)
+                left = rest
+        if left:
+            boarded.append(self._gather(errand._replace(wanted=left), epoch))
+        return boarded
+
+    def _gather(self, errand: Errand, epoch: int) -> Flight:
+        for flight in self._flights:
+            is_same = flight.epoch == epoch and flight.errand.places == errand.places
+            if is_same and flight.has_room:
+                flight.board(errand)
+                return flight
+        flight = Flight(epoch, errand)
+        self._flights.append(flight)
+        task = asyncio.get_running_loop().create_task(self._fly(flight))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return flight
+
+    async def _fly(self, flight: Flight) -> None:
+        try:
+            await asyncio.sleep(self._options.gather)
+            flight.leave()
+            outcome = await self._settle(flight)
+            self._remember(outcome.found)
+            if not flight.landed.done():
+                flight.landed.set_result(outcome)
+        finally:
+            self._flights.remove(flight)
+            flight.landed.cancel()
+
+    async def _settle(self, flight: Flight) -> AttemptOutcome:
+        """Ask upstreams until everything is found, all were asked, or the time is over."""
+        found, why = Found(), "no answer in time"
+        for number in range(1, MOST_ROUNDS + 1):
+            why = await self._ask_all(flight, found) or why
+            if not found.missing(flight.errand.wanted):
+                break
+            wait = min(each.wait(flight.errand.urgency.purpose) for each in self.upstreams)
+            if wait == 0.0 and number >= ROUNDS:
+                break  # all may be asked, and none can say it
+            pause = max(wait, BETWEEN_ROUNDS)
+            if self._now + pause >= flight.errand.until:
+                break
+            await asyncio.sleep(pause)
+        return AttemptOutcome(found, why)
+
+    async def _ask_all(self, flight: Flight, found: Found) -> str:
+        """One round: add to `found`; returns the last reason why something is missing."""
+        untried, why = list(self.upstreams), ""
+        running: dict[asyncio.Task[AttemptOutcome], Upstream] = {}
+        try:
+            while untried or running:
+                self._start(flight, untried, running, found)
+                done, _ = await asyncio.wait(
+                    running,
+                    timeout=self._patience(flight, untried, running),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                for task in done:
+                    del running[task]
+                    found.merge(task.result().found)
+                    why = task.result().why or why
+                if not found.missing(flight.errand.wanted) or self._now >= flight.errand.until:
+                    break
+        finally:
+            for task in running:
+                task.cancel()
+        return why
+
+    def _start(
+        self,
+        flight: Flight,
+        untried: list[Upstream],
+        running: dict[asyncio.Task[AttemptOutcome], Upstream],
+        found: Found,
+    ) -> None:
+        """Ask the best of the upstreams that were not asked in this round."""
+        if not untried:
+            return
+        purpose = flight.errand.urgency.purpose
+        best = min(untried, key=lambda each: each.wait(purpose))
+        untried.remove(best)
+        errand = flight.errand._replace(wanted=found.missing(flight.errand.wanted))
+        task = asyncio.get_running_loop().create_task(attempt(best, errand))
+        running[task] = best
+
+    def _patience(
+        self,
+        flight: Flight,
+        untried: Sequence[Upstream],
+        running: dict[asyncio.Task[AttemptOutcome], Upstream],
+    ) -> float:
+        """Seconds until the next upstream is asked beside those that are."""
+        left = max(0.0, flight.errand.until - self._now)
+        if not untried:
+            return left
+        return min(left, *(each.durations.hedge_after for each in running.values()))
+
+    def _remember(self, found: Found) -> None:
+        """Keep which account has which code, and which contracts had their first slots."""
+        for address, account in found.accounts.items():
+            self._homes[account.code_hash] = address
+        for address, slots in found.slots.items():
+            if IMPLEMENTATION in slots:
+                self._contracts[address] = None
+        for kept, most in ((self._homes, MOST_HOMES), (self._contracts, _MOST_CONTRACTS)):
+            while len(kept) > most:
+                kept.popitem(last=False)
+
+    def _failure(self, why: str, seconds: float) -> UnitsSpent | NoUpstream:
+        now = self._now
+        waits = [max(each.circuit.wait(now), each.budget.paused(now)) for each in self.upstreams]
+        after = math.ceil(min(waits, default=0.0)) or 1
+        if BUDGET_SPENT in why:
+            return UnitsSpent(after)
+        return NoUpstream(why or f"nothing in {seconds:g} s", after)

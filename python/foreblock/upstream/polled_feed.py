@@ -1,0 +1,133 @@
+"""Poll an endpoint for its pending block, and read it as a feed: see `feed.polled`.
+
+Has the face of `feed.client.FeedClient`, so that a chain can be followed by either. It is asked as
+any upstream is: within its budget, not while it rests, and without showing its secrets.
+"""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from foreblock.backoff import Backoff, Waits
+from foreblock.clock import Clock
+from foreblock.errors import CallerError, InvalidArgument, MalformedFlashblock, RefusedAnswer
+from foreblock.feed.inbox import Inbox
+from foreblock.feed.messages import encode
+from foreblock.feed.polled import PolledPending
+from foreblock.primitives import harmless, parse_hash
+from foreblock.types import Block
+from foreblock.upstream.block_json import rebuild_block
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.envelopes import is_null
+from foreblock.upstream.refusals import RefusalKind, refuse
+from foreblock.upstream.upstream_endpoint import Upstream
+from foreblock.upstream.urgency import Urgency
+
+PREFIX: Final = "poll+"
+INTERVAL: Final = 0.1  # seconds between two looks: two for each flashblock of 200 ms
+SECONDS: Final = 2.0  # for one answer
+_WAITS: Final = Waits(0.25, 5.0)
+_CALL: Final = ("eth_getBlockByNumber", ["pending", True])
+
+
+class PolledFeed:
+    """Polls one endpoint into an inbox."""
+
+    def __init__(
+        self,
+        url: str,
+        inbox: Inbox,
+        clock: Clock,
+        *,
+        arrived: Callable[[], None],
+        interval: float = INTERVAL,
+        upstream: Upstream | None = None,
+    ) -> None:
+        """`arrived` is called for each message. Raises `InvalidArgument` for a bad URL."""
+        self._upstream: Final = upstream or Upstream(endpoint_of(url), clock)
+        self.url: Final = PREFIX + self._upstream.shown
+        self.inbox: Final = inbox
+        self._clock: Final = clock
+        self._arrived: Final = arrived
+        self._interval: Final = interval
+        self._pending: Final = PolledPending()
+        self._backoff: Final = Backoff(_WAITS, Random())  # noqa: S311, no secret
+
+        self._waits_until = 0.0  # monotonic seconds
+
+        # Shown by /readyz?verbose.
+        self.connected = False
+        self.connections = 0
+        self.messages = 0
+        self.last_message_ns: int | None = None  # monotonic
+        self.last_error = ""
+
+    def pause(self, seconds: float) -> None:
+        """Ask nothing for this time, at most the longest wait after a failure."""
+        self._waits_until = self._upstream.now + min(seconds, _WAITS.longest)
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        try:
+            while True:
+                await asyncio.sleep(max(0.0, self._waits_until - self._upstream.now))
+                try:
+                    await self.look()
+                except (RefusedAnswer, MalformedFlashblock) as failure:
+                    self._failed(failure)
+                    await asyncio.sleep(self._backoff.after(0))
+                else:
+                    self._backoff.succeeded()
+                    await asyncio.sleep(self._interval)
+        finally:
+            self._upstream.close()
+
+    async def look(self) -> None:
+        """Look at the pending block once. Raises `RefusedAnswer` or `MalformedFlashblock`."""
+        until = self._upstream.now + SECONDS
+        said = (await self._upstream.ask([_CALL], Urgency(Purpose.FLASHBLOCK), until))[1]
+        if not isinstance(said, Raw):
+            raise said
+        block, block_hash = read_pending(said)
+        if not self.connected:
+            self.connected = True
+            self.connections += 1
+        flashblock = self._pending.see(block.header, block.transactions, block_hash)
+        if flashblock is not None:
+            await self.inbox.put(encode(flashblock))
+            self.messages += 1
+            self.last_message_ns = self._clock.monotonic_ns()
+            self._arrived()
+
+    def _failed(self, failure: Exception) -> None:
+        self.connected = False
+        self.last_error = harmless(str(failure))
+
+
+def endpoint_of(url: str) -> str:
+    """The endpoint of a URL of the form poll+https://HOST. Raises `InvalidArgument`."""
+    if not url.startswith((f"{PREFIX}http://", f"{PREFIX}https://")):
+        raise InvalidArgument("a polled feed has a URL of the form poll+https://HOST")
+    return url.removeprefix(PREFIX)
+
+
+def read_pending(result: Raw) -> tuple[Block, bytes]:
+    """The pending block and its hash. Raises `RefusedAnswer`.
+
+    The hash is the one that the endpoint gives, which its feed gave to it; where it gives none,
+    as plain nodes do, the hash of the header.
+    """
+    if is_null(result):
+        raise refuse(RefusalKind.NULL, "there is no pending block")
+    try:
+        answer = msgspec.json.decode(result, type=dict[str, Any])
+        answer = {**answer, "nonce": answer.get("nonce") or "0x" + "00" * 8}
+        block = rebuild_block(answer)
+        named = answer.get("hash")
+        return block, block.hash if named is None else parse_hash(named)
+    except (msgspec.MsgspecError, ValueError, CallerError, RecursionError) as why:
+        raise refuse(RefusalKind.WRONG_SHAPE, f"the pending block: {why}") from why

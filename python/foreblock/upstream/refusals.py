@@ -1,0 +1,143 @@
+"""Why an answer is refused, by name, and what the texts of other nodes mean. No I/O.
+
+Nodes and providers have no common codes, so an error is classified by its code where that is
+certain, and by words otherwise. What is not recognised is `ERROR`. The kind decides what is done
+next: another block, another way, another endpoint, a pause.
+"""
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Final
+
+from foreblock.errors import RefusedAnswer
+from foreblock.primitives import harmless
+from foreblock.secret_urls import without_secrets
+
+
+class RefusalKind(StrEnum):
+    """Every kind; the value is the label under which it is counted."""
+
+    # The exchange.
+    UNREACHABLE = "unreachable"
+    SERVER_FAILED = "server failed"
+    FORBIDDEN = "forbidden"
+    RATE_LIMITED = "rate limited"
+    NOT_JSON = "not JSON"
+    HTML = "HTML"
+    TRUNCATED = "truncated"
+    TOO_LONG = "too long"
+    NOT_AN_ANSWER = "not an answer"
+    WRONG_ID = "wrong id"
+    UNANSWERED = "unanswered"
+    # An error in place of a result.
+    ERROR = "error"
+    NO_METHOD = "no such method"
+    NO_BLOCK = "no such block"
+    NO_STATE = "no state of the block"
+    TOO_LARGE = "asked for too much"
+    REVERTED = "reverted"
+    # A result that cannot be used.
+    NULL = "null"
+    WRONG_SHAPE = "wrong shape"
+    BAD_HEX = "bad hex"
+    WRONG_LENGTH = "wrong length"
+    WRONG_KEY = "another key's answer"
+    LONG_PROOF = "over-long proof"
+    WRONG_CODE = "another code"
+    WRONG_BLOCK = "another block"
+    WRONG_CHAIN = "another chain"
+    UNTRUE = "untrue"
+
+
+# Kinds after which the same endpoint may be asked in another way, or at another block.
+OF_THE_WAY: Final = frozenset(
+    {RefusalKind.NO_METHOD, RefusalKind.TOO_LARGE, RefusalKind.REVERTED, RefusalKind.NO_STATE}
+)
+# Kinds that say nothing against the endpoint.
+HARMLESS: Final = OF_THE_WAY | {RefusalKind.NO_BLOCK, RefusalKind.RATE_LIMITED}
+
+_BY_CODE: Final = {
+    -32601: RefusalKind.NO_METHOD,
+    -32604: RefusalKind.NO_METHOD,
+    -32001: RefusalKind.NO_BLOCK,
+    3: RefusalKind.REVERTED,
+    429: RefusalKind.RATE_LIMITED,
+    -32029: RefusalKind.RATE_LIMITED,
+    401: RefusalKind.FORBIDDEN,
+}
+_RATE_LIMITED: Final = (
+    r"rate.?limit|too many requests|requests? (rate|count) exceeded|throughput|compute units|"
+    r"capacity|quota|credits"
+)
+_NO_STATE: Final = (
+    r"missing trie node|proof window|exceeds? maximum proof|distance to target block|"
+    r"state .{0,40}(not available|unavailable|pruned|missing)|historical state|"
+    r"old data not available|no longer kept|archive"
+)
+_NO_BLOCK: Final = (
+    r"(header|block|hash)( for hash)? (was )?not found|unknown block|not canonical|"
+    r"block .{0,80}not (found|available)|block number out of range|ahead of|"
+    r"beyond current head|cannot query unfinalized"
+)
+_NO_METHOD: Final = (
+    r"method .{0,80}(not|disabled)|(not |un)supported|not (implemented|whitelisted|available on)|"
+    r"unknown method|does not exist"
+)
+_TOO_LARGE: Final = (
+    r"too (large|many|big|long)|out of gas|gas (limit|required|cap)|intrinsic gas|"
+    r"exceeds? .{0,40}(limit|max)|response size|batch (size|limit)"
+)
+# The first that is found in the text decides.
+_BY_WORDS: Final = tuple(
+    (kind, re.compile(words, re.IGNORECASE))
+    for kind, words in (
+        (RefusalKind.RATE_LIMITED, _RATE_LIMITED),
+        (RefusalKind.NO_STATE, _NO_STATE),
+        (RefusalKind.NO_BLOCK, _NO_BLOCK),
+        (RefusalKind.NO_METHOD, _NO_METHOD),
+        (RefusalKind.REVERTED, "revert"),
+        (RefusalKind.TOO_LARGE, _TOO_LARGE),
+    )
+)
+_BY_STATUS: Final[dict[int, RefusalKind]] = {
+    HTTPStatus.TOO_MANY_REQUESTS: RefusalKind.RATE_LIMITED,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: RefusalKind.TOO_LARGE,
+    HTTPStatus.UNAUTHORIZED: RefusalKind.FORBIDDEN,
+    HTTPStatus.PAYMENT_REQUIRED: RefusalKind.FORBIDDEN,
+    HTTPStatus.FORBIDDEN: RefusalKind.FORBIDDEN,
+}
+
+
+def refuse(kind: RefusalKind, why: str) -> RefusedAnswer:
+    """The refusal; of a foreign text one printable line is kept, without secrets of URLs."""
+    return RefusedAnswer(kind.value, harmless(without_secrets(why)))
+
+
+def of_error(code: int, message: str) -> RefusedAnswer:
+    """The refusal that an error of JSON-RPC means."""
+    kind = _BY_CODE.get(code) or next(
+        (kind for kind, words in _BY_WORDS if words.search(message)), RefusalKind.ERROR
+    )
+    return refuse(kind, f"{code}: {message}")
+
+
+def of_status(status: int) -> RefusedAnswer | None:
+    """The refusal that a status of HTTP means by itself; none where the body decides."""
+    kind = _BY_STATUS.get(status)
+    if kind is None and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        kind = RefusalKind.SERVER_FAILED
+    return None if kind is None else refuse(kind, f"HTTP {status}")
+
+
+def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
+    """Seconds that the header names, itself or by a date; none without a usable one."""
+    text = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - wall)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None

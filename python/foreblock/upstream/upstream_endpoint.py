@@ -1,0 +1,238 @@
+"""One upstream: what it can do, what may be asked of it, and how it has answered so far.
+
+Requests wait for its budget, and are refused while its circuit is open. Every answer moves the
+circuit, and a rate limit pauses the budget for as long as the upstream says. Abilities are
+probed before the first use, and again some time after something has failed.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import structlog
+
+from foreblock.clock import Clock
+from foreblock.errors import RefusedAnswer
+from foreblock.secret_urls import safe_url
+from foreblock.upstream.budget import DEFAULT_UNITS, Purpose, UnitBudget, price
+from foreblock.upstream.capabilities import Asking, Capabilities, Said, probing
+from foreblock.upstream.circuit import Circuit, Durations
+from foreblock.upstream.connections import Connections, HttpReply
+from foreblock.upstream.envelopes import Call, Results, body_of, results
+from foreblock.upstream.refusals import HARMLESS, RefusalKind, refuse, retry_after
+from foreblock.upstream.state_plan import EndpointWays
+from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.urgency import Urgency
+
+log = structlog.get_logger()
+
+BUDGET_SPENT: Final = "the budget is spent"
+LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
+FIRST_PAUSE: Final = 0.5  # after a rate limit without one; it doubles
+PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
+UNTRUE_SECONDS: Final = 60.0  # until one that lied is asked again
+WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
+PROBE_SECONDS: Final = 10.0  # for one request of a probe
+TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
+
+
+class UpstreamState(NamedTuple):
+    """An upstream at one moment; times in seconds."""
+
+    url: str  # without its secrets
+    client: str  # empty until it is known
+    can_prove: bool
+    requests: int
+    units: int
+    refusals: Mapping[str, int]  # by kind
+    latency: float | None  # the median
+    rests_for: float  # because it failed
+    paused_for: float  # because it asked for it
+
+
+class Upstream:
+    """An endpoint that is asked for state; `close` it."""
+
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        budget: UnitBudget | None = None,
+        chain_id: int | None = None,
+    ) -> None:
+        """An endpoint of another chain than `chain_id` is not used.
+
+        The query parameter `units` is the budget of this endpoint, and not sent to it.
+        Raises `InvalidArgument` for a bad URL.
+        """
+        url, units = split_units(url)
+        self.shown: Final = safe_url(url)
+        self.budget: Final = budget or UnitBudget(DEFAULT_UNITS if units is None else units)
+        self.circuit: Final = Circuit()
+        self.durations: Final = Durations()
+        self.capabilities: Capabilities | None = None
+        self.ways = EndpointWays()
+        self.requests = 0
+        self.units = 0
+        self.refusals: Final[Counter[str]] = Counter()
+        self._connections: Final = Connections(url, PROBE_SECONDS)
+        self._clock: Final = clock
+        self._limited = 0  # rate limits in a row
+        self._chain_id: Final = chain_id
+        self._probed_at = 0.0
+        self._has_failed = False  # since then
+        self._probing: Final = asyncio.Lock()
+
+    @property
+    def now(self) -> float:
+        """Seconds of the monotonic clock."""
+        return self._clock.monotonic_ns() / 1e9
+
+    def wait(self, purpose: Purpose) -> float:
+        """Seconds until a request can go out."""
+        return max(self.circuit.wait(self.now), self.budget.wait(1, purpose, self.now))
+
+    async def ask(self, calls: Sequence[Call], urgency: Urgency, until: float) -> Results:
+        """The results of requests in one body. Raises `RefusedAnswer`, also out of budget."""
+        units = sum(price(method) for method, _ in calls)
+        while (wait := self.budget.take(units, urgency.purpose, self.now)) > 0:
+            if self.now + wait > until:
+                raise refuse(RefusalKind.RATE_LIMITED, f"{BUDGET_SPENT} for {wait:.1f} s")
+            await urgency.wait(wait)
+        if not self.circuit.may_ask(self.now):
+            raise refuse(RefusalKind.UNREACHABLE, "it failed too often, and rests")
+        self.requests += len(calls)
+        self.units += units
+        self.circuit.asking()
+        begun = self.now
+        try:
+            reply = await self._connections.post(body_of(calls), max(0.0, until - begun))
+            found = self._read(reply, len(calls))
+        except RefusedAnswer as refused:
+            self._failed(refused)
+            raise
+        except asyncio.CancelledError:
+            self.dropped(self.now - begun)
+            raise
+        self.durations.add(self.now - begun)
+        self.circuit.succeeded()
+        self._limited = 0
+        return found
+
+    def dropped(self, seconds: float) -> None:
+        """Another was faster: nothing is known against this one, unless it took far too long."""
+        if seconds > TOO_SLOW * self.durations.hedge_after:
+            self._failed(refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:.1f} s"))
+        else:
+            self.circuit.dropped()
+
+    def _read(self, reply: HttpReply, count: int) -> Results:
+        try:
+            found = results(reply.status, reply.body, range(1, count + 1))
+        except RefusedAnswer as refused:
+            if refused.kind == RefusalKind.RATE_LIMITED:
+                self._pause(reply.headers)
+            raise self._connections.hidden(refused) from None
+        hidden = {
+            number: self._connections.hidden(each) if isinstance(each, RefusedAnswer) else each
+            for number, each in found.items()
+        }
+        kinds = [each.kind for each in hidden.values() if isinstance(each, RefusedAnswer)]
+        if RefusalKind.RATE_LIMITED in kinds:
+            self._pause(reply.headers)
+        return hidden
+
+    def _pause(self, headers: Mapping[str, str]) -> None:
+        named = retry_after(headers, self._clock.wall_ns() / 1e9)
+        guessed = FIRST_PAUSE * 2.0 ** min(self._limited, 10)
+        self._limited += 1
+        self.budget.pause(min(guessed if named is None else named, LONGEST_PAUSE), self.now)
+
+    def refuse(self, refused: RefusedAnswer) -> None:
+        """Count a result that is no value."""
+        self.refusals[refused.kind] += 1
+
+    def lied(self, why: str) -> None:
+        """What it said was checked, and is not true: it is not asked for a while."""
+        refused = refuse(RefusalKind.UNTRUE, why)
+        self.refuse(refused)
+        self._has_failed = True
+        self.circuit.trip(UNTRUE_SECONDS, self.now)
+        log.info("upstream_failed", url=self.shown, why=str(refused))
+
+    def state(self) -> UpstreamState:
+        """What it is and does, for people who look at the service."""
+        return UpstreamState(
+            self.shown,
+            "" if self.capabilities is None else self.capabilities.client,
+            self.capabilities is not None and self.capabilities.can_prove,
+            self.requests,
+            self.units,
+            dict(self.refusals),
+            self.durations.quantile(0.5),
+            self.circuit.wait(self.now),
+            self.budget.paused(self.now),
+        )
+
+    def _failed(self, refused: RefusedAnswer) -> None:
+        self.refusals[refused.kind] += 1
+        if refused.kind in HARMLESS:
+            self.circuit.succeeded()
+            return
+        self._has_failed = True
+        self.circuit.failed(self.now)
+        log.info("upstream_failed", url=self.shown, why=str(refused))
+
+    async def probe(self, *, whole: bool = False) -> Capabilities:
+        """What it can do; asked for once, and again some time after it has failed.
+
+        `whole` asks for everything, also what no plan needs. Raises `RefusedAnswer`.
+        """
+        async with self._probing:
+            if self.capabilities is not None and not whole and not self._is_old():
+                return self.capabilities
+            steps = probing(whole=whole)
+            asking = next(steps)
+            while True:
+                said = await self._said(asking)
+                try:
+                    asking = steps.send(said)
+                except StopIteration as end:
+                    return self._know(end.value)
+
+    def _is_old(self) -> bool:
+        """Whether what is known may have changed: something has failed since it was asked for."""
+        has_failed = self._has_failed or self.ways_were_reduced
+        return has_failed and self.now - self._probed_at > PROBE_AGAIN
+
+    async def _said(self, asking: Asking) -> Said:
+        calls = [(asking.method, list(asking.params))] * asking.copies
+        try:
+            found = await self.ask(calls, Urgency(Purpose.FLASHBLOCK), self.now + PROBE_SECONDS)
+        except RefusedAnswer as refused:
+            if refused.kind in (RefusalKind.UNREACHABLE, RefusalKind.SERVER_FAILED):
+                raise
+            return refused
+        if asking.copies > 1:
+            return sum(not isinstance(each, RefusedAnswer) for each in found.values())
+        return found[1]
+
+    def _know(self, found: Capabilities) -> Capabilities:
+        if self._chain_id not in (None, found.chain_id):
+            self.circuit.trip(WRONG_CHAIN_SECONDS, self.now)
+            why = f"{found.chain_id} in place of {self._chain_id}"
+            raise refuse(RefusalKind.WRONG_CHAIN, why)
+        self.capabilities, self.ways = found, found.ways()
+        self._probed_at, self._has_failed = self.now, False
+        log.info("upstream_probed", url=self.shown, client=found.client, chain_id=found.chain_id)
+        return found
+
+    @property
+    def ways_were_reduced(self) -> bool:
+        """Whether something that was there at the last probe did not work since."""
+        return self.capabilities is not None and self.ways != self.capabilities.ways()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._connections.close()

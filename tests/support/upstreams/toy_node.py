@@ -1,0 +1,179 @@
+"""A node over HTTP with the plain state, whose abilities and whose weather a test chooses."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from support.upstreams.plain_state import AT, METHODS, data, header
+
+TIP = AT.number + 2
+HASHES = {header(number).hash: number for number in range(255)}
+
+
+class Said(NamedTuple):
+    """An answer of HTTP; `cut` sends so many bytes of it and closes, `holds` waits before."""
+
+    status: int = 200
+    body: bytes | None = None  # none: the honest one
+    headers: dict[str, str] = {}  # noqa: RUF012, nobody writes to it
+    cut: int | None = None
+    holds: threading.Event | None = None
+
+
+Weather = Callable[[int, list[dict[str, Any]]], Said | None]
+
+
+class NodeError(Exception):
+    """An error of JSON-RPC: code and message."""
+
+
+@dataclass
+class ToyNode:
+    """What the node can do, what it was asked, and what becomes of answers."""
+
+    overrides: bool = True
+    values: bool = True
+    proofs: int | None = 1 << 20  # blocks below the tip
+    batches: int = 100
+    forms: frozenset[str] = frozenset({"number", "hash", "canonical", "bare"})
+    tip: int = TIP
+    weather: Weather | None = None
+    lies: dict[str, Callable[[Any], Any]] = field(default_factory=dict)  # results, by method
+    asked: list[tuple[str, list[Any]]] = field(default_factory=list)
+    bodies: int = 0
+    url: str = ""
+
+    def count(self, method: str) -> int:
+        """How often a method was asked for."""
+        return sum(each == method for each, _ in self.asked)
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one request."""
+        method, params = request["method"], request["params"]
+        self.asked.append((method, params))
+        envelope = {"jsonrpc": "2.0", "id": request["id"]}
+        try:
+            result = self.result(method, params)
+        except NodeError as failure:
+            code, message = failure.args
+            return {**envelope, "error": {"code": code, "message": message}}
+        lie = self.lies.get(method)
+        return {**envelope, "result": result if lie is None else lie(result)}
+
+    def result(self, method: str, params: list[Any]) -> object:
+        """The honest result, or the error of a node without some ability."""
+        match method:
+            case "eth_chainId":
+                return "0x2105"
+            case "web3_clientVersion":
+                return "ToyNode/v1"
+            case "eth_getBlockByNumber":
+                number = self.tip if params[0] in ("latest", "pending") else int(params[0], 16)
+                return METHODS[method]([hex(number), False]) if number <= self.tip else None
+            case "eth_getStorageValues" if not self.values:
+                raise NodeError(-32601, "the method does not exist/is not available")
+            case "eth_getProof" if self.proofs is None:
+                raise NodeError(-32601, "the method does not exist/is not available")
+            case _ if method not in METHODS:
+                raise NodeError(-32601, f"the method {method} does not exist/is not available")
+            case _:
+                return self.of_a_state(method, params)
+
+    def of_a_state(self, method: str, params: list[Any]) -> object:
+        """The result of a method that names a block."""
+        places = {"eth_getProof": 2, "eth_getStorageAt": 2}
+        number = self.number(params[places.get(method, 1)])
+        if method == "eth_getProof" and self.tip - number > (self.proofs or 0):
+            raise NodeError(-32000, "distance to target block exceeds maximum proof window")
+        if method == "eth_call":
+            return self.call(params)
+        return METHODS[method](params)
+
+    def whole(self, asked: object) -> bytes:
+        """The honest answer to a body."""
+        if not isinstance(asked, list):
+            assert isinstance(asked, dict)
+            return json.dumps(self.answer(asked)).encode()
+        if len(asked) > self.batches:
+            error = {"code": -32600, "message": f"batch limit is {self.batches}"}
+            return json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+        return json.dumps([self.answer(each) for each in asked]).encode()
+
+    def call(self, params: list[Any]) -> object:
+        """The extractor, if overrides are known."""
+        if not self.overrides:
+            return "0x"
+        laid = [each["stateDiff"] for each in params[2].values() if "stateDiff" in each]
+        return next(iter(laid[0].values())) if laid else METHODS["eth_call"](params)
+
+    def number(self, block: Any) -> int:  # noqa: ANN401, JSON
+        """The number of a block parameter."""
+        match block:
+            case "latest":
+                return self.tip
+            case {"blockHash": str(name), "requireCanonical": True} if "canonical" in self.forms:
+                found = HASHES.get(data(name))
+            case {"blockHash": str(name), **rest} if "hash" in self.forms and not rest:
+                found = HASHES.get(data(name))
+            case str(name) if len(name) == 66 and "bare" in self.forms:
+                found = HASHES.get(data(name))
+            case str(name) if len(name) < 20 and "number" in self.forms:
+                found = int(name, 16)
+            case _:
+                raise NodeError(-32602, "invalid argument: block")
+        if found is None or found > self.tip:
+            raise NodeError(-32000, "header not found")
+        return found
+
+
+@contextmanager
+def toy_node(node: ToyNode, path: str = "") -> Iterator[ToyNode]:
+    """The node at an address, which it then has."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            requests = asked if isinstance(asked, list) else [asked]
+            node.bodies += 1
+            weather = node.weather and node.weather(node.bodies, requests)
+            self.say(weather or Said(), node.whole(asked))
+
+        def say(self, said: Said, honest: bytes) -> None:
+            if said.holds is not None:
+                said.holds.wait()
+            body = honest if said.body is None else said.body
+            self.send_response(said.status)
+            for name, value in said.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if said.cut is not None:
+                self.wfile.write(body[: said.cut])
+                self.close_connection = True
+                return
+            try:
+                self.wfile.write(body)
+            except OSError:
+                self.close_connection = True  # nobody waits any more
+
+        def log_message(self, *_: object) -> None:
+            """A test prints nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    node.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
+    try:
+        yield node
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

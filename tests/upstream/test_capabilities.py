@@ -1,0 +1,126 @@
+"""Probes: against nodes with and without each ability, over HTTP."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from foreblock.clock import SystemClock
+from foreblock.errors import RefusedAnswer
+from foreblock.upstream.asked import BlockForm
+from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.capabilities import Capabilities
+from foreblock.upstream.state_plan import EndpointWays
+from foreblock.upstream.upstream_endpoint import Upstream
+from support.upstreams.toy_node import TIP, Said, ToyNode, toy_node
+
+RICH = 1_000_000.0
+
+
+def probe(node: ToyNode, *, whole: bool = True) -> Capabilities:
+    async def ask() -> Capabilities:
+        upstream = Upstream(node.url, SystemClock(), UnitBudget(RICH))
+        try:
+            return await upstream.probe(whole=whole)
+        finally:
+            upstream.close()
+
+    with toy_node(node):
+        return asyncio.run(ask())
+
+
+def test_a_node_that_can_do_everything() -> None:
+    node = ToyNode()
+    found = probe(node)
+    assert found.chain_id == 8453
+    assert found.client == "ToyNode/v1"
+    assert found.latest.number == TIP
+    assert found.forms == tuple(BlockForm)
+    assert found.overrides
+    assert found.storage_values
+    assert found.proof_depth == 16, "the chain has 102 blocks"
+    assert found.batch == 100
+    assert not found.witness
+    assert list(found.reasons) == ["debug_executionWitness"]
+    assert found.ways() == EndpointWays(form=BlockForm.CANONICAL, batch=100)
+    assert node.bodies < 30, "a handful"
+
+
+@pytest.mark.parametrize(
+    ("node", "ability", "value", "reason"),
+    [
+        (ToyNode(overrides=False), "overrides", False, "overrides"),
+        (ToyNode(values=False), "storage_values", False, "eth_getStorageValues"),
+        (ToyNode(proofs=None), "proof_depth", None, "eth_getProof"),
+        (ToyNode(proofs=0), "proof_depth", 0, "eth_getProof 2 back"),
+        (ToyNode(proofs=5), "proof_depth", 2, "eth_getProof 16 back"),
+        (ToyNode(batches=10), "batch", 10, "batch of 50"),
+        (ToyNode(batches=1), "batch", 1, "batch of 2"),
+        (ToyNode(forms=frozenset({"number"})), "forms", (BlockForm.NUMBER,), "canonical hash"),
+        (ToyNode(forms=frozenset({"bare"})), "forms", (BlockForm.BARE,), "number"),
+        (ToyNode(forms=frozenset()), "forms", (), "bare hash"),
+    ],
+)
+def test_a_node_that_lacks_something(
+    node: ToyNode, ability: str, value: object, reason: str
+) -> None:
+    found = probe(node)
+    assert getattr(found, ability) == value
+    assert found.reasons[reason]
+
+
+@pytest.mark.parametrize("node", [ToyNode(), ToyNode(proofs=0, forms=frozenset({"number"}))])
+def test_what_a_plan_needs_takes_fewer_requests(node: ToyNode) -> None:
+    short = probe(node, whole=False)
+    asked = node.bodies
+    assert short.ways() == probe(node).ways()
+    assert asked < 20
+    assert not short.witness
+
+
+def test_ways_follow_from_abilities() -> None:
+    assert probe(ToyNode(proofs=0)).ways().tip_proofs
+    assert not probe(ToyNode(proofs=2)).ways().tip_proofs
+    assert not probe(ToyNode(proofs=None)).can_prove
+    assert not probe(ToyNode(forms=frozenset())).can_serve
+
+
+def test_a_hash_that_is_ignored_is_not_taken() -> None:
+    """A node that answers for the latest block, whatever hash is named."""
+
+    class Careless(ToyNode):
+        def number(self, block: Any) -> int:  # noqa: ANN401, JSON
+            return self.tip if isinstance(block, dict) else super().number(block)
+
+    found = probe(Careless())
+    assert found.forms == (BlockForm.BARE, BlockForm.NUMBER)
+    assert "does not exist" in found.reasons["hash"]
+
+
+def test_overrides_that_have_no_effect_are_none() -> None:
+    word = "0x" + "00" * 32
+    found = probe(ToyNode(lies={"eth_call": lambda _: word}))
+    assert not found.overrides
+    assert found.reasons["overrides"] == "they have no effect"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [Said(status=500), Said(body=b"<html>"), Said(cut=5), Said(status=401), Said(body=b"{}")],
+    ids=str,
+)
+def test_what_is_no_endpoint_has_no_abilities(said: Said) -> None:
+    with pytest.raises(RefusedAnswer):
+        probe(ToyNode(weather=lambda *_: said))
+
+
+def test_nobody_there() -> None:
+    async def ask() -> None:
+        upstream = Upstream("http://127.0.0.1:9", SystemClock())
+        try:
+            await upstream.probe()
+        finally:
+            upstream.close()
+
+    with pytest.raises(RefusedAnswer, match="unreachable: connection refused"):
+        asyncio.run(ask())

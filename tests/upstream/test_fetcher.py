@@ -1,0 +1,545 @@
+"""The fetcher against nodes in every weather: right values or a named error, and few requests."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from foreblock.clock import Clock, DrivenClock, SystemClock
+from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
+from foreblock.types import keccak256
+from foreblock.upstream.asked import BlockAt
+from foreblock.upstream.budget import Purpose, UnitBudget
+from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
+from foreblock.upstream.fetcher import Fetcher, FetchOptions
+from foreblock.upstream.refusals import RefusalKind, retry_after
+from foreblock.upstream.state_plan import FIRST_SLOTS
+from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.upstream_endpoint import PROBE_AGAIN, Upstream
+from foreblock.upstream.urgency import Urgency
+from foreblock.upstream.wanted import Found, Wanted
+from support.servers.waiting import PATIENCE, until
+from support.upstreams.plain_state import ADDRESSES, AT, CODES, balance, header, value
+from support.upstreams.toy_node import Said, ToyNode, toy_node
+
+A, B, C = ADDRESSES[:3]
+PLACES = (AT, BlockAt(90, header(90).hash), BlockAt(80, header(80).hash))
+RICH = 1_000_000.0
+ALL = Wanted(
+    frozenset({A, B}),
+    {A: frozenset({0, 2, 5}), C: frozenset({0, 3, 4, 5})},
+    {keccak256(CODES[A]): A},
+    frozenset({B}),
+    frozenset({3}),
+)
+SECONDS = 5.0
+CALL = ("eth_getBalance", ["0x" + "11" * 20, "latest"])
+TRUSTED = FetchOptions(proven=False, first_slots=False)
+PROVEN = FetchOptions(proven=True, first_slots=False)
+
+Test = Callable[[Fetcher, list[ToyNode]], Awaitable[None]]
+
+
+@contextmanager
+def nodes(*made: ToyNode, path: str = "") -> Iterator[list[ToyNode]]:
+    if not made:
+        yield []
+        return
+    with toy_node(made[0], path) as first, nodes(*made[1:], path=path) as rest:
+        yield [first, *rest]
+
+
+def fetching(
+    test: Test,
+    *made: ToyNode,
+    options: FetchOptions = TRUSTED,
+    clock: Clock | None = None,
+    units: float = RICH,
+    path: str = "",
+) -> None:
+    """Run a test with a fetcher of these nodes."""
+    ticking = clock or SystemClock()
+
+    async def run(running: Sequence[ToyNode]) -> None:
+        upstreams = [Upstream(each.url, ticking, UnitBudget(units)) for each in running]
+        fetcher = Fetcher(upstreams, ticking, options)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await test(fetcher, list(running))
+        finally:
+            fetcher.close()
+
+    with nodes(*made, path=path) as running:
+        asyncio.run(run(running))
+
+
+async def fetch(
+    fetcher: Fetcher,
+    wanted: Wanted = ALL,
+    purpose: Purpose = Purpose.CLIENT,
+    seconds: float = SECONDS,
+    epoch: int = 0,
+) -> Found:
+    return await fetcher.fetch(wanted, PLACES, purpose, seconds, epoch)
+
+
+def check(found: Found, wanted: Wanted = ALL) -> None:
+    """Everything that is wanted is there, and everything that is there is right."""
+    assert not found.missing(wanted)
+    right(found)
+
+
+def right(found: Found) -> None:
+    for address, account in found.accounts.items():
+        assert (account.nonce, account.balance) == (address[1], balance(address))
+        assert account.code_hash == keccak256(CODES.get(address, b""))
+    for address, values in found.slots.items():
+        assert values == {slot: value(address, slot) for slot in values}
+    assert all(keccak256(code) == name for name, code in found.codes.items())
+    assert all(each.hash == header(number).hash for number, each in found.headers.items())
+
+
+@pytest.mark.parametrize("options", [TRUSTED, PROVEN], ids=["trusted", "proven"])
+@pytest.mark.parametrize(
+    "node",
+    [
+        ToyNode(),
+        ToyNode(overrides=False),
+        ToyNode(overrides=False, values=False),
+        ToyNode(batches=1),
+        ToyNode(batches=3, overrides=False, values=False),
+        ToyNode(forms=frozenset({"number"})),
+        ToyNode(forms=frozenset({"bare"})),
+        ToyNode(proofs=0),
+        ToyNode(tip=92),
+        ToyNode(tip=85, forms=frozenset({"number"})),
+    ],
+    ids=[
+        "all",
+        "no calls",
+        "points",
+        "no batch",
+        "small batch",
+        "number",
+        "bare",
+        "tip",
+        "late",
+        "far",
+    ],
+)
+def test_any_endpoint_that_can_gives_everything(node: ToyNode, options: FetchOptions) -> None:
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        check(await fetch(fetcher))
+
+    fetching(test, node, options=options)
+
+
+def test_without_proofs_there_is_trust_only() -> None:
+    async def trusted(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        check(await fetch(fetcher))
+
+    async def proven(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        with pytest.raises(NoUpstream, match="it cannot say that"):
+            await fetch(fetcher, Wanted(frozenset({A})))
+
+    fetching(trusted, ToyNode(proofs=None))
+    fetching(proven, ToyNode(proofs=None), options=PROVEN)
+
+
+def test_proofs_of_the_tip_are_asked_for_there() -> None:
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetch(fetcher)
+        asked = [params for method, params in running[0].asked if method == "eth_getProof"]
+        assert {params[2] for params in asked[-3:]} == {"latest"}
+
+    fetching(test, ToyNode(proofs=0), options=PROVEN)
+
+
+def test_wants_of_one_moment_go_out_together() -> None:
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetcher.upstreams[0].probe()
+        before = running[0].bodies
+        wants = [Wanted(slots={C: frozenset({slot})}) for slot in range(200)]
+        found = await asyncio.gather(*(fetch(fetcher, each) for each in wants * 2))
+        for each, wanted in zip(found, wants * 2, strict=True):
+            check(each, wanted)
+        assert running[0].bodies == before + 1
+        assert [method for method, _ in running[0].asked[-1:]] == ["eth_call"]
+
+    fetching(test, ToyNode())
+
+
+def test_a_key_that_is_on_its_way_is_not_asked_for_again() -> None:
+    held, arrived, is_probed = threading.Event(), threading.Event(), threading.Event()
+
+    def weather(_: int, requests: list[dict[str, Any]]) -> Said | None:
+        if requests[0]["method"] == "eth_getProof" and is_probed.is_set():
+            arrived.set()
+            return Said(holds=held)
+        return None
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetcher.upstreams[0].probe()
+        is_probed.set()
+        before = running[0].count("eth_getProof")
+        first = asyncio.create_task(fetch(fetcher, Wanted(frozenset({A}))))
+        await asyncio.to_thread(arrived.wait)
+        more = Wanted(frozenset({A}), blocks=frozenset({3}))
+        second = asyncio.create_task(fetch(fetcher, more))
+        await asyncio.to_thread(until, lambda: header_is_asked_for(running[0]), "it is out")
+        held.set()
+        check(await first, Wanted(frozenset({A})))
+        check(await second, more)
+        assert running[0].count("eth_getProof") == before + 1
+
+    def header_is_asked_for(node: ToyNode) -> bool:
+        return any(p[0] == "0x3" for m, p in node.asked if m == "eth_getBlockByNumber")
+
+    fetching(test, ToyNode(weather=weather))
+
+
+def test_another_epoch_shares_nothing() -> None:
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetcher.upstreams[0].probe()
+        before = running[0].count("eth_getProof")
+        wanted = Wanted(frozenset({A}))
+        await asyncio.gather(fetch(fetcher, wanted, epoch=1), fetch(fetcher, wanted, epoch=2))
+        assert running[0].count("eth_getProof") == before + 2
+
+    fetching(test, ToyNode())
+
+
+def test_what_waits_for_the_budget_becomes_urgent_with_who_wants_it() -> None:
+    """The clock stands still, so that a warm-up would wait for ever."""
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        upstream = fetcher.upstreams[0]
+        await upstream.probe()
+        assert upstream.budget.take(100_000, Purpose.WARM_UP, upstream.now) == 0.0
+        wanted = Wanted(frozenset({A}))
+        before = running[0].bodies
+        lazy = asyncio.create_task(fetch(fetcher, wanted, Purpose.WARM_UP))
+        await asyncio.sleep(0.05)
+        assert running[0].bodies == before
+        check(await fetch(fetcher, wanted, Purpose.FLASHBLOCK), wanted)
+        check(await lazy, wanted)
+        assert running[0].bodies == before + 1
+
+    fetching(test, ToyNode(), clock=DrivenClock())
+
+
+def test_a_spent_budget_is_said() -> None:
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        upstream = fetcher.upstreams[0]
+        await upstream.probe()
+        upstream.budget.pause(30, upstream.now)
+        with pytest.raises(UnitsSpent, match="try again in 30 s"):
+            await fetch(fetcher)
+
+    fetching(test, ToyNode(), clock=DrivenClock())
+
+
+def test_a_second_endpoint_is_asked_when_the_first_is_slow() -> None:
+    held = threading.Event()
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        for upstream in fetcher.upstreams:
+            await upstream.probe()
+            for _ in range(ENOUGH):
+                upstream.durations.add(0.0)
+        running[0].weather = lambda *_: Said(holds=held)
+        before = running[0].bodies
+        check(await fetch(fetcher))
+        assert running[0].bodies > before, "the first was asked first"
+        held.set()
+
+    fetching(test, ToyNode(), ToyNode())
+
+
+def test_who_is_always_too_slow_is_left_alone_for_a_while() -> None:
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        upstream = fetcher.upstreams[0]
+        usual = upstream.durations.hedge_after
+        for _again in range(2 * MOST_FAILURES):
+            upstream.circuit.asking()
+            upstream.dropped(usual)
+        assert not upstream.circuit.is_open, "another was faster, that is all"
+        for _again in range(MOST_FAILURES):
+            upstream.circuit.asking()
+            upstream.dropped(3 * usual)
+        assert upstream.circuit.is_open
+
+    fetching(test, ToyNode())
+
+
+def test_a_rate_limit_is_kept() -> None:
+    limited = Said(429, b"slow down", {"Retry-After": "7"})
+
+    async def alone(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetcher.upstreams[0].probe()
+        running[0].weather = lambda *_: limited
+        with pytest.raises(NoUpstream, match="rate limited: HTTP 429; try again in 7 s"):
+            await fetch(fetcher, Wanted(frozenset({A})))
+        asked = running[0].bodies
+        with pytest.raises(UnitsSpent, match="7 s"):
+            await fetch(fetcher)
+        assert running[0].bodies == asked, "nothing was asked meanwhile"
+        assert not fetcher.upstreams[0].circuit.is_open
+
+    async def beside(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        running[0].weather = lambda *_: limited
+        check(await fetch(fetcher))
+        asked = running[0].bodies
+        check(await fetch(fetcher))
+        assert running[0].bodies == asked
+
+    fetching(alone, ToyNode(), clock=DrivenClock())
+    fetching(beside, ToyNode(), ToyNode(), clock=DrivenClock())
+
+
+def test_an_endpoint_that_fails_rests_and_is_tried_again() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        upstream, circuit = fetcher.upstreams[0], fetcher.upstreams[0].circuit
+        await upstream.probe()
+        running[0].weather = lambda *_: Said(502, b"<html>")
+        for _ in range(MOST_FAILURES):
+            assert not circuit.is_open
+            with pytest.raises(RefusedAnswer, match="server failed: HTTP 502"):
+                await upstream.ask([CALL], Urgency(Purpose.CLIENT), upstream.now + PATIENCE)
+        assert circuit.is_open
+        asked = running[0].bodies
+        with pytest.raises(NoUpstream, match="it failed too often"):
+            await fetch(fetcher, Wanted(frozenset({A})), seconds=0.4)
+        assert running[0].bodies == asked
+        running[0].weather = None
+        clock.advance(int(1e9 * circuit.wait(upstream.now)))
+        check(await fetch(fetcher))
+        assert not circuit.is_open
+
+    fetching(test, ToyNode(), clock=clock)
+
+
+def flipped(result: Any) -> Any:  # noqa: ANN401, JSON
+    return {**result, "address": "0x" + B.hex()} if isinstance(result, dict) else result
+
+
+FAULTS: dict[RefusalKind, Said] = {
+    RefusalKind.SERVER_FAILED: Said(503, b"no"),
+    RefusalKind.FORBIDDEN: Said(403, b"no key"),
+    RefusalKind.RATE_LIMITED: Said(429, b""),
+    RefusalKind.HTML: Said(body=b"<html>please log in</html>"),
+    RefusalKind.NOT_JSON: Said(body=b"hello"),
+    RefusalKind.TRUNCATED: Said(body=b'{"jsonrpc":"2.0","id":1,"res'),
+    RefusalKind.UNREACHABLE: Said(cut=20),
+    RefusalKind.NOT_AN_ANSWER: Said(body=b'{"jsonrpc":"2.0","id":1}'),
+    RefusalKind.WRONG_ID: Said(body=b'{"jsonrpc":"2.0","id":77,"result":"0x0"}'),
+    RefusalKind.NULL: Said(body=b'{"jsonrpc":"2.0","id":1,"result":null}'),
+    RefusalKind.WRONG_SHAPE: Said(body=b'{"jsonrpc":"2.0","id":1,"result":7}'),
+    RefusalKind.ERROR: Said(
+        body=b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"oh"}}'
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_is_an_error_and_never_a_value(kind: RefusalKind) -> None:
+    wanted = Wanted(frozenset({A}))
+
+    async def alone(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetcher.upstreams[0].probe()
+        running[0].weather = lambda *_: FAULTS[kind]
+        with pytest.raises(NoUpstream, match=kind.value):
+            await fetch(fetcher, wanted, seconds=2.0)
+        assert fetcher.upstreams[0].refusals[kind.value] > 0
+
+    async def beside(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetcher.upstreams[0].probe()
+        running[0].weather = lambda *_: FAULTS[kind]
+        check(await fetch(fetcher, wanted), wanted)
+
+    fetching(alone, ToyNode())
+    fetching(beside, ToyNode(), ToyNode())
+
+
+def test_another_keys_answer_is_refused() -> None:
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetcher.upstreams[0].probe()
+        running[0].lies["eth_getProof"] = flipped
+        check(await fetch(fetcher))
+        assert fetcher.upstreams[0].refusals[RefusalKind.WRONG_KEY.value] > 0
+
+    fetching(test, ToyNode(), ToyNode(), options=PROVEN)
+
+
+def test_first_slots_of_a_contract_come_with_it_once() -> None:
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        wanted = Wanted(frozenset({A}), codes_of=frozenset({A}))
+        found = await fetch(fetcher, wanted)
+        assert found.slots[A].keys() == FIRST_SLOTS
+        again = await fetch(fetcher, wanted)
+        assert A not in again.slots
+        code = Wanted(codes={keccak256(CODES[A]): b""})
+        check(await fetch(fetcher, code), code)
+
+    fetching(test, ToyNode(), options=FetchOptions())
+
+
+def test_secrets_of_urls_are_nowhere() -> None:
+    secret = "Sx7fGh2kLmPq9"  # noqa: S105, of nothing
+    echo = f"invalid key {secret} for /v2/{secret}".encode()
+    body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"%b"}}' % echo
+    faults = [Said(body=body), Said(403, echo), Said(body=b"<" + echo), Said(cut=1)]
+    texts = []
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        await fetcher.upstreams[0].probe()
+        for fault in faults:
+            running[0].weather = lambda *_, fault=fault: fault
+            with pytest.raises(NoUpstream) as failed:
+                await fetch(fetcher, Wanted(frozenset({A})), seconds=2.0)
+            texts.append(str(failed.value))
+            fetcher.upstreams[0].circuit.succeeded()
+
+    with capture_logs() as logs:
+        fetching(test, ToyNode(), path=f"/v2/{secret}?key={secret}")
+    assert len(texts) == len(faults)
+    assert logs
+    assert secret not in "".join(texts) + repr(logs)
+
+
+def test_any_weather_brings_right_values_or_an_error() -> None:
+    """Two nodes, of which each answer is damaged with some probability; seeds are fixed."""
+    chance = Random(19)
+    faults = [said for kind, said in FAULTS.items() if kind != RefusalKind.RATE_LIMITED]
+
+    def weather(_: int, requests: list[dict[str, Any]]) -> Said | None:
+        if requests[0]["method"] in ("eth_chainId", "web3_clientVersion"):
+            return None
+        return chance.choice(faults) if chance.random() < 0.3 else None
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        for upstream in fetcher.upstreams:
+            await upstream.probe()
+        for node in running:
+            node.weather = weather
+        complete = 0
+        for number in range(60):
+            wanted = Wanted(frozenset({ADDRESSES[number % 5]}), {C: frozenset({number, 5, 7})})
+            try:
+                found = await fetch(fetcher, wanted, Purpose.FLASHBLOCK, seconds=1.0)
+            except NoUpstream:
+                continue
+            finally:
+                for upstream in fetcher.upstreams:
+                    upstream.circuit.succeeded()
+            right(found)
+            complete += not found.missing(wanted)
+        assert complete > 0
+        for node in running:
+            node.weather = None
+        check(await fetch(fetcher, seconds=PATIENCE))
+
+    fetching(test, ToyNode(), ToyNode(), clock=SystemClock())
+
+
+def test_an_endpoint_of_another_chain_is_not_used() -> None:
+    async def run(node: ToyNode) -> None:
+        clock = DrivenClock()
+        fetcher = Fetcher([Upstream(node.url, clock, UnitBudget(RICH), 10)], clock, TRUSTED)
+        try:
+            with pytest.raises(NoUpstream, match="another chain: 8453 in place of 10"):
+                await fetch(fetcher)
+            asked = node.bodies
+            with pytest.raises(NoUpstream):
+                await fetch(fetcher)
+            assert node.bodies == asked
+        finally:
+            fetcher.close()
+
+    with toy_node(ToyNode()) as node:
+        asyncio.run(run(node))
+
+
+def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        node, upstream = running[0], fetcher.upstreams[0]
+        node.values = node.overrides = False
+        wanted = Wanted(slots={C: frozenset(range(9))})
+        check(await fetch(fetcher, wanted), wanted)
+        node.values = True
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        check(await fetch(fetcher, wanted), wanted)
+        assert node.count("eth_getStorageValues") == 1, "nothing had failed"
+        node.weather = lambda number, _: Said(500) if number == node.bodies else None
+        with pytest.raises(NoUpstream):
+            await fetch(fetcher, wanted, seconds=0.1)
+        node.weather = None
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        check(await fetch(fetcher, wanted), wanted)
+        assert upstream.ways.values
+        assert node.asked[-1][0] == "eth_getStorageValues"
+
+    fetching(test, ToyNode(), clock=clock)
+
+
+def test_who_lied_is_not_asked_for_a_while() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        assert await fetcher.probe() == []
+        found = await fetch(fetcher)
+        assert {each.source for some in found.proofs.values() for each in some} == {
+            fetcher.upstreams[0].shown
+        }
+        fetcher.untrue(found.proofs[A][0], "no node of it is in the trie")
+        asked = running[0].bodies
+        again = await fetch(fetcher)
+        check(again)
+        assert running[0].bodies == asked
+        assert {each.source for some in again.proofs.values() for each in some} == {
+            fetcher.upstreams[1].shown
+        }
+        state = fetcher.upstreams[0].state()
+        assert state.refusals == {"untrue": 1}
+        assert state.rests_for == 60
+        assert state.can_prove
+        clock.advance(60 * 10**9)
+        await fetch(fetcher)
+        assert running[0].bodies > asked
+
+    fetching(test, ToyNode(), ToyNode(), options=PROVEN, clock=clock)
+
+
+def test_all_are_probed_at_once_and_who_fails_is_named() -> None:
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        (refused,) = await fetcher.probe()
+        assert refused.kind == RefusalKind.SERVER_FAILED
+        assert fetcher.upstreams[1].capabilities is not None
+
+    fetching(test, ToyNode(weather=lambda *_: Said(500)), ToyNode())
+
+
+def test_units_in_a_url() -> None:
+    assert split_units("https://h/v2/k?units=500&a=b") == ("https://h/v2/k?a=b", 500.0)
+    assert split_units("https://h/v2/k?unit=5") == ("https://h/v2/k?unit=5", None)
+    for wrong in ("?units=", "?units=0", "?units=-1", "?units=1&units=2", "?units=x"):
+        with pytest.raises(Exception, match=r"units of https://h/v2/….* is not a number above 0"):
+            split_units(f"https://h/v2/secretkey{wrong}")
+
+
+def test_retry_after_as_seconds_or_date() -> None:
+    assert retry_after({"retry-after": "7"}, 0) == 7
+    assert retry_after({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, 40) == 60
+    assert retry_after({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, 400) == 0
+    for wrong in ("", "soon", "-1", "1e9", "99999999999999", "Thu, 99 Jan"):
+        assert retry_after({"Retry-After": wrong}, 0) is None
+    assert retry_after({}, 0) is None

@@ -1,0 +1,86 @@
+"""What is tried next at the same endpoint: narrower every time, so it ends."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreblock.upstream.asked import (
+    Asked,
+    AskedBalance,
+    AskedCall,
+    AskedCode,
+    AskedHeader,
+    AskedProof,
+    AskedSlot,
+    AskedValues,
+)
+from foreblock.upstream.narrowing import NextTry, narrow
+from foreblock.upstream.refusals import RefusalKind
+from foreblock.upstream.state_plan import EndpointWays
+
+A = b"\xaa" * 20
+CALL, VALUES, PROOF = AskedCall({A: (1,)}), AskedValues({A: (1,)}), AskedProof(A, (1,))
+WAYS = EndpointWays()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "after"),
+    [
+        (CALL, RefusalKind.NO_METHOD, WAYS._replace(calls=False)),
+        (CALL, RefusalKind.REVERTED, WAYS._replace(calls=False)),
+        (CALL, RefusalKind.WRONG_LENGTH, WAYS._replace(calls=False)),
+        (CALL, RefusalKind.TOO_LARGE, WAYS._replace(call_slots=2048)),
+        (VALUES, RefusalKind.NO_METHOD, WAYS._replace(values=False)),
+        (VALUES, RefusalKind.TOO_LARGE, WAYS._replace(values_slots=512)),
+        (PROOF, RefusalKind.NO_METHOD, WAYS._replace(proofs=False)),
+        (PROOF, RefusalKind.TOO_LARGE, WAYS._replace(proof_slots=128)),
+        (PROOF, RefusalKind.NO_STATE, WAYS._replace(tip_proofs=True)),
+    ],
+)
+def test_what_is_refused_is_not_asked_for_again(
+    asked: Asked, kind: RefusalKind, after: EndpointWays
+) -> None:
+    assert narrow(WAYS, [(asked, kind.value)] * 3, 0, 1) == NextTry(after, 0)
+
+
+def test_a_batch_is_made_smaller_first() -> None:
+    ways = WAYS._replace(batch=10)
+    assert narrow(ways, [(CALL, RefusalKind.TOO_LARGE.value)], 0, 1) == NextTry(
+        ways._replace(batch=5), 0
+    )
+    assert narrow(ways, [(PROOF, RefusalKind.UNANSWERED.value)], 0, 1) == NextTry(
+        ways._replace(batch=5), 0
+    )
+
+
+@pytest.mark.parametrize("kind", [RefusalKind.NO_BLOCK, RefusalKind.WRONG_BLOCK])
+def test_a_block_that_is_not_there_is_looked_for_further_back(kind: RefusalKind) -> None:
+    assert narrow(WAYS, [(PROOF, kind.value)], 0, 2) == NextTry(WAYS, 1)
+    assert narrow(WAYS, [(PROOF, kind.value)], 1, 2) is None
+
+
+@pytest.mark.parametrize("kind", ["unreachable", "server failed", "null", "error", "bad hex"])
+def test_everything_else_is_for_another_endpoint(kind: str) -> None:
+    assert narrow(WAYS, [(PROOF, kind)], 0, 3) is None
+
+
+asked = st.sampled_from(
+    [CALL, VALUES, PROOF, AskedSlot(A, 1), AskedBalance(A), AskedCode(A), AskedHeader(1)]
+)
+refusals = st.lists(st.tuples(asked, st.sampled_from([each.value for each in RefusalKind])))
+
+
+@given(st.lists(refusals, min_size=200, max_size=200), st.integers(1, 3))
+def test_it_ends(rounds: list[list[tuple[Asked, str]]], places: int) -> None:
+    """Whatever is refused, the same try does not come twice."""
+    now, seen = NextTry(WAYS._replace(batch=100), 0), set()
+    for refused in rounds:
+        following = narrow(now.ways, refused, now.back, places)
+        if following is None:
+            continue
+        assert following not in seen
+        assert following.back < places
+        assert following != now
+        seen.add(following)
+        now = following
+    assert len(seen) < 60

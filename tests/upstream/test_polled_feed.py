@@ -1,0 +1,98 @@
+"""The pending block of a running dev chain, polled: flashblocks that the chain itself knows."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from foreblock.clock import SystemClock
+from foreblock.errors import InvalidArgument, RefusedAnswer
+from foreblock.feed.inbox import Inbox
+from foreblock.feed.messages import decode
+from foreblock.primitives import format_data
+from foreblock.types import Flashblock, keccak256
+from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.polled_feed import PolledFeed, endpoint_of, read_pending
+from foreblock.upstream.upstream_endpoint import Upstream
+from support.servers.dev_processes import Network, dev_chain
+from support.servers.in_loop import until
+from support.servers.waiting import PATIENCE
+from support.upstreams.toy_node import Said, ToyNode, toy_node
+
+RICH = 1_000_000.0
+
+
+async def poll(network: Network, blocks: int) -> list[tuple[Flashblock, Any]]:
+    """Flashblocks of some blocks, each with the block that the node has for its hash."""
+    clock = SystemClock()
+    upstream = Upstream(network.url, clock, UnitBudget(RICH))
+    inbox, arrived = Inbox(), asyncio.Event()
+    feed = PolledFeed(
+        network.url, inbox, clock, arrived=arrived.set, interval=0.02, upstream=upstream
+    )
+    polling = asyncio.create_task(feed.run())
+    found: list[tuple[Flashblock, Any]] = []
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while len({each.block_number for each, _ in found}) < blocks:
+                await arrived.wait()
+                arrived.clear()
+                for message in inbox.take():
+                    flashblock = decode(message)
+                    assert isinstance(flashblock, Flashblock)
+                    name = format_data(flashblock.diff.block_hash)
+                    known = await asyncio.to_thread(network.ask, "eth_getBlockByHash", name, False)
+                    found.append((flashblock, known))
+    finally:
+        polling.cancel()
+        await asyncio.wait([polling])
+    assert feed.connected
+    assert feed.messages >= len(found)
+    return found
+
+
+def test_a_dev_chain_is_seen_growing() -> None:
+    with dev_chain("--load=100", "--test-listen=") as dev:
+        found = asyncio.run(poll(dev.main, 3))
+    jobs: dict[bytes, list[bytes]] = {}
+    for flashblock, known in found:
+        so_far = jobs.setdefault(flashblock.payload_id, [])
+        so_far += flashblock.diff.transactions
+        assert known is not None, "the node knows the hash of this flashblock"
+        assert int(known["number"], 16) == flashblock.block_number
+        hashes = [format_data(keccak256(each)) for each in so_far]
+        assert known["transactions"] == hashes
+    assert len(found) > len(jobs), "blocks were seen while they grew"
+
+
+def test_a_polled_feed_says_what_is_wrong() -> None:
+    async def run(node: ToyNode) -> PolledFeed:
+        clock = SystemClock()
+        feed = PolledFeed(f"poll+{node.url}", Inbox(), clock, arrived=lambda: None)
+        with pytest.raises(RefusedAnswer, match="server failed"):
+            await feed.look()
+        polling = asyncio.create_task(feed.run())
+        await until(lambda: bool(feed.last_error))
+        polling.cancel()
+        await asyncio.wait([polling])
+        return feed
+
+    with toy_node(ToyNode(weather=lambda *_: Said(503)), "/v2/secretsecret") as node:
+        feed = asyncio.run(run(node))
+    assert not feed.connected
+    assert "server failed: HTTP 503" in feed.last_error
+    assert feed.url == f"poll+{node.url}".replace("secretsecret", "…")
+
+
+@pytest.mark.parametrize("text", [b"null", b"[]", b"{}", b'{"number":"0x1"}', b'"0x"'])
+def test_what_is_no_pending_block_is_refused(text: bytes) -> None:
+    with pytest.raises(RefusedAnswer):
+        read_pending(Raw(text))
+
+
+def test_the_url_of_a_polled_feed() -> None:
+    assert endpoint_of("poll+https://h/k") == "https://h/k"
+    for wrong in ("https://h", "poll+wss://h", "poll+", ""):
+        with pytest.raises(InvalidArgument):
+            endpoint_of(wrong)

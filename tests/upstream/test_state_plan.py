@@ -1,0 +1,258 @@
+"""Plans: every key once, nothing above a limit, and an honest endpoint settles all."""
+
+import json
+from collections import Counter
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from foreblock.types import keccak256
+from foreblock.upstream.answers import AnswerReader
+from foreblock.upstream.asked import (
+    Asked,
+    AskedBalance,
+    AskedCall,
+    AskedCode,
+    AskedHeader,
+    AskedNonce,
+    AskedProof,
+    AskedSlot,
+    AskedValues,
+    BlockForm,
+)
+from foreblock.upstream.envelopes import body_of, results
+from foreblock.upstream.state_plan import (
+    BEACON,
+    FIRST_SLOTS,
+    IMPLEMENTATION,
+    EndpointWays,
+    bodies,
+    plan_state,
+    with_first_slots,
+)
+from foreblock.upstream.wanted import (
+    HISTORY_STORAGE,
+    HISTORY_WINDOW,
+    Found,
+    FoundAccount,
+    Wanted,
+    by_history,
+    wanted_of,
+)
+from support.upstreams.plain_state import AT, CODES, PlainState, balance, header, value, wants
+
+ways = st.builds(
+    EndpointWays,
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(BlockForm),
+    st.integers(1, 10),
+    st.integers(1, 10),
+    st.integers(1, 10),
+    st.integers(1, 5),
+    st.sampled_from([1500, 3000, 1_000_000]),
+    st.sampled_from([40_000, 200_000, 8_000_000]),
+)
+A, B = b"\xaa" * 20, b"\xbb" * 20
+
+
+def keys(asked: tuple[Asked, ...]) -> Counter[object]:
+    """How often each key is asked for; an account with its first proof."""
+    found: Counter[object] = Counter()
+    proven = set()
+    for each in asked:
+        match each:
+            case AskedProof(address, slots):
+                if address not in proven:
+                    found[address] += 1
+                proven.add(address)
+                found.update((address, slot) for slot in slots)
+            case AskedValues(slots) | AskedCall(slots):
+                found.update((address, slot) for address in slots for slot in slots[address])
+            case AskedSlot(address, slot):
+                found[address, slot] += 1
+            case AskedBalance(address) | AskedNonce(address):
+                found[type(each), address] += 1
+            case AskedCode(address):
+                found["code", address] += 1
+            case AskedHeader(number, hash):
+                found[number, hash] += 1
+    return found
+
+
+@given(wants, ways, st.booleans())
+def test_every_key_is_asked_for_once_and_no_other_key(
+    wanted: Wanted, ways: EndpointWays, proven: bool
+) -> None:
+    plan = plan_state(wanted, ways, AT, proven=proven)
+    asked = keys(plan.asked)
+    assert set(asked.values()) <= {1}
+    settled = wanted.without(plan.left)
+    slots = {(address, slot) for address, some in settled.slots.items() for slot in some}
+    assert {key for key in asked if isinstance(key, tuple) and isinstance(key[0], bytes)} == slots
+    if not ways.proofs or (ways.tip_proofs and not proven):
+        assert not any(isinstance(each, AskedProof) for each in plan.asked)
+        assert bool(plan.left.accounts) == (proven and bool(wanted.accounts))
+    else:
+        assert not plan.left.accounts
+    if proven:
+        others = (AskedValues, AskedCall, AskedSlot, AskedBalance)
+        assert not any(isinstance(each, others) for each in plan.asked)
+
+
+@given(wants, ways, st.booleans())
+def test_no_request_is_above_the_limits(wanted: Wanted, ways: EndpointWays, proven: bool) -> None:
+    plan = plan_state(wanted, ways, AT, proven=proven)
+    for each in plan.asked:
+        match each:
+            case AskedProof(_, slots):
+                assert len(slots) <= ways.proof_slots
+            case AskedCall(slots):
+                assert sum(map(len, slots.values())) <= ways.call_slots
+            case AskedValues(slots):
+                assert sum(map(len, slots.values())) <= ways.values_slots
+            case _:
+                pass
+    together = list(bodies(plan.asked, ways))
+    assert tuple(each for some in together for each in some) == plan.asked
+    for some in together:
+        block = AT.parameter(ways.form)
+        body = body_of([(each.method, each.params(block)) for each in some])
+        assert len(some) <= ways.batch
+        assert len(body) <= ways.body_bytes
+
+
+def settle(wanted: Wanted, ways: EndpointWays, state: PlainState, *, proven: bool) -> Found:
+    """What an honest endpoint's answers settle, through JSON both ways."""
+    plan = plan_state(wanted, ways, AT, proven=proven)
+    reading = AnswerReader()
+    for some in bodies(plan.asked, ways):
+        block = AT.parameter(ways.form)
+        sent = json.loads(body_of([(each.method, each.params(block)) for each in some]))
+        requests = sent if isinstance(sent, list) else [sent]
+        answers = [
+            {
+                "jsonrpc": "2.0",
+                "id": each["id"],
+                "result": state.answer(each["method"], each["params"]),
+            }
+            for each in requests
+        ]
+        answer = json.dumps(answers[::-1] if isinstance(sent, list) else answers[0]).encode()
+        read = results(200, answer, range(1, len(some) + 1))
+        for number, asked in enumerate(some, start=1):
+            result = read[number]
+            assert isinstance(result, Raw)
+            reading.take(asked, result)
+    return reading.found
+
+
+@given(wants, ways, st.booleans())
+def test_an_honest_endpoint_settles_everything(
+    wanted: Wanted, ways: EndpointWays, proven: bool
+) -> None:
+    plan = plan_state(wanted, ways, AT, proven=proven)
+    found = settle(wanted, ways, PlainState(), proven=proven)
+    assert found.missing(wanted) == plan.left
+    for address, account in found.accounts.items():
+        root = account.storage_root
+        code = keccak256(CODES.get(address, b""))
+        assert account == FoundAccount(address[1], balance(address), code, root)
+    for address, values in found.slots.items():
+        assert values == {slot: value(address, slot) for slot in values}
+    for number, block in found.headers.items():
+        assert block.hash == header(number).hash
+    assert all(keccak256(code) == name for name, code in found.codes.items())
+
+
+def test_an_account_with_its_slots_is_one_request() -> None:
+    wanted = Wanted(frozenset({A}), {A: frozenset(range(100)), B: frozenset(range(3000))})
+    trusted = plan_state(wanted, EndpointWays(), AT, proven=False)
+    assert [type(each) for each in trusted.asked] == [AskedProof, AskedCall]
+    proven = plan_state(wanted, EndpointWays(proof_slots=1000), AT, proven=True)
+    assert [each.method for each in proven.asked] == ["eth_getProof"] * 1 + ["eth_getProof"] * 5
+
+
+def test_a_number_is_checked_beside_what_is_asked_at_it() -> None:
+    ways = EndpointWays(form=BlockForm.NUMBER)
+    plan = plan_state(Wanted(frozenset({A})), ways, AT, proven=False)
+    assert plan.asked == (AskedProof(A), AskedHeader(AT.number, AT.hash))
+    assert plan_state(Wanted(blocks=frozenset({7})), ways, AT, proven=False).asked == (
+        AskedHeader(7),
+    )
+
+
+def test_a_code_without_an_account_is_left_over() -> None:
+    wanted = Wanted(codes={b"\x01" * 32: b"", b"\x02" * 32: A})
+    plan = plan_state(wanted, EndpointWays(), AT, proven=True)
+    assert plan.left == Wanted(codes={b"\x01" * 32: b""})
+    assert plan.asked == (AskedCode(A, b"\x02" * 32),)
+
+
+def test_first_slots_of_new_contracts_come_along() -> None:
+    def slot(name: str) -> int:
+        return int.from_bytes(keccak256(name.encode())) - 1
+
+    assert slot("eip1967.proxy.implementation") == IMPLEMENTATION
+    assert slot("eip1967.proxy.beacon") == BEACON
+    wanted = Wanted(frozenset({A, B}), codes_of=frozenset({A}))
+    assert with_first_slots(wanted).slots == {A: FIRST_SLOTS}
+    assert with_first_slots(wanted, frozenset({A})) is wanted
+    assert with_first_slots(Wanted(frozenset({A}))) == Wanted(frozenset({A}))
+    with_slot = Wanted(frozenset({A}), {A: frozenset({99}), B: frozenset({1})})
+    assert with_first_slots(with_slot).slots == {A: FIRST_SLOTS | {99}, B: frozenset({1})}
+
+
+@given(wants, wants)
+def test_both_wants_and_their_difference(some: Wanted, other: Wanted) -> None:
+    both = some.also(other)
+    assert both.without(other).without(some) == Wanted()
+    assert not some.without(both)
+    assert both.also(some) == both
+    assert both.keys <= some.keys + other.keys
+    assert bool(some) == (some.keys > 0)
+
+
+@given(wants, wants)
+def test_a_part_of_what_was_found(some: Wanted, other: Wanted) -> None:
+    """What is taken of an answer to several is all that each wanted of it, and no more."""
+    found = settle(some.also(other), EndpointWays(), PlainState(), proven=True)
+    part = found.part(some)
+    assert part.missing(some) == found.missing(some)
+    assert part.accounts.keys() <= some.accounts | some.slots.keys()
+    assert {at: frozenset(values) for at, values in part.slots.items()} == dict(some.slots)
+    assert part.headers.keys() == some.blocks
+    assert part.proofs.keys() == some.accounts | some.slots.keys()
+
+
+def test_what_the_engine_missed_is_wanted() -> None:
+    class Misses(NamedTuple):
+        accounts: list[bytes]
+        slots: dict[bytes, list[int]]
+        codes: list[bytes]
+        blocks: list[int]
+
+    wanted = wanted_of(Misses([A], {A: [1, 2], B: []}, [b"\x01" * 32], [7]))
+    assert wanted == Wanted(
+        frozenset({A}),
+        {A: frozenset({1, 2})},
+        {b"\x01" * 32: b""},
+        frozenset(),
+        frozenset({7}),
+    )
+
+
+def test_hashes_of_blocks_outside_the_window_are_asked_for_by_number() -> None:
+    at = 20_000
+    wanted = Wanted(blocks=frozenset({at, at - 1, at - HISTORY_WINDOW, at - HISTORY_WINDOW - 1}))
+    found = by_history(wanted, at)
+    assert found.blocks == frozenset({at, at - HISTORY_WINDOW - 1})
+    assert found.slots == {
+        HISTORY_STORAGE: frozenset({(at - 1) % HISTORY_WINDOW, at % HISTORY_WINDOW})
+    }
+    nothing = Wanted(blocks=frozenset({at}))
+    assert by_history(nothing, at) is nothing
