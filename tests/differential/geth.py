@@ -30,6 +30,7 @@ def geth(
     finally:
         process.terminate()
         process.wait()
+        process.stderr.close()
 
 
 def endpoint(log: IO[str]) -> str:
