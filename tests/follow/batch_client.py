@@ -19,14 +19,14 @@ class Identity(NamedTuple):
 
     number: int
     hash: str
-    index: int | None = None  # of the flashblock, where it is in progress
+    flashblock: int | None = None  # its index, where the block is in progress
 
     @property
     def block(self) -> Json:
         """The block parameter that means it."""
-        if self.index is None:
+        if self.flashblock is None:
             return {"blockHash": self.hash}
-        return {"blockNumber": hex(self.number), "flashblockIndex": hex(self.index)}
+        return {"blockNumber": hex(self.number), "flashblockIndex": hex(self.flashblock)}
 
 
 class Answered(NamedTuple):

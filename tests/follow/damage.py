@@ -151,3 +151,25 @@ def damage_batch(kind: str, answers: list[Json], pick: random.Random) -> str | N
     while answers == before:
         pick.shuffle(answers)
     return f"{len(answers)} answers in another order"
+
+
+def lie(lies: dict[tuple[str, int], int], request: Json, answer: Json) -> bool:
+    """Give other values of some slots, by address and slot; gives whether any was asked for."""
+    method, params, result = request.get("method"), request.get("params"), answer.get("result")
+    if not result or method not in {"eth_getStorageAt", "eth_getStorageValues", "eth_getProof"}:
+        return False
+    if method == "eth_getStorageValues":
+        places: list[tuple[Json, Any, tuple[str, int]]] = [
+            (result[address], at, (address.lower(), int(slot, 16)))
+            for address, slots in params[0].items()
+            for at, slot in enumerate(slots)
+        ]
+    elif method == "eth_getStorageAt":
+        places = [(answer, "result", (params[0].lower(), int(params[1], 16)))]
+    else:
+        shown = result["storageProof"]
+        places = [(each, "value", (params[0].lower(), int(each["key"], 16))) for each in shown]
+    told = [(holder, key, lies[place]) for holder, key, place in places if place in lies]
+    for holder, key, value in told:
+        holder[key] = hex(value) if method == "eth_getProof" else f"0x{value:064x}"
+    return bool(told)

@@ -85,7 +85,7 @@ def place_of(pending: Identity | None) -> Place | None:
     """The place that a snapshot shows; a sealed block has all its flashblocks."""
     if pending is None:
         return None
-    return (pending.number, 10**6 if pending.index is None else pending.index)
+    return (pending.number, 10**6 if pending.flashblock is None else pending.flashblock)
 
 
 def share(times: list[float], part: float) -> float:

@@ -153,7 +153,7 @@ class Judge:
 
     def _remember(self, found: Answered) -> None:
         self._latest = found.latest or self._latest
-        if found.pending and found.pending.index is not None:
+        if found.pending and found.pending.flashblock is not None:
             self._pins.append(found.pending)
 
     # --- Equal or not ----------------------------------------------------------------------

@@ -40,6 +40,11 @@ class Proxy:
         """Answer nothing for so long; 0 speaks again."""
         self.tell(silent=seconds)
 
+    def lie(self, *slots: tuple[str, str, str]) -> None:
+        """From now on these slots (address, slot, value) have other values in single reads,
+        `eth_getStorageValues` and proofs; none ends it."""
+        self.tell(lies=slots)
+
     def now(self) -> float:
         """The proxy's clock, by which exchanges are timed."""
         found: float = self.tell()["now"]

@@ -100,6 +100,9 @@ class Front(asyncio.Protocol):
                     answered = await self._answer(message, items)
                 except (Gone, OSError):
                     self._abort()
+                except Exception:
+                    self._abort()
+                    raise  # the loop prints it
                 finally:
                     self._weather.counts.ended(begun, methods, answered=answered)
 

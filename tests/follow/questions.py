@@ -52,7 +52,7 @@ class Question(NamedTuple):
 
     def of(self, identity: Identity) -> Request:
         """The request whose answer does not depend on when it is asked."""
-        if self.method == "eth_getBlockByNumber" and identity.index is None:
+        if self.method == "eth_getBlockByNumber" and identity.flashblock is None:
             return "eth_getBlockByHash", [identity.hash, *self.params[1:]]
         return self.about(identity.block, identity.hash)
 

@@ -380,3 +380,15 @@ def test_equal_seeds_damage_the_same_answers(behind: Canned) -> None:
             told.append([(each["kind"], each["how"]) for each in proxy.journal()])
     assert told[0] == told[1] != told[2]
     assert 10 < len(told[0]) < 50
+
+
+def test_a_slot_is_lied_about(proxy: Proxy) -> None:
+    slot = question("eth_getStorageAt", ADDRESS, "0x5", "latest")
+    proof = question("eth_getProof", ADDRESS, ["0x0"], "latest", number=2)
+    proxy.lie((ADDRESS.upper().replace("X", "x"), "0x05", "0x63"), (ADDRESS, "0x0", "0x64"))
+    read, proven = json.loads(ask(proxy, [slot, proof])[2])
+    proxy.lie()
+    assert int(read["result"], 16) == 0x63
+    assert proven["result"]["storageProof"][0]["value"] == "0x64"
+    assert proven["result"]["storageProof"][0]["proof"] == NODES[:2]
+    assert int(json.loads(ask(proxy, slot)[2])["result"], 16) == 5

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from follow.counting import Counts
-from follow.damage import Damage, damage_batch
+from follow.damage import Damage, damage_batch, lie
 from follow.fault_kinds import KINDS, Rate, Stage
 from follow.refusals import Tip, refusal
 
@@ -35,6 +35,7 @@ class Weather:
         self._pick = random.Random(seed)
         self._damage = Damage(self._pick)
         self._file: IO[str] | None = journal.open("a", encoding="utf-8") if journal else None
+        self.lies: dict[tuple[str, int], int] = {}  # address and slot to another value
         self._turn = 0
         self._speaking: asyncio.TimerHandle | None = None
         self.change(rates)
@@ -49,7 +50,7 @@ class Weather:
     @property
     def is_fair(self) -> bool:
         """Whether nothing can strike."""
-        return not self.rates
+        return not self.rates and not self.lies
 
     @property
     def wants_tip(self) -> bool:
@@ -119,6 +120,9 @@ class Weather:
             if request is None:
                 continue
             true = answer.get("result")
+            if self.lies and lie(self.lies, request, answer):
+                self.note("told lie", [request], "another value of a slot")
+                was_struck = True
             was_struck = self._strike(request, answer) or was_struck
             self._damage.remember(request, true)
         for name in BATCH_KINDS:

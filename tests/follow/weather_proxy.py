@@ -60,6 +60,11 @@ class Control(asyncio.Protocol):
             weather.change(parse(told["faults"]))
         if "silent" in told:
             weather.fall_silent(told["silent"])
+        if "lies" in told:
+            weather.lies = {
+                (address.lower(), int(slot, 16)): int(value, 16)
+                for address, slot, value in told["lies"]
+            }
         found: dict[str, Json] = {"faults": words(weather.rates), **weather.counts.summary()}
         if told.get("journal"):
             found["journal"] = list(weather.journal)
