@@ -47,7 +47,7 @@ class BusyLoad:
     """Makes and sends it."""
 
     def __init__(self, senders: Sequence[DevAccount], seed: int, chain_id: int = CHAIN_ID) -> None:
-        self._senders = senders
+        self.senders = senders
         self._pick = random.Random(seed)
         self._chain_id = chain_id
         self._nonces: Counter[bytes] = Counter()
@@ -57,7 +57,7 @@ class BusyLoad:
 
     def setup(self) -> Iterator[tuple[str, Transaction, bool]]:
         """The transactions that deploy everything."""
-        for sender, call in setup(self._senders):
+        for sender, call in setup(self.senders):
             yield "setup", self._sign(sender, call), call.fails
 
     def transactions(self) -> Iterator[tuple[str, Transaction, bool]]:
@@ -66,7 +66,7 @@ class BusyLoad:
         made = 0
         while True:
             (kind,) = self._pick.choices(kinds, weights)
-            sender = self._pick.choice(self._senders)
+            sender = self._pick.choice(self.senders)
             act = Act(self._pick, made, sender, self._chain_id, self._delegated)
             call = kind(act)
             made += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from follow.busy_load import BusyLoad
-from follow.follower import Follower, FollowerPlan, follower
+from follow.follower import NOT_THERE, Follower, FollowerPlan, NotThere, follower, has_verb
 from follow.pairs import loaded
 from follow.proxied import Proxy, weather_proxy
 from support.servers.dev_processes import Dev
@@ -72,6 +72,8 @@ def scene(
     extra: tuple[str, ...] = (),
 ) -> Iterator[Scene]:  # fmt: skip
     """All of it, with the follower begun at the anchor from an empty store."""
+    if not options.stand_in and not has_verb("follow"):
+        raise NotThere(NOT_THERE)
     with (
         tempfile.TemporaryDirectory(prefix="foreblock-follow-") as name,
         loaded(

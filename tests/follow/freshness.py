@@ -29,7 +29,7 @@ class Freshness:
         self._socket = self._connected.enter_context(connecting)
         self._client = BatchClient(follower)
         self._stopping = threading.Event()
-        self._heard: list[tuple[float, Place]] = []
+        self.heard: list[tuple[float, Place]] = []
         self._shown: list[tuple[float, Place]] = []
         self._threads = [threading.Thread(target=each) for each in (self._hear, self._look)]
 
@@ -52,7 +52,7 @@ class Freshness:
             except ConnectionClosed:
                 return
             place = message["metadata"]["block_number"], message["index"]
-            self._heard.append((time.monotonic(), place))
+            self.heard.append((time.monotonic(), place))
 
     def _look(self) -> None:
         while not self._stopping.wait(LOOK_SECONDS):
@@ -66,12 +66,12 @@ class Freshness:
 
         What came last may not be shown yet and is left out.
         """
-        if not self._heard:
+        if not self.heard:
             return []
-        since = self._heard[0][0] + after
+        since = self.heard[0][0] + after
         found, shown = [], iter(self._shown)
         current = next(shown, None)
-        for heard, place in self._heard:
+        for heard, place in self.heard:
             while current and current[1] < place:
                 current = next(shown, None)
             if current is None:
