@@ -71,11 +71,14 @@ class Follower:
 
 
 @contextmanager
-def follower(plan: FollowerPlan, *, stand_in: bool = False) -> Iterator[Follower]:
-    """A follower that has come along; `NotThere` where the product has none."""
+def follower(
+    plan: FollowerPlan, *, stand_in: bool = False, is_ready: bool = True
+) -> Iterator[Follower]:
+    """A follower, once it is ready; `NotThere` where the product has none."""
+    wait = _ready if is_ready else _as_it_is
     if stand_in:
         with following(plan.chain, plan.data, plan.feed, canonical=plan.upstream) as service:
-            yield _ready(Follower(service.process.pid, service.network))
+            yield wait(Follower(service.process.pid, service.network))
         return
     if not has_verb("follow"):
         raise NotThere(NOT_THERE)
@@ -84,7 +87,7 @@ def follower(plan: FollowerPlan, *, stand_in: bool = False) -> Iterator[Follower
         env=package_environment(), start_new_session=True,
     )  # fmt: skip
     try:
-        yield _ready(Follower(process.pid, Network(_address(process), "")))
+        yield wait(Follower(process.pid, Network(_address(process), "")))
     finally:
         if process.poll() is None:
             process.terminate()
@@ -104,6 +107,10 @@ def _address(process: subprocess.Popen[str]) -> str:
         if found := re.search(r"listening on (http://\S+)", line):
             return found[1]
     raise SystemExit("foreblock follow ended at its start:\n" + "".join(said[-5:]))
+
+
+def _as_it_is(found: Follower) -> Follower:
+    return found
 
 
 def _ready(found: Follower) -> Follower:
