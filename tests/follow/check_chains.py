@@ -39,7 +39,7 @@ def real(options: CheckOptions) -> Outcome:
         with tempfile.TemporaryDirectory() as name, witness_upstream(folder, first - 1) as url:
             anchor = "0x" + known.numbers[first - 1].hex()
             plan = FollowerPlan(
-                Path("op-sepolia"), url, "", Path(name) / "store", anchor,
+                "op-sepolia", url, "", Path(name) / "store", anchor,
                 options=("--sealed=computed",),
             )  # fmt: skip
             with follower(plan) as found:

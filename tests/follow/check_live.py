@@ -5,7 +5,6 @@ Economy: what the upstream is asked per flashblock, and in any second.
 """
 
 import threading
-import time
 from bisect import bisect_left
 from itertools import pairwise
 
@@ -57,10 +56,11 @@ def equality(options: CheckOptions) -> Outcome:
 
 def freshness(options: CheckOptions) -> Outcome:
     """Check 2."""
-    outcome, begun = Outcome(), time.monotonic()
+    outcome = Outcome()
     with scene(options) as found:
-        first = time.monotonic() - begun  # with the chain's own time; the follower says its own
-        outcome.say(f"ready {first:.1f} s after everything was started")
+        first = found.follower.first
+        is_soon = first <= FIRST or options.at_any_speed
+        outcome.must(is_soon, f"the first pending block after {first:.1f} s; {FIRST:g} are allowed")
         with Freshness(found.upstream.main.feed, found.follower.url) as fresh:
             verdict = judged(options, found, options.minutes * 60)
     times = fresh.lateness(min(WARM_SECONDS, options.minutes * 60 / 3))

@@ -69,7 +69,7 @@ class Scene:
 @contextmanager
 def scene(
     options: CheckOptions, *, trust: str = "proven", tps: float | None = None,
-    extra: tuple[str, ...] = (),
+    extra: tuple[str, ...] = (), faults: str = "",
 ) -> Iterator[Scene]:  # fmt: skip
     """All of it, with the follower begun at the anchor from an empty store."""
     if not options.stand_in and not has_verb("follow"):
@@ -80,7 +80,9 @@ def scene(
             Path(name), f"--block-time={BLOCK_TIME}", f"--seed={options.seed}", count=20,
             seed=options.seed, tps=options.tps if tps is None else tps,
         ) as (dev, load),
-        weather_proxy(dev.main.url, f"delay=1:{options.delay:g}", seed=options.seed) as proxy,
+        weather_proxy(
+            dev.main.url, f"delay=1:{options.delay:g},{faults}", seed=options.seed
+        ) as proxy,
     ):  # fmt: skip
         until(lambda: dev.main.latest() >= options.anchor, f"block {options.anchor} is there")
         plan = FollowerPlan(

@@ -78,8 +78,7 @@ def lacking(options: CheckOptions) -> Outcome:
     """Check 9: endpoints that lack something are followed, without proofs as `trusted`."""
     outcome = Outcome()
     for kind, trust in LACKS.items():
-        with scene(options, trust=trust) as found:
-            found.proxy.faults(_faults(options, f"{kind}=1"))
+        with scene(options, trust=trust, faults=f"{kind}=1") as found:
             verdict = judged(options, found, options.minutes * 60 / len(LACKS))
             _, said = found.follower.network.probe("/readyz?verbose")
         outcome.say(f"{kind}:")

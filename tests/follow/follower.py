@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class NotThere(Exception):
 class FollowerPlan:
     """What is followed, and how."""
 
-    chain: Path  # the chain's configuration: a genesis, of which the state is not looked at
+    chain: Path | str  # its configuration, as in a genesis; or the name of a chain that is known
     upstream: str
     feed: str
     data: Path
@@ -41,8 +42,9 @@ class FollowerPlan:
     def command(self) -> list[str]:
         """The command line of `foreblock follow`."""
         feed = [f"--feed={self.feed}"] if self.feed else []
+        chain = self.chain if isinstance(self.chain, str) else f"--chain={self.chain}"
         return [
-            sys.executable, "-m", "foreblock", "follow", f"--chain={self.chain}",
+            sys.executable, "-m", "foreblock", "follow", chain,
             f"--upstream={self.upstream}", *feed, f"--data={self.data}",
             f"--anchor={self.anchor}", f"--trust={self.trust}", "--listen=127.0.0.1:0",
             "--workers=1", *self.options,
@@ -64,6 +66,7 @@ class Follower:
         self.pid = pid
         self.network = network
         self.url = network.url
+        self.first = 0.0  # seconds from its start to its first pending block, where it waited
 
     def kill(self) -> None:
         """Kill all its processes at once."""
@@ -76,9 +79,11 @@ def follower(
 ) -> Iterator[Follower]:
     """A follower, once it is ready; `NotThere` where the product has none."""
     wait = _ready if is_ready else _as_it_is
+    begun = time.monotonic()
     if stand_in:
+        assert isinstance(plan.chain, Path)
         with following(plan.chain, plan.data, plan.feed, canonical=plan.upstream) as service:
-            yield wait(Follower(service.process.pid, service.network))
+            yield wait(Follower(service.process.pid, service.network), begun)
         return
     if not has_verb("follow"):
         raise NotThere(NOT_THERE)
@@ -87,7 +92,7 @@ def follower(
         env=package_environment(), start_new_session=True,
     )  # fmt: skip
     try:
-        yield wait(Follower(process.pid, Network(_address(process), "")))
+        yield wait(Follower(process.pid, Network(_address(process), "")), begun)
     finally:
         if process.poll() is None:
             process.terminate()
@@ -109,10 +114,12 @@ def _address(process: subprocess.Popen[str]) -> str:
     raise SystemExit("foreblock follow ended at its start:\n" + "".join(said[-5:]))
 
 
-def _as_it_is(found: Follower) -> Follower:
+def _as_it_is(found: Follower, _: float) -> Follower:
     return found
 
 
-def _ready(found: Follower) -> Follower:
+def _ready(found: Follower, begun: float) -> Follower:
     until(lambda: found.network.probe("/readyz")[0] == 200, "the follower is ready")
+    found.network.pending()
+    found.first = time.monotonic() - begun
     return found

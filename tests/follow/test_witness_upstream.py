@@ -160,6 +160,7 @@ def test_a_witness_is_given_whole(url: str, known: Witnesses) -> None:
     found = ask(url, "debug_executionWitness", hex(26207961))["state"]
     assert {keccak256(data(each)) for each in found} <= set(known.preimages)
     assert len(found) > 2_000
+    assert ask(url, "debug_dbGet", "0x" + keccak256(data(found[7])).hex()) == found[7]
 
 
 def test_an_empty_trie_has_nothing() -> None:

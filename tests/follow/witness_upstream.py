@@ -31,6 +31,7 @@ METHODS = {
     "eth_getBlockByNumber": "get_block_by_number",
     "eth_getBlockByHash": "get_block_by_hash",
     "debug_executionWitness": "execution_witness",
+    "debug_dbGet": "db_get",
     "eth_getProof": "get_proof",
     "eth_getBalance": "get_balance",
     "eth_getTransactionCount": "get_transaction_count",
@@ -109,6 +110,10 @@ class WitnessUpstream:
             raise Refused(-32000, "no witness of this block")
         return {"state": ["0x" + each.hex() for each in found], "codes": [], "keys": [],
                 "headers": []}  # fmt: skip
+
+    def db_get(self, digest: str) -> str:
+        """A trie node or a code by its hash, as geth gives it."""
+        return "0x" + self._known.preimages[data(digest)].hex()
 
     def _numbered(self, number: int) -> bytes | None:
         return self._known.numbers.get(number) if number <= self._head else None
