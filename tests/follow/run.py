@@ -10,6 +10,7 @@ the specification are demanded from ten minutes on.
 """
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -84,6 +85,7 @@ def main() -> None:
     parser.add_argument("--at-any-speed", action="store_true", help="do not judge times")
     parser.add_argument("--before", type=Path, help="another checkout's foreblock")
     told = vars(parser.parse_args())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILS))  # what was started ends with it
     names = told.pop("checks")
     options = CheckOptions(**told)
     codes = [run(name, options) for name in (CHECKS if "all" in names else names)]
