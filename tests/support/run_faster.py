@@ -13,7 +13,7 @@ import pytest
 
 MEMORY = Path("/dev/shm")  # noqa: S108, what is made in it has names of its own
 ROOM = 8 << 30  # bytes that must be free there; stores of tests take a tenth
-PROCESSES = ("system", "crash", "page")  # tests that start processes
+PROCESSES = ("system", "crash", "page", "follow")  # tests that start processes
 LONG = ("weather", *PROCESSES, "checker", "bench", "sequencer")
 
 

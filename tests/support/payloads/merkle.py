@@ -38,10 +38,15 @@ def _item(data: bytes, at: int) -> tuple[Item, int]:
 
 def proven(root: bytes, key: bytes, nodes: list[bytes]) -> bytes | None:
     """What a trie with this root holds under a key, or that it holds nothing; all nodes count."""
+    return proven_hashed(root, keccak256(key), nodes)
+
+
+def proven_hashed(root: bytes, key: bytes, nodes: list[bytes]) -> bytes | None:
+    """The same of a key that is hashed already."""
     if not nodes:
         assert root == EMPTY_ROOT, "no nodes"
         return None
-    digits = keccak256(key).hex()
+    digits = key.hex()
     left = list(nodes)
     item: Item = _hashed(root, left)
     while True:

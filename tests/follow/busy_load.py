@@ -1,0 +1,159 @@
+"""A load that is more than transfers, against a dev chain: seeded, so many a second.
+
+    foreblock dev --accounts 40
+    python tests/follow/busy_load.py --url http://127.0.0.1:8545 --tps 200 --seconds 600
+
+Deploys the contracts first and waits for them. Equal seeds send equal transactions to new
+chains. Prints at the end what was sent by kind, and what the receipts say.
+"""
+
+import argparse
+import json
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from follow.busy_kinds import KINDS, Act
+from follow.busy_world import Call, setup
+from follow.upstreams import ask, ask_all
+from foreblock._engine import Message, Transaction, sign_transaction
+from foreblock.sequencer.dev_genesis import DevGenesisOptions
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
+from support.servers.waiting import until
+
+GWEI = 10**9
+FEE_CAP = 1_000 * GWEI
+PORTION = 20  # transactions in one request
+CHAIN_ID = DevGenesisOptions().chain_id
+MISSING = "missing"  # a receipt that is not there
+
+
+class Sent(NamedTuple):
+    """A transaction that was sent."""
+
+    kind: str
+    hash: str
+    fails: bool
+
+
+class BusyLoad:
+    """Makes and sends it."""
+
+    def __init__(self, senders: Sequence[DevAccount], seed: int, chain_id: int = CHAIN_ID) -> None:
+        self.senders = senders
+        self._pick = random.Random(seed)
+        self._chain_id = chain_id
+        self._nonces: Counter[bytes] = Counter()
+        self._delegated: dict[bytes, int] = {}
+        self.sent: list[Sent] = []
+        self.refused: list[str] = []
+
+    def setup(self) -> Iterator[tuple[str, Transaction, bool]]:
+        """The transactions that deploy everything."""
+        for sender, call in setup(self.senders):
+            yield "setup", self._sign(sender, call), call.fails
+
+    def transactions(self) -> Iterator[tuple[str, Transaction, bool]]:
+        """Kind, transaction and whether it fails, without an end."""
+        kinds, weights = list(KINDS), list(KINDS.values())
+        made = 0
+        while True:
+            (kind,) = self._pick.choices(kinds, weights)
+            sender = self._pick.choice(self.senders)
+            act = Act(self._pick, made, sender, self._chain_id, self._delegated)
+            call = kind(act)
+            made += 1
+            yield kind.__name__, self._sign(sender, call), call.fails
+
+    def _sign(self, sender: DevAccount, call: Call) -> Transaction:
+        nonce = self._nonces[sender.address]
+        self._nonces[sender.address] += 1
+        message = Message(
+            sender=sender.address,
+            to=call.to,
+            value=call.value,
+            data=call.data,
+            gas=call.gas,
+            max_fee_per_gas=FEE_CAP,
+            max_priority_fee_per_gas=GWEI,
+            authorization_list=call.authorizations,
+        )
+        kind = 4 if call.authorizations else 2
+        return sign_transaction(message, kind, self._chain_id, nonce, sender.secret)
+
+    def send(self, url: str, portion: Sequence[tuple[str, Transaction, bool]]) -> None:
+        """Send some in one request."""
+        raws = [("eth_sendRawTransaction", ["0x" + each.raw.hex()]) for _, each, _ in portion]
+        for (kind, transaction, fails), answer in zip(portion, ask_all(url, raws), strict=True):
+            if "error" in answer:
+                self.refused.append(f"{kind}: {answer['error']}")
+            else:
+                self.sent.append(Sent(kind, "0x" + transaction.hash.hex(), fails))
+
+    def begin(self, url: str) -> None:
+        """Deploy everything, and wait until it is there."""
+        self.send(url, list(self.setup()))
+        if self.refused:
+            raise SystemExit(f"the setup was refused: {self.refused[0]}")
+        last = self.sent[-1].hash
+        until(lambda: ask(url, "eth_getTransactionReceipt", last), "the contracts are there")
+
+    def run(self, url: str, tps: float, stop: threading.Event) -> None:
+        """Send at this pace until it is told to stop; what is late is sent at once."""
+        begun, count, source = time.monotonic(), 0, self.transactions()
+        while not stop.is_set():
+            self.send(url, [next(source) for _ in range(PORTION)])
+            count += PORTION
+            stop.wait(max(begun + count / tps - time.monotonic(), 0))
+
+    def outcomes(self, url: str, sent: Sequence[Sent] | None = None) -> dict[str, Counter[str]]:
+        """For each kind how many succeeded, failed, or have no receipt."""
+        found: dict[str, Counter[str]] = {}
+        told = self.sent if sent is None else sent
+        for at in range(0, len(told), 100):
+            some = told[at : at + 100]
+            asked = ask_all(url, [("eth_getTransactionReceipt", [each.hash]) for each in some])
+            for each, answer in zip(some, asked, strict=True):
+                receipt = answer.get("result")
+                status = MISSING if receipt is None else str(int(receipt["status"], 16))
+                wanted = "0" if each.fails else "1"
+                counted = "as meant" if status == wanted else f"status {status}"
+                found.setdefault(each.kind, Counter())[counted] += 1
+        return found
+
+
+def senders(count: int = 20, accounts: int = 40) -> list[DevAccount]:
+    """The last accounts of a dev chain with so many."""
+    return list(dev_accounts(TEST_MNEMONIC, accounts))[-count:]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--tps", type=float, default=200)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--accounts", type=int, default=40, help="that the chain has")
+    options = parser.parse_args()
+    load, stop = BusyLoad(senders(accounts=options.accounts), options.seed), threading.Event()
+    load.begin(options.url)
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    threading.Timer(options.seconds, stop.set).start()
+    load.run(options.url, options.tps, stop)
+    last = load.sent[-1].hash
+    until(lambda: ask(options.url, "eth_getTransactionReceipt", last), "the last is included")
+    found = {kind: dict(each) for kind, each in load.outcomes(options.url).items()}
+    sys.stdout.write(json.dumps({"sent": found, "refused": load.refused[:10]}) + "\n")
+    sys.exit(1 if load.refused or any(set(each) != {"as meant"} for each in found.values()) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Check 3: round trips of cold calls, beside anvil's fork of the same chain in the same run."""
+
+from follow.busy_world import CLONES, PAIRS, PROXY, ROUTER, balances, number
+from follow.check_options import CheckOptions, Outcome, scene
+from follow.follower import NotThere
+from follow.proxied import Proxy, weather_proxy
+from follow.round_trips import Trips, trips_of
+from follow.upstreams import anvil_upstream, ask
+from foreblock.sequencer.predeploys import MULTICALL
+from support.payloads.solidity import call_data
+
+
+def _calls(sender: bytes) -> dict[str, tuple[dict[str, str], int]]:
+    """Calls with the round trips that they may take; in this order each is cold."""
+    owner = bytes.fromhex("11" * 20)  # nobody that the load knows
+    balance = call_data("balanceOf(address)", number(owner))
+    selling = call_data(
+        "sell(address,uint256,address,address,bool)", number(CLONES[0]), 1000, number(PAIRS[0]),
+        number(PAIRS[1]), 1,
+    )  # fmt: skip
+    calls = {
+        "token behind a proxy": (PROXY, balance, 3),
+        "multicall of 9": (MULTICALL, balances(owner, CLONES[100:109]), 4),
+        "multicall of 200": (MULTICALL, balances(owner), 4),
+        "swap": (ROUTER, selling, 6),
+    }
+    return {
+        name: (
+            {"from": "0x" + sender.hex(), "to": "0x" + to.hex(), "data": "0x" + data.hex()}, most
+        )
+        for name, (to, data, most) in calls.items()
+    }  # fmt: skip
+
+
+def measure(proxy: Proxy, url: str, sender: bytes) -> dict[str, tuple[Trips, Trips]]:
+    """What each call costs the first time and the second."""
+    found = {}
+    for name, (call, _) in _calls(sender).items():
+        first, second = (
+            trips_of(proxy, lambda call=call: ask(url, "eth_call", call, "latest"))  # type: ignore[misc]
+            for _ in range(2)
+        )
+        found[name] = first, second
+    return found
+
+
+def round_trips(options: CheckOptions) -> Outcome:
+    """The chain stands still while calls are counted: nothing else asks the upstream."""
+    outcome = Outcome()
+    with scene(options, tps=1) as found:
+        sender = found.load.senders[0].address
+        with (
+            weather_proxy(found.upstream.main.url, f"delay=1:{options.delay:g}") as beside,
+            anvil_upstream("--fork-url", beside.url, "--no-storage-caching") as url,
+        ):
+            theirs = measure(beside, url, sender)
+        for name, (first, second) in theirs.items():
+            outcome.say(f"anvil: {name}: {first.waves} round trips, then {second.waves}")
+        if options.stand_in:
+            raise NotThere("\n".join([*outcome.lines, "a full follower asks its upstream nothing"]))
+        ours = measure(found.proxy, found.follower.url, sender)
+    for name, (_, most) in _calls(sender).items():
+        first, second = ours[name]
+        told = f"{name}: {first.waves} round trips ({first.items} items), then {second.waves}"
+        outcome.must(first.waves <= most and second.waves == 0, f"{told}; {most} and 0 are allowed")
+    return outcome

@@ -1,0 +1,145 @@
+"""Checks 12 to 15: real blocks, the published chain behind geth, abuse, and full stores."""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from follow.batch_client import BatchClient
+from follow.check_live import judged
+from follow.check_options import CheckOptions, Outcome, scene
+from follow.follower import NOT_THERE, FollowerPlan, NotThere, follower, has_verb
+from follow.freshness import Freshness, share
+from follow.upstreams import ask, geth_upstream, witness_upstream
+from follow.witness_files import CHECKOUT, real_blocks, witnesses
+from support.servers.dev_processes import package_environment
+from support.servers.waiting import until
+
+ABUSERS = 64
+ANCHOR = 20  # block of the published chain
+
+
+def real(options: CheckOptions) -> Outcome:
+    """Check 12: real blocks end in their published hashes, from an empty store."""
+    outcome, folder = Outcome(), real_blocks()
+    if has_verb("execute"):
+        files = [str(each) for each in sorted(folder.glob("*.json.gz"))]
+        command = [sys.executable, "-m", "foreblock", "execute", *files]
+        done = subprocess.run(command, env=package_environment(), check=False)
+        outcome.must(done.returncode == 0, f"foreblock execute runs {len(files)} blocks")
+    if options.stand_in or not has_verb("follow"):
+        raise NotThere("\n".join([*outcome.lines, NOT_THERE]))
+    known = witnesses(folder)
+    targets = sorted(int(known.headers[each]["number"], 16) for each in known.bodies)
+    for first in (each for each in targets if each - 1 not in targets):
+        with tempfile.TemporaryDirectory() as name, witness_upstream(folder, first - 1) as url:
+            anchor = "0x" + known.numbers[first - 1].hex()
+            plan = FollowerPlan(
+                "op-sepolia", url, "", Path(name) / "store", anchor,
+                options=("--sealed=computed",),
+            )  # fmt: skip
+            with follower(plan) as found:
+                number = first
+                while number in targets:
+                    ask(url, "witness_setHead", number)
+                    wanted = "0x" + known.numbers[number].hex()
+                    until(
+                        lambda wanted=wanted: found.network.ask(  # type: ignore[misc]
+                            "eth_getBlockByHash", wanted, False
+                        ),
+                        f"block {number} is there",
+                    )
+                    outcome.must(True, f"block {number} is {wanted}")
+                    number += 1
+    return outcome
+
+
+def published(options: CheckOptions) -> Outcome:
+    """Check 13: the published cases on a store that began empty, with geth as upstream."""
+    outcome = Outcome()
+    named = os.environ.get("FOREBLOCK_CONFORMANCE")
+    files = Path(named) if named else CHECKOUT.parent / "shared" / "conformance"
+    if options.stand_in or not has_verb("follow"):
+        raise NotThere(NOT_THERE)
+    with tempfile.TemporaryDirectory() as name, geth_upstream(files, Path(name) / "geth") as url:
+        plan = FollowerPlan(
+            files / "genesis.json", url, "", Path(name) / "store", hex(ANCHOR),
+            options=("--dialect=ethereum",),
+        )  # fmt: skip
+        with follower(plan) as found:
+            head = int(ask(url, "eth_blockNumber"), 16)
+            until(lambda: found.network.latest() == head, "it has come along")
+            command = [sys.executable, "-m", "foreblock", "conformance", str(files),
+                       f"--url={found.url}"]  # fmt: skip
+            done = subprocess.run(command, env=package_environment(), check=False)
+    outcome.must(done.returncode == 0, "every published case passes")
+    return outcome
+
+
+def abuse(options: CheckOptions) -> Outcome:
+    """Check 14: many clients ask for random accounts; others do not notice."""
+    outcome, stop = Outcome(), threading.Event()
+    with scene(options) as found:
+        judged(options, found, min(options.minutes * 60 / 4, 60))
+        address = "0x" + found.load.senders[0].address.hex()
+        idle = _times(found.follower.url, address)
+        before = _resident(found.follower.pid)
+        threads = [
+            threading.Thread(target=_ask_for_anybody, args=(found.follower.url, seed, stop))
+            for seed in range(ABUSERS)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            with Freshness(found.upstream.main.feed, found.follower.url) as fresh:
+                time.sleep(options.minutes * 60 / 2)
+                busy = _times(found.follower.url, address)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        after = _resident(found.follower.pid)
+    late = fresh.lateness()
+    most, usual = share(busy, 0.99), share(idle, 0.99)
+    is_soon = most <= 5 * usual or options.at_any_speed
+    outcome.must(is_soon, f"99 % of warm reads {most * 1e3:.1f} ms, idle {usual * 1e3:.1f} ms")
+    outcome.say(f"flashblocks: median {share(late, 0.5) * 1e3:.0f} ms late" if late else "none")
+    outcome.must(after < 2 * before, f"memory: {before >> 20} MiB, then {after >> 20} MiB")
+    return outcome
+
+
+def _times(url: str, address: str) -> list[float]:
+    with BatchClient(url) as client:
+        asked = [client.ask([("eth_getBalance", [address, "latest"])]) for _ in range(300)]
+    return sorted(each.seconds for each in asked)
+
+
+def _ask_for_anybody(url: str, seed: int, stop: threading.Event) -> None:
+    pick = random.Random(seed)
+    with BatchClient(url) as client:
+        while not stop.is_set():
+            client.ask([("eth_getBalance", ["0x" + pick.randbytes(20).hex(), "latest"])])
+
+
+def _resident(pid: int) -> int:
+    """Bytes of memory of a process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+    pages = 0
+    for each in (str(pid), *children):
+        pages += int(Path(f"/proc/{each}/statm").read_text("ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def speed(options: CheckOptions) -> Outcome:
+    """Check 15: networks with a whole store are not slower than in another build."""
+    outcome = Outcome()
+    if options.before is None:
+        raise NotThere("name the foreblock command of another checkout with --before")
+    command = [sys.executable, "-m", "foreblock", "bench", "rpc", f"--before={options.before}"]
+    done = subprocess.run(command, env=package_environment(), check=False)
+    outcome.must(done.returncode == 0, "no question costs more than 1.03 times as much")
+    return outcome

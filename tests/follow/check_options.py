@@ -1,0 +1,93 @@
+"""What every check is given, and what it gives back."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from follow.busy_load import BusyLoad
+from follow.follower import NOT_THERE, Follower, FollowerPlan, NotThere, follower, has_verb
+from follow.pairs import loaded
+from follow.proxied import Proxy, weather_proxy
+from support.servers.dev_processes import Dev
+from support.servers.waiting import until
+
+BLOCK_TIME = 2  # seconds, as dev chains have it
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """How long and how hard."""
+
+    minutes: float = 10
+    tps: float = 200
+    clients: int = 4
+    rate: float = 20  # batches a second of each client
+    delay: float = 0.05  # seconds between follower and upstream
+    seed: int = 0
+    anchor: int = 50  # block of the dev chain
+    stand_in: bool = False
+    at_any_speed: bool = False  # times are not judged
+    before: Path | None = None  # another checkout's command, to compare with
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the numbers of the specification are asked of it."""
+        return self.minutes >= 10
+
+
+@dataclass
+class Outcome:
+    """What a check found."""
+
+    lines: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        """Something that was measured."""
+        self.lines.append(text)
+
+    def must(self, holds: bool, text: str) -> None:
+        """Something that has to hold."""
+        self.lines.append(f"{'holds' if holds else 'FAILS'}: {text}")
+        if not holds:
+            self.complaints.append(text)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A busy chain, the proxy in front of it, and its follower."""
+
+    upstream: Dev
+    load: BusyLoad
+    proxy: Proxy
+    follower: Follower
+    plan: FollowerPlan
+
+
+@contextmanager
+def scene(
+    options: CheckOptions, *, trust: str = "proven", tps: float | None = None,
+    extra: tuple[str, ...] = (), faults: str = "",
+) -> Iterator[Scene]:  # fmt: skip
+    """All of it, with the follower begun at the anchor from an empty store."""
+    if not options.stand_in and not has_verb("follow"):
+        raise NotThere(NOT_THERE)
+    with (
+        tempfile.TemporaryDirectory(prefix="foreblock-follow-") as name,
+        loaded(
+            Path(name), f"--block-time={BLOCK_TIME}", f"--seed={options.seed}", count=20,
+            seed=options.seed, tps=options.tps if tps is None else tps,
+        ) as (dev, load),
+        weather_proxy(
+            dev.main.url, f"delay=1:{options.delay:g},{faults}", seed=options.seed
+        ) as proxy,
+    ):  # fmt: skip
+        until(lambda: dev.main.latest() >= options.anchor, f"block {options.anchor} is there")
+        plan = FollowerPlan(
+            chain=Path(name) / "dev" / "main" / "genesis.json", upstream=proxy.url,
+            feed=dev.main.feed, data=Path(name) / "followed", trust=trust, options=extra,
+        )  # fmt: skip
+        with follower(plan, stand_in=options.stand_in) as found:
+            yield Scene(dev, load, proxy, found, plan)

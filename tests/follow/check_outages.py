@@ -1,0 +1,145 @@
+"""Checks 6, 8, 10 and 11: a lie that is found out, silence, reorganisations, and kills."""
+
+import time
+from contextlib import ExitStack
+
+from follow.batch_client import BatchClient
+from follow.busy_world import CLONES
+from follow.check_live import judge_verdict, judged
+from follow.check_options import CheckOptions, Outcome, Scene, scene
+from follow.check_weather import back
+from follow.fault_kinds import STORMS
+from follow.follower import follower
+from follow.freshness import share
+from support.servers.dev_processes import Network, RpcError
+from support.servers.waiting import until
+
+AUDIT_SECONDS = 10.0
+SILENCE = 60.0
+FETCH_TIMEOUT = 2.0
+NOT_AVAILABLE = -32002
+KILLS = 100
+COME_BACK = 5.0
+WARM_SECONDS = 3.0
+
+
+def audit(options: CheckOptions) -> Outcome:
+    """Check 6: a false slot that no receipt shows is dropped with all that stood on it."""
+    outcome = Outcome()
+    token, slot = "0x" + CLONES[150].hex(), "0x2"  # the supply of a token that is rarely minted
+    with scene(options, trust="audited") as found:
+        found.proxy.lie((token, slot, "0x63"))
+        read = ("eth_getStorageAt", token, slot, "latest")
+        true = found.upstream.main.ask(*read)
+        served = found.follower.network.ask(*read)
+        outcome.say(f"first served: {served}, true is {true}")
+        found.proxy.lie()
+        begun = time.monotonic()
+        until(lambda: found.follower.network.ask(*read) == true, "the truth is served")
+        seconds = time.monotonic() - begun
+        _, said = found.follower.network.probe("/readyz?verbose")
+        outcome.must(seconds <= AUDIT_SECONDS, f"the truth is served after {seconds:.1f} s")
+        outcome.must("Untrue" in said, "/readyz says that something was not true")
+    return outcome
+
+
+def silence(options: CheckOptions) -> Outcome:
+    """Check 8: warm reads go on, cold ones get an error in time, and then it comes back."""
+    outcome = Outcome()
+    with scene(options) as found:
+        judged(options, found, min(options.minutes * 60 / 4, 60))
+        warm = _warm_times(found)
+        seconds = SILENCE if options.is_whole else 5.0
+        found.proxy.silent(seconds)
+        quiet = _warm_times(found)
+        outcome.must(
+            share(quiet, 0.99) <= 2 * share(warm, 0.99) or options.at_any_speed,
+            f"warm reads: 99 % {share(quiet, 0.99) * 1e3:.1f} ms, "
+            f"{share(warm, 0.99) * 1e3:.1f} ms before",
+        )
+        with BatchClient(found.follower.url) as client:
+            cold = client.ask([("eth_getBalance", ["0x" + "5e" * 20, "latest"])])
+        answer = (cold.answers or [{}])[0]
+        told = f"a cold read: {answer.get('error') or answer} in {cold.seconds:.1f} s"
+        is_refused = (answer.get("error") or {}).get("code") == NOT_AVAILABLE
+        in_time = cold.seconds <= FETCH_TIMEOUT + 1
+        outcome.must((is_refused and in_time) or options.stand_in, told)
+        found.proxy.silent(0)
+        came = back(found.upstream.main, found.follower.network)
+        outcome.must(came <= COME_BACK or options.at_any_speed, f"back {came:.1f} s after")
+        judge_verdict(outcome, judged(options, found, 5), 50)
+    return outcome
+
+
+def _warm_times(found: Scene) -> list[float]:
+    """What reads of known state take."""
+    address = "0x" + found.load.senders[0].address.hex()
+    with BatchClient(found.follower.url) as client:
+        times = [client.ask([("eth_getBalance", [address, "latest"])]) for _ in range(300)]
+    assert all(each.answers and "result" in each.answers[0] for each in times), "a warm read failed"
+    return sorted(each.seconds for each in times)
+
+
+def reorgs(options: CheckOptions) -> Outcome:
+    """Check 10: three blocks above the anchor, then some below it."""
+    outcome = Outcome()
+    with scene(options) as found:
+        main = found.upstream.main
+        anchored = main.latest()
+        until(lambda: main.latest() >= anchored + 5, "there are five more blocks")
+        for name, depth in (("above", 3), ("below", 10)):
+            if name == "below":
+                depth = min(main.latest() - anchored + depth, main.latest() - 1)  # noqa: PLW2901
+            main.ask("foreblock_reorg", depth)
+            begun = time.monotonic()
+            until(
+                lambda: _agree(main, found.follower.network),
+                f"both agree after a reorganisation {name} the anchor",
+            )
+            seconds = time.monotonic() - begun
+            is_soon = seconds <= COME_BACK or options.at_any_speed
+            outcome.must(is_soon, f"{depth} blocks, {name} the anchor: {seconds:.1f} s")
+            judge_verdict(outcome, judged(options, found, 5), 50)
+    return outcome
+
+
+def _agree(chain: Network, follower: Network) -> bool:
+    """Whether the follower's latest block is the chain's block of that number, and recent."""
+    mine = follower.ask("eth_getBlockByNumber", "latest", False)
+    theirs = chain.ask("eth_getBlockByNumber", mine["number"], False)
+    behind = chain.latest() - int(mine["number"], 16)
+    return bool(theirs and theirs["hash"] == mine["hash"] and behind <= 2)
+
+
+def _code(network: Network, address: str) -> str | None:
+    """The code of a contract; none where it is not answered."""
+    try:
+        return str(network.ask("eth_getCode", address, "latest"))
+    except (OSError, RpcError, TypeError):
+        return None  # nobody listens yet, or there is no snapshot yet
+
+
+def kills(options: CheckOptions) -> Outcome:
+    """Check 11: killed again and again in weather; what a commit held is there after."""
+    outcome = Outcome()
+    token = "0x" + CLONES[0].hex()
+    with scene(options) as found, ExitStack() as again:
+        plan, running = found.plan, found.follower
+        words = ",".join(f"{kind}=0.05" for kind in STORMS if kind not in {"hang", "delay"})
+        found.proxy.faults(words)
+        slowest = 0.0
+        for _ in range(KILLS if options.is_whole else 3):
+            code = running.network.ask("eth_getCode", token, "latest")
+            running.kill()
+            found.proxy.silent(3600)  # what is answered now was learned before
+            begun = time.monotonic()
+            running = again.enter_context(follower(plan, stand_in=options.stand_in, is_ready=False))
+            found_code = until(lambda: _code(running.network, token), "a warm read is answered")  # noqa: B023
+            kept = found_code == code
+            slowest = max(slowest, time.monotonic() - begun)
+            outcome.must(kept, "a learned code is there after a kill")
+            found.proxy.silent(0)
+            back(found.upstream.main, running.network)
+        is_soon = slowest <= WARM_SECONDS or options.at_any_speed
+        outcome.must(is_soon, f"the first warm answer after {slowest:.1f} s at most")
+    return outcome

@@ -1,0 +1,125 @@
+"""The follower that is judged: `foreblock follow`, or what stands in for it until it is there.
+
+Everything that is known of its command line is here. The stand-in is a full follower of the
+feed from block 0 on, whose canonical source is the upstream: rigs can be tried with it, but it
+learns no state from the upstream.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from support.servers.dev_processes import Network, following, package_environment
+from support.servers.waiting import PATIENCE, until
+
+NOT_THERE = "not there yet: foreblock follow"
+
+
+class NotThere(Exception):
+    """The product cannot do it yet."""
+
+
+@dataclass(frozen=True)
+class FollowerPlan:
+    """What is followed, and how."""
+
+    chain: Path | str  # its configuration, as in a genesis; or the name of a chain that is known
+    upstream: str
+    feed: str
+    data: Path
+    anchor: str = "latest"
+    trust: str = "proven"
+    options: Sequence[str] = ()
+
+    def command(self) -> list[str]:
+        """The command line of `foreblock follow`."""
+        feed = [f"--feed={self.feed}"] if self.feed else []
+        chain = self.chain if isinstance(self.chain, str) else f"--chain={self.chain}"
+        return [
+            sys.executable, "-m", "foreblock", "follow", chain,
+            f"--upstream={self.upstream}", *feed, f"--data={self.data}",
+            f"--anchor={self.anchor}", f"--trust={self.trust}", "--listen=127.0.0.1:0",
+            "--workers=1", *self.options,
+        ]  # fmt: skip
+
+
+@cache
+def has_verb(name: str) -> bool:
+    """Whether this checkout's foreblock has a verb."""
+    asked = [sys.executable, "-m", "foreblock", name, "--help"]
+    done = subprocess.run(asked, capture_output=True, env=package_environment(), check=False)
+    return done.returncode == 0
+
+
+class Follower:
+    """A running follower."""
+
+    def __init__(self, pid: int, network: Network) -> None:
+        self.pid = pid
+        self.network = network
+        self.url = network.url
+        self.first = 0.0  # seconds from its start to its first pending block, where it waited
+
+    def kill(self) -> None:
+        """Kill all its processes at once."""
+        os.killpg(self.pid, signal.SIGKILL)
+
+
+@contextmanager
+def follower(
+    plan: FollowerPlan, *, stand_in: bool = False, is_ready: bool = True
+) -> Iterator[Follower]:
+    """A follower, once it is ready; `NotThere` where the product has none."""
+    wait = _ready if is_ready else _as_it_is
+    begun = time.monotonic()
+    if stand_in:
+        assert isinstance(plan.chain, Path)
+        with following(plan.chain, plan.data, plan.feed, canonical=plan.upstream) as service:
+            yield wait(Follower(service.process.pid, service.network), begun)
+        return
+    if not has_verb("follow"):
+        raise NotThere(NOT_THERE)
+    process = subprocess.Popen(
+        plan.command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=package_environment(), start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield wait(Follower(process.pid, Network(_address(process), "")), begun)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if found := re.search(r"listening on (http://\S+)", line):
+            return found[1]
+    raise SystemExit("foreblock follow ended at its start:\n" + "".join(said[-5:]))
+
+
+def _as_it_is(found: Follower, _: float) -> Follower:
+    return found
+
+
+def _ready(found: Follower, begun: float) -> Follower:
+    until(lambda: found.network.probe("/readyz")[0] == 200, "the follower is ready")
+    found.network.pending()
+    found.first = time.monotonic() - begun
+    return found

@@ -1,0 +1,258 @@
+"""Every answer of a follower, judged by its upstream's answer about the same block.
+
+The follower (B) is asked by tag, number or pin. Which block that was, its answer says: the header
+`Foreblock-Snapshot` names latest and pending, and what a number means is asked in the same
+batch. The upstream (A) is then asked about exactly that block, so nothing differs because time
+has passed. An answer is equal to the letter, or it is a difference.
+"""
+
+import json
+import random
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from follow.batch_client import Answered, BatchClient, Identity, Request
+from follow.questions import Question, Questions
+
+Json = Any
+BATCH = 12  # questions in one request
+PINS = 60  # that are remembered
+# Which block a batch is about.
+ABOUT = ("pending",) * 4 + ("latest",) * 2 + ("pin", "number", "hash")
+# Errors that say that the follower cannot answer now; every other one is an answer.
+NOT_NOW = {-32002, -32005}
+SHOWN = 400  # characters of an answer
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What came of it."""
+
+    answers: Counter[str] = field(default_factory=Counter)  # judged and equal, by kind
+    abouts: Counter[str] = field(default_factory=Counter)  # the same, by what was named
+    errors: Counter[str] = field(default_factory=Counter)  # equal, and an error at both
+    differences: list[str] = field(default_factory=list)
+    unanswered: Counter[str] = field(default_factory=Counter)
+    unjudged: Counter[str] = field(default_factory=Counter)  # the upstream could not be asked
+    gone: int = 0  # answers that a pin is no longer kept, which is promised to nobody for ever
+    seconds: list[float] = field(default_factory=list)  # that a batch took at the follower
+
+    def add(self, other: "Verdict") -> None:
+        """Take in what another client saw."""
+        for mine, theirs in (
+            (self.answers, other.answers), (self.abouts, other.abouts),
+            (self.errors, other.errors), (self.unanswered, other.unanswered),
+            (self.unjudged, other.unjudged),
+        ):  # fmt: skip
+            mine.update(theirs)
+        self.gone += other.gone
+        self.differences += other.differences
+        self.seconds += other.seconds
+
+    def lines(self) -> list[str]:
+        """A table of it."""
+        shown = [f"{self.answers.total():>9,} answers judged and equal, "
+                 f"{self.errors.total():,} of them errors at both",
+                 f"{len(self.differences):>9,} differences",
+                 f"{self.unanswered.total():>9,} not answered {dict(self.unanswered) or ''}",
+                 f"{self.unjudged.total():>9,} not judged {dict(self.unjudged) or ''}",
+                 f"{self.gone:>9,} about pins that are no longer kept"]  # fmt: skip
+        shown += [f"{count:>9,} {kind}" for kind, count in self.answers.most_common()]
+        shown += [f"{count:>9,} about {name}" for name, count in self.abouts.most_common()]
+        if self.seconds:
+            times = sorted(self.seconds)
+            shown.append(
+                f"a batch of {BATCH}: median {times[len(times) // 2] * 1e3:.1f} ms, "
+                f"99 % {times[len(times) * 99 // 100] * 1e3:.1f} ms"
+            )
+        return shown
+
+
+class Judge:
+    """One client of both."""
+
+    def __init__(
+        self, upstream: str, follower: str, questions: Questions, *, seed: int, anchor: int = 0
+    ) -> None:
+        """Numbers below `anchor` are not asked for."""
+        self._upstream = BatchClient(upstream)
+        self._follower = BatchClient(follower)
+        self._questions = questions
+        self._anchor = anchor
+        self._pick = random.Random(seed)
+        self._pins: deque[Identity] = deque(maxlen=PINS)
+        self._latest: Identity | None = None
+        self.verdict = Verdict()
+
+    def close(self) -> None:
+        """Close both connections."""
+        self._upstream.close()
+        self._follower.close()
+
+    def step(self) -> None:
+        """One batch, judged."""
+        about = self._choose()
+        questions = [self._questions.next() for _ in range(BATCH)]
+        block, named = self._named(about)
+        if named is None:  # which block it is, is known after the answer
+            questions = [each for each in questions if not each.wants_hash]
+        requests = [each.about(block, named.hash if named else "") for each in questions]
+        requests.append(("eth_getBlockByNumber", [block, False]))
+        found = self._follower.ask(requests)
+        self.verdict.seconds.append(found.seconds)
+        if found.answers is None:
+            self.verdict.unanswered[found.why] += len(requests)
+            return
+        if about == "pin" and _all_gone(questions, found.answers):
+            self.verdict.gone += len(requests)
+            return
+        identity = named or self._identity(about, found)
+        self._remember(found)
+        if identity is None:
+            self.verdict.unjudged["it names no block"] += len(requests)
+            return
+        self._judge(about, questions, found.answers, identity)
+
+    # --- Which block -----------------------------------------------------------------------
+
+    def _choose(self) -> str:
+        about = self._pick.choice(ABOUT)
+        if about == "pin" and not self._pins:
+            return "pending"
+        latest = self._latest
+        if about in {"number", "hash"} and (latest is None or latest.number < self._anchor):
+            return "latest"
+        return about
+
+    def _named(self, about: str) -> tuple[Json, Identity | None]:
+        """The block parameter, and the block where that says it already."""
+        if about == "pin":
+            pin = self._pick.choice(self._pins)
+            return pin.block, pin
+        if about == "hash":
+            assert self._latest is not None
+            return self._latest.block, self._latest
+        if about == "number":
+            assert self._latest is not None
+            lowest = max(self._anchor, self._latest.number - 200)
+            return hex(self._pick.randint(lowest, self._latest.number)), None
+        return about, None
+
+    def _identity(self, about: str, found: Answered) -> Identity | None:
+        if about == "latest":
+            return found.latest
+        if about == "pending":
+            return found.pending
+        assert found.answers is not None
+        block = found.answers[-1].get("result") or {}
+        return Identity(int(block["number"], 16), block["hash"]) if block.get("hash") else None
+
+    def _remember(self, found: Answered) -> None:
+        self._latest = found.latest or self._latest
+        if found.pending and found.pending.flashblock is not None:
+            self._pins.append(found.pending)
+
+    # --- Equal or not ----------------------------------------------------------------------
+
+    def _judge(
+        self, about: str, questions: Sequence[Question], answers: list[Json], identity: Identity
+    ) -> None:
+        own = Question("the block itself", "eth_getBlockByNumber", ["<block>", False])
+        asked = [*questions, own]
+        requests: list[Request] = [each.of(identity) for each in asked]
+        true = self._upstream.ask(requests)
+        if true.answers is None:
+            self.verdict.unjudged[f"upstream: {true.why}"] += len(asked)
+            return
+        for question, request, mine, theirs in zip(
+            asked, requests, answers, true.answers, strict=True
+        ):
+            self._compare(about, question, request, mine, theirs)
+
+    def _compare(
+        self, about: str, question: Question, request: Request, mine: Json, theirs: Json
+    ) -> None:
+        error = mine.get("error")
+        if error and error["code"] in NOT_NOW:
+            self.verdict.unanswered[f"{error['code']} {error['message'][:60]}"] += 1
+            return
+        if _content(mine) != _content(theirs):
+            self.verdict.differences.append(
+                f"{question.kind} at {about}: {json.dumps(request)[:SHOWN]}\n"
+                f"  follower {_around(mine, theirs)}\n  upstream {_around(theirs, mine)}"
+            )
+            return
+        self.verdict.answers[question.kind] += 1
+        self.verdict.abouts[about] += 1
+        if error:
+            self.verdict.errors[f"{question.kind}: {error['message'][:60]}"] += 1
+
+
+def _all_gone(questions: Sequence[Question], answers: list[Json]) -> bool:
+    """Whether a pin is not there any more; logs are still found by a hash for a while."""
+    kinds = [*(each.kind for each in questions), "block"]
+    return all(_is_gone(each) for kind, each in zip(kinds, answers, strict=True) if kind != "logs")
+
+
+def _is_gone(answer: Json) -> bool:
+    """Whether it says that there is no such partial block."""
+    if "error" in answer:
+        return bool(answer["error"]["message"] in {"header for hash not found", "unknown block"})
+    return answer["result"] is None
+
+
+def _content(answer: Json) -> Json:
+    return {key: answer.get(key) for key in ("result", "error")}
+
+
+def _around(one: Json, other: Json) -> str:
+    """The text of an answer, from a little before it differs from another."""
+    text, against = json.dumps(_content(one)), json.dumps(_content(other))
+    at = next((i for i, pair in enumerate(zip(text, against, strict=False)) if pair[0] != pair[1]),
+              min(len(text), len(against)))  # fmt: skip
+    return ("…" if at > 40 else "") + text[max(at - 40, 0) : at + SHOWN]
+
+
+@dataclass(slots=True)
+class JudgePlan:
+    """Who asks whom, and how often."""
+
+    upstream: str
+    follower: str
+    seed: int = 0
+    clients: int = 2
+    rate: float = 10.0  # batches a second of each client
+    anchor: int = 0
+    leave_out: Sequence[str] = ()
+
+
+def judge(plan: JudgePlan, senders: Sequence[Any], stop: threading.Event) -> Verdict:
+    """Ask and judge from several threads until told to stop."""
+    judges = [
+        Judge(
+            plan.upstream, plan.follower, Questions(senders, plan.seed + at, plan.leave_out),
+            seed=plan.seed + at, anchor=plan.anchor,
+        )
+        for at in range(plan.clients)
+    ]  # fmt: skip
+    threads = [threading.Thread(target=_run, args=(each, plan.rate, stop)) for each in judges]
+    for thread in threads:
+        thread.start()
+    verdict = Verdict()
+    for thread, each in zip(threads, judges, strict=True):
+        thread.join()
+        each.close()
+        verdict.add(each.verdict)
+    return verdict
+
+
+def _run(one: Judge, rate: float, stop: threading.Event) -> None:
+    begun, done = time.monotonic(), 0
+    while not stop.is_set():
+        one.step()
+        done += 1
+        stop.wait(max(begun + done / rate - time.monotonic(), 0))

@@ -1,0 +1,44 @@
+"""The checks can be run by name: with a stand-in now, and with the product when it is there."""
+
+import pytest
+
+from follow.check_options import CheckOptions, Outcome
+from follow.follower import NOT_THERE, has_verb
+from follow.run import CHECKS, FAILS, HOLDS, NOT_YET, Check, run
+
+SHORT = CheckOptions(
+    minutes=0.05, tps=20, clients=1, anchor=1, delay=0.005, stand_in=True, at_any_speed=True
+)
+
+
+def test_there_are_fifteen() -> None:
+    assert [each.number for each in CHECKS.values()] == list(range(1, 16))
+
+
+@pytest.mark.parametrize("name", [each for each in CHECKS if each not in {"speed", "real-blocks"}])
+def test_a_check_says_that_the_product_is_not_there_yet(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if has_verb("follow"):
+        pytest.skip("foreblock follow is there")
+    assert run(name, CheckOptions()) == NOT_YET
+    assert NOT_THERE in capsys.readouterr().out
+
+
+def test_equality_holds_for_a_full_follower(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run("equality", SHORT)
+    said = capsys.readouterr().out
+    assert "0 differences" in said, said
+    # How many answers three seconds are depends on the machine.
+    assert code == HOLDS or "FAILS: at least 100 answers" in said
+
+
+def test_what_does_not_hold_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = Outcome()
+    outcome.must(True, "this")
+    outcome.must(False, "that")
+    monkeypatch.setitem(CHECKS, "equality", Check(1, "both", lambda _: outcome))
+    assert run("equality", SHORT) == FAILS
+    assert "FAILS: that" in capsys.readouterr().out

@@ -1,0 +1,98 @@
+"""Upstreams in processes of their own: real blocks, geth over a chain, anvil.
+
+Each gives its URL while it serves. Programs that are not installed, and data that is not there,
+skip a test with their reason; outside of tests the same reason ends the run.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from differential.geth import geth
+from foreblock.bench.rpc.peers import find
+from support.servers.dev_processes import package_environment
+from support.servers.like_anvil import CHECKOUT, anvil, running
+from support.servers.waiting import PATIENCE
+
+NO_GETH = "geth is not installed; bench/peers.sh installs it"
+WITNESSES = Path(__file__).with_name("witness_upstream.py")
+
+
+def geth_program() -> Path:
+    """geth; skips the test where it is not installed."""
+    program = find("geth", CHECKOUT / "build" / "peers")
+    if program is None:
+        pytest.skip(NO_GETH)
+    return Path(program)
+
+
+@contextmanager
+def geth_upstream(files: Path, folder: Path) -> Iterator[str]:
+    """geth over a chain in a folder with `genesis.json` and `chain.rlp`, with all its states."""
+    with geth(str(geth_program()), files, folder) as url:
+        yield url
+
+
+@contextmanager
+def anvil_upstream(*flags: str) -> Iterator[str]:
+    """anvil with a chain of its own, or the fork of another one (`--fork-url URL`)."""
+    with running(anvil(*flags)) as found:
+        yield f"http://{found.addresses[0]}"
+
+
+@contextmanager
+def witness_upstream(folder: Path, head: int | None = None) -> Iterator[str]:
+    """The real blocks of a folder; `latest` is `head`, or the lowest block."""
+    command = [sys.executable, str(WITNESSES), str(folder)]
+    if head is not None:
+        command.append(f"--head={head}")
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=package_environment()
+    )
+    assert process.stdout is not None
+    with process:
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+class RpcError(Exception):
+    """An error answer."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error)
+        self.code: int = error["code"]
+        self.message: str = error["message"]
+
+
+def ask(url: str, method: str, *params: object) -> Any:  # noqa: ANN401, JSON
+    """The result of one request; `RpcError` for an error."""
+    (answer,) = ask_all(url, [(method, params)])
+    if "error" in answer:
+        raise RpcError(answer["error"])
+    return answer["result"]
+
+
+def ask_all(url: str, requests: Sequence[tuple[str, Sequence[object]]]) -> list[dict[str, Any]]:
+    """The answers to a batch, in the order of its requests."""
+    body = [
+        {"jsonrpc": "2.0", "id": at, "method": method, "params": list(params)}
+        for at, (method, params) in enumerate(requests)
+    ]
+    host, _, path = url.removeprefix("http://").partition("/")
+    connection = HTTPConnection(host, timeout=PATIENCE)
+    try:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", f"/{path}", json.dumps(body), headers)
+        answers: list[dict[str, Any]] = json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+    return sorted(answers, key=lambda each: int(each["id"]))
