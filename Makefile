@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench measure abuse crash soak watched clients tools consistency weather faults fuzz wheel clean
+.PHONY: help build dev test busy lint bench measure abuse crash soak watched clients tools consistency weather faults replicas fuzz wheel clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -15,6 +15,8 @@ BLOCKS ?= 1800
 MINUTES ?= 1
 SEED ?= 0
 CALLS ?= 200
+CUTS ?= 50
+CHECKS ?=
 TARGETS ?=
 ONLY ?=
 SMALL ?=
@@ -106,6 +108,9 @@ consistency: build ## hammer a dev chain under load for a minute, and judge ever
 weather: build ## follow a chain through every fault for MINUTES each, and judge every answer
 	@FOREBLOCK_REORG=500 $(BIN)/python -m pytest -q tests/ledger/following/test_deep_reorgs.py tests/sources/test_deep_reorg.py
 	@PYTHONPATH=tests $(BIN)/python tests/weather/run.py --minutes $(MINUTES) --seed $(SEED)
+
+replicas: build ## run a cluster on NATS through KILLS kills and CUTS cuts, and hold every node against the log
+	@PYTHONPATH=tests $(BIN)/python tests/replicas/run.py --kills $(KILLS) --cuts $(CUTS) $(CHECKS)
 
 faults: build ## let the disk fail at each of CALLS calls, be full and be read-only, and see that networks come back
 	@TMPDIR=$(ON_DISK) FOREBLOCK_FAULTS=$(CALLS) $(BIN)/python -m pytest tests/faults

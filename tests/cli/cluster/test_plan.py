@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from foreblock.cli.cluster.plan import Wanted, plan_cluster
+from foreblock.cli.cluster.plan import ClusterOptions, plan_cluster
 from foreblock.settings import DevSettings, ServeSettings
 from foreblock.settings.loading import load
 
-WANTED = Wanted(Path("/folder"), "/bin/nats-server", 8600, 3, 20, 0.2)
+WANTED = ClusterOptions(Path("/folder"), "/bin/nats-server", 8600, 3, 20, 0.2)
 
 
 def flags(command: tuple[str, ...]) -> dict[str, str | None]:

@@ -169,11 +169,11 @@ impl Batch {
     /// The last note in what was read from the log. It is the writer's, and no commit of this
     /// batch writes it: its clock is another machine's.
     pub fn writers_note(&self) -> Option<&[u8]> {
-        let note = |step| match step {
-            &Step::Note(ref note) => Some(&note[..]),
+        let steps = &self.steps[..self.read?];
+        steps.iter().rev().find_map(|step| match step {
+            Step::Note(note) => Some(&note[..]),
             _ => None,
-        };
-        self.steps[..self.read?].iter().rev().find_map(note)
+        })
     }
 
     /// The number that will be drawn next.

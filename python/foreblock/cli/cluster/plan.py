@@ -59,7 +59,7 @@ class ClusterPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ClusterOptions:
     """What is asked for."""
 
     folder: Path
@@ -70,7 +70,7 @@ class Wanted:
     interval: float  # seconds between flashblocks
 
 
-def plan_cluster(wanted: Wanted) -> ClusterPlan:
+def plan_cluster(wanted: ClusterOptions) -> ClusterPlan:
     """The processes of a cluster."""
     log = ",".join(f"nats://{HOST}:{wanted.base_port + number}" for number in range(SERVERS))
     count = 2 + wanted.replicas
@@ -109,7 +109,7 @@ def plan_cluster(wanted: Wanted) -> ClusterPlan:
 _FOREBLOCK: Final = (sys.executable, "-m", "foreblock")
 
 
-def _chain(wanted: Wanted) -> tuple[str, ...]:
+def _chain(wanted: ClusterOptions) -> tuple[str, ...]:
     return (
         "--test-listen=",
         "--feed-listen=",
@@ -119,7 +119,7 @@ def _chain(wanted: Wanted) -> tuple[str, ...]:
     )
 
 
-def _server(wanted: Wanted, number: int) -> Planned:
+def _server(wanted: ClusterOptions, number: int) -> Planned:
     name, base = f"nats-{number + 1}", wanted.base_port
     folder, address = wanted.folder / name, f"{HOST}:{base + number}"
     routes = ", ".join(f"nats://{HOST}:{base + SERVERS + each}" for each in range(SERVERS))
