@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.cluster.balancer import Balancer
-from foreblock.cli.cluster.plan import MOST_REPLICAS, ClusterPlan, ClusterOptions, plan_cluster
+from foreblock.cli.cluster.plan import MOST_REPLICAS, ClusterOptions, ClusterPlan, plan_cluster
 from foreblock.cli.cluster.processes import OUTPUT, ClusterProcess, stop_all, until_ready
 from foreblock.cli.cluster.rotation import Rotation
 from foreblock.cli.verb import DIRECTORY, failing_in_one_line, option, stop, verb

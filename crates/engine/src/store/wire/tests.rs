@@ -41,7 +41,8 @@ fn steps_are_written_as_they_are_documented() {
     };
     let number = |number: u64| hex::encode(number.to_be_bytes());
     let hash = hex::encode(B256::repeat_byte(0xcc));
-    let cases: [(&dyn Fn(&mut Batch), String); 15] = [
+    type Case<'a> = (&'a dyn Fn(&mut Batch), String);
+    let cases: [Case; 15] = [
         (&|_| {}, String::new()),
         (&|batch| batch.seal(9, B256::repeat_byte(0xcc)), format!("03{}{hash}", number(9))),
         (
