@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from foreblock.ledger.importing.chain_file import read_items
@@ -39,6 +40,15 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run in several processes, begin with what takes long."""
     run_faster.group_and_order(items, CHECKOUT / "tests")
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """What configures logging does so for all tests after it, and loggers keep what they found."""
+    yield
+    for_good = structlog.get_config()["cache_logger_on_first_use"]
+    structlog.reset_defaults()
+    assert not for_good, "this test has configured logging in its own process"
 
 
 @pytest.fixture(scope="session")

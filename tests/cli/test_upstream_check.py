@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from structlog.testing import capture_logs
 
 from foreblock.chains.known_chains import preset
 from foreblock.cli import main
@@ -14,10 +15,16 @@ from support.upstreams.toy_node import Said, ToyNode, toy_node
 SECRET = "kEy0123456789"  # noqa: S105, of nothing
 
 
+@pytest.fixture(autouse=True)
+def logs_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verb runs in the process of the tests, whose logs are not its own."""
+    monkeypatch.setattr("foreblock.cli.upstream.check.configure", lambda _: None)
+
+
 def check(node: ToyNode, *options: str) -> Result:
-    with toy_node(node, f"/v2/{SECRET}?token={SECRET}&units=1000000"):
+    with toy_node(node, f"/v2/{SECRET}?token={SECRET}&units=1000000"), capture_logs() as logs:
         done = CliRunner().invoke(main, ["upstream", "check", node.url, *options])
-    assert SECRET not in done.output + done.stderr
+    assert SECRET not in done.output + done.stderr + str(logs)
     return done
 
 

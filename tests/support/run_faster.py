@@ -42,9 +42,8 @@ def keep_files_in_memory() -> None:
 
 
 def processes_of_tests() -> int:
-    """How many processes run tests at a time: half as many more than cores, at most two."""
-    cores = len(os.sched_getaffinity(0))
-    return cores + min((cores + 1) // 2, 2)
+    """How many processes run tests at a time: two more than cores, as many wait for processes."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 def group_and_order(items: list[pytest.Item], tests: Path) -> None:

@@ -23,6 +23,7 @@ CONNECTIONS: Final = 16  # that are answered at once; others wait in the queue o
 HEAD_SECONDS: Final = 5.0
 HEAD_BYTES: Final = 8192
 RETRY_SECONDS: Final = 5
+TURN_SECONDS: Final = 0.5  # that a client waits for one that has all but its end
 
 log = structlog.get_logger()
 
@@ -76,7 +77,7 @@ class SnapshotServer:
         name = _asked(_read_head(client))
         if name is None:
             _refuse(client, HTTPStatus.METHOD_NOT_ALLOWED, "GET /NETWORK is all that is here")
-        elif not self._turn.acquire(blocking=False):
+        elif not self._turn.acquire(timeout=TURN_SECONDS):
             _refuse(client, HTTPStatus.SERVICE_UNAVAILABLE, "another snapshot is being sent")
         else:
             try:

@@ -1,5 +1,6 @@
 """Real NATS servers for tests: found on the PATH or beside the interpreter, started, killed."""
 
+import os
 import shutil
 import signal
 import socket
@@ -112,6 +113,7 @@ class NatsServer:
     def pause(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)  # all its threads stand still
 
     def resume(self) -> None:
         assert self._process is not None
