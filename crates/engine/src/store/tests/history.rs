@@ -408,9 +408,16 @@ impl History {
         self.partials.get_mut(&number).unwrap().status = Status::Live;
     }
 
+    /// As those do who forget: with all that stands on it, so here if nothing does.
     fn forget_one(&mut self, pick: u8) {
         let is_dropped = |it: &ModelPartial| matches!(it.status, Status::Dropped { .. });
         let Some(number) = self.pick(pick, is_dropped) else { return };
+        let stands_on_it = |(other, it): (&u64, &ModelPartial)| {
+            it.start == Start::Partial(number) && !self.forgotten.contains(other)
+        };
+        if self.partials.iter().any(stands_on_it) {
+            return;
+        }
         let mut batch = self.store().batch().unwrap();
         batch.forget(vec![number]);
         self.commit(batch).unwrap();
