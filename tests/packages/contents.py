@@ -19,10 +19,14 @@ def version_of(checkout: Path) -> str:
     return str(manifest["workspace"]["package"]["version"])
 
 
+FAILED_INPUTS = "proptest-regressions"  # which a failed test leaves
+
+
 def sources(folder: Path) -> set[str]:
-    """The files below a folder by their names from there, without what was built."""
+    """The files below a folder by their names from there, without what was built or left."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix not in BUILT)
-    return {str(path.relative_to(folder)) for path in files}
+    names = (path.relative_to(folder) for path in files)
+    return {str(name) for name in names if FAILED_INPUTS not in name.parts}
 
 
 def faults_of_wheel(wheel: Path, checkout: Path) -> list[str]:
