@@ -20,6 +20,7 @@ from pathlib import Path
 
 from foreblock._engine import Heads
 from foreblock.ledger.building.commit_builder import CommitBuilder
+from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.log_indexing import LogIndexing
 from support.chains.writing import SCRIBE, Chain
 
@@ -34,20 +35,23 @@ def main() -> None:
     parser.add_argument("--transactions", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
+    ratios = []
     for number in range(chosen.rounds):
         figures = {}
         for indexed in (number % 2 == 0, number % 2 == 1):
             kept = chosen.index if indexed else None
             figures[indexed] = measure(chosen.blocks, chosen.transactions, chosen.index, kept)
         without, with_index = figures[False], figures[True]
+        ratios.append(with_index[0] / without[0] - 1)
         sys.stdout.write(
             f"commit of a flashblock, CPU: {without[0]:.2f} ms without, "
             f"{with_index[0]:.2f} ms with, "
-            f"{with_index[0] / without[0] - 1:+.1%}; work behind it, CPU per block: "
+            f"{ratios[-1]:+.1%}; work behind it, CPU per block: "
             f"{without[1]:.2f} ms, {with_index[1]:.2f} ms; in all {without[3]:.2f} ms, "
             f"{with_index[3]:.2f} ms; store {without[2]} kB, {with_index[2]} kB\n"
         )
         sys.stdout.flush()
+    sys.stdout.write(f"median of {len(ratios)} rounds: {statistics.median(ratios):+.1%}\n")
 
 
 def measure(
@@ -64,9 +68,9 @@ def measure(
     behind = 0.0
     slot = 0
 
-    def timed(builder: CommitBuilder) -> Heads:
+    def timed(builder: CommitBuilder, to: Commits = TO_STORE) -> Heads:
         begun = time.thread_time()
-        heads = commit(builder)
+        heads = commit(builder, to)
         commits.append((time.thread_time() - begun) * 1e3)
         return heads
 
