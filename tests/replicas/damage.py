@@ -54,7 +54,7 @@ def run_foreign_message(folder: Path, say: Say) -> list[str]:
     """Somebody writes into the stream; every replica refuses it, says so, and serves on."""
     with fleet(folder, HERE, "--load=20", copies=1, replicas=2) as made:
         made.level()
-        _publish(made, _foreign(made))
+        publish(made, _foreign(made))
         for node in made.replicas:
             until(lambda node=node: _says_no(node.probe()), f"{node.name} says so")  # type: ignore[misc]
             node.ask("eth_getBlockByNumber", "latest", False)
@@ -77,7 +77,9 @@ def _foreign(made: Fleet) -> bytes:
     return head
 
 
-def _publish(made: Fleet, message: bytes) -> None:
+def publish(made: Fleet, message: bytes) -> None:
+    """Put a message into the stream of the log, as nobody should."""
+
     async def publish() -> None:
         client = await nats.connect(made.urls)
         await client.jetstream().publish(f"fb.{NAME}.log", message)

@@ -17,6 +17,9 @@ from support.servers.nats_servers import free_port
 from support.servers.waiting import until
 
 NAME = "main"
+MUTATION = "FOREBLOCK_TEST_MUTATION"  # what every process has wrong, if it is set
+_TESTS = Path(__file__).parent.parent
+_MUTATED = _TESTS / "replicas" / "mutated"
 
 
 class NotAnswered(Exception):
@@ -69,7 +72,7 @@ class Node:
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
                 command, stdout=output, stderr=output, start_new_session=True,
-                env=package_environment() | {"FOREBLOCK_LOG_FORMAT": "json"},
+                env=_environment(),
             )  # fmt: skip
 
     def wait(self, *, commit: int = 1) -> None:
@@ -97,12 +100,18 @@ class Node:
         return children(self.process.pid)["writer"][0]
 
     def halt(self) -> None:
-        assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, sign: signal.Signals) -> None:
+        """Send it to all processes: each is a process group of its own."""
         assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGCONT)
+        os.kill(self.process.pid, sign)
+        for pids in children(self.process.pid).values():
+            for pid in pids:
+                os.kill(pid, sign)
 
     def _end(self, sign: signal.Signals) -> None:
         if self.process is not None:
@@ -169,3 +178,10 @@ class Node:
         lines = self.output.read_text(errors="replace").splitlines()
         found = [json.loads(line) for line in lines if line.startswith("{") and name in line]
         return [each for each in found if each.get("event") == name]
+
+
+def _environment() -> dict[str, str]:
+    environment = package_environment() | {"FOREBLOCK_LOG_FORMAT": "json"}
+    if MUTATION in environment:
+        environment["PYTHONPATH"] += f"{os.pathsep}{_MUTATED}{os.pathsep}{_TESTS}"
+    return environment

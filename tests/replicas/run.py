@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from replicas.clocks import run_clocks
 from replicas.damage import run_foreign_message, run_large_commit, run_lost_end
+from replicas.mutations import run_mutations
 from replicas.storm import StormPlan, run_storm
 from replicas.timing import run_catching_up, run_cost, run_deaths, run_readable
 
@@ -38,6 +39,7 @@ def checks(plan: StormPlan) -> dict[str, Check]:
         "foreign-message": run_foreign_message,
         "large-commit": run_large_commit,
         "clocks": run_clocks,
+        "mutations": run_mutations,
         "storm": partial(_storm, plan),
     }
 

@@ -25,6 +25,7 @@ class StoredCommit(NamedTuple):
     epoch: int
     before: int
     after: int
+    log_id: bytes
     previous: bytes
     link: bytes
     size: int  # bytes stored
@@ -65,7 +66,7 @@ async def _read(urls: list[str], name: str) -> list[StoredCommit]:
 def _commit(sequence: int, parts: list[bytes]) -> StoredCommit:
     first = parts[0]
     fields = HEADER.unpack_from(first)
-    magic, wire, _, flags, _, epoch, before, after, _, previous, length = fields
+    magic, wire, _, flags, _, epoch, before, after, log_id, previous, length = fields
     assert (magic, wire) == (b"FBLC", 1), f"sequence {sequence} is no commit"
     body = b"".join((first[HEADER.size :], *parts[1:]))
     if flags & ZSTD:
@@ -73,7 +74,7 @@ def _commit(sequence: int, parts: list[bytes]) -> StoredCommit:
     assert len(body) == length, f"sequence {sequence} has {len(body)} bytes, not {length}"
     link = hashlib.sha256(first[8:80] + body).digest()
     size = sum(map(len, parts))
-    return StoredCommit(sequence, epoch, before, after, previous, link, size)
+    return StoredCommit(sequence, epoch, before, after, log_id, previous, link, size)
 
 
 def judge_log(commits: Sequence[StoredCommit]) -> list[str]:

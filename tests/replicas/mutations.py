@@ -1,0 +1,123 @@
+"""Nodes with one thing wrong (11): what looks at a fleet must find each of them.
+
+Three scenes tell right nodes from wrong ones. In `_stranger` somebody puts a message into the
+stream while the writer is halted, so that the writer's next append is refused: replicas stay at
+the last commit before it. In `_deposed` a writer is halted until another writes, and goes on:
+the log stays one chain. The third is that of other clocks.
+"""
+
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from foreblock._engine import Store
+from replicas.clocks import run_clocks
+from replicas.damage import HERE, publish
+from replicas.fleet import Fleet, fleet, is_writing, writing
+from replicas.node import MUTATION, NAME, Node
+from replicas.stream import HEADER, StoredCommit, judge_log, read_log
+from support.servers.waiting import until
+
+Say = Callable[[str], None]
+Scene = Callable[[Path, Say], list[str]]
+TRIES = 3  # a wrong node is wrong only if a message comes at a bad time
+PATIENT = 20.0  # seconds in which a deposed writer must have tried to go on
+
+
+def run_mutations(folder: Path, say: Say) -> list[str]:
+    """First right nodes in every scene, then each wrong one."""
+    scenes: dict[str, Scene] = {
+        "announced before the log has it": _stranger,
+        "appended without a condition": _deposed,
+        "link not compared": _stranger,
+        "applied without a head": _stranger,
+        "note of the writer kept": run_clocks,
+    }
+    wrong = []
+    for number, scene in enumerate(dict.fromkeys(scenes.values())):
+        wrong += scene(folder / f"right{number}", lambda _: None)
+    say(f"nodes without a fault: {len(wrong)} findings")
+    for number, (name, scene) in enumerate(scenes.items()):
+        found = ""
+        for tried in range(TRIES):
+            found = found or _finding(name, scene, folder / f"{number}.{tried}")
+        say(f"{name}: {found or 'NOT FOUND'}")
+        if not found:
+            wrong.append(f"a node that has this wrong is not found: {name}")
+    return wrong
+
+
+def _finding(name: str, scene: Scene, folder: Path) -> str:
+    with _wrong(name):
+        try:
+            return next(iter(scene(folder, lambda _: None)), "")
+        except AssertionError as why:  # it waited for what never came
+            return str(why)
+
+
+@contextmanager
+def _wrong(name: str) -> Iterator[None]:
+    """Every process that is started has this wrong."""
+    os.environ[MUTATION] = name
+    try:
+        yield
+    finally:
+        del os.environ[MUTATION]
+
+
+def _stranger(folder: Path, _: Say) -> list[str]:
+    with fleet(folder, HERE, "--load=50", copies=1, replicas=2) as made:
+        for node in made.writers:
+            node.halt()
+        last = read_log(made.urls, NAME)[-1]
+        until(lambda: all(each.commit() >= last.after for each in made.replicas), "all are level")
+        publish(made, _message_after(last))
+        for node in made.writers:
+            node.resume()
+        wrong = []
+        for node in made.replicas:
+            until(lambda node=node: _has_decided(node, last.after), f"{node.name} decides")  # type: ignore[misc]
+            if node.commit() > last.after:
+                wrong.append(f"{node.name} is at {node.commit()}, the log ends at {last.after}")
+        return wrong
+
+
+def _has_decided(node: Node, last: int) -> bool:
+    return node.commit() > last or "another history" in node.probe()
+
+
+def _message_after(last: StoredCommit) -> bytes:
+    """An empty commit that fits in all but its link."""
+    with tempfile.TemporaryDirectory() as folder, Store(folder, write=True) as store:
+        body = store.batch().encode()
+    head = HEADER.pack(
+        b"FBLC", 1, 1, 0, 0, last.epoch, last.after, last.after + 1, last.log_id,
+        secrets.token_bytes(32), len(body),
+    )  # fmt: skip
+    return head + body
+
+
+def _deposed(folder: Path, _: Say) -> list[str]:
+    with fleet(folder, HERE, "--load=50", copies=1, replicas=1) as made:
+        old = writing(made)
+        (new,) = (each for each in made.writers if each is not old)
+        old.halt()
+        until(lambda: is_writing(new), "the standby writes")
+        made.replicas[0].wait(commit=made.replicas[0].commit() + 3)
+        old.resume()
+        return _watched(made, old)
+
+
+def _watched(made: Fleet, old: Node) -> list[str]:
+    """Look at the log until the deposed writer follows, or has spoilt it."""
+    end = time.monotonic() + PATIENT
+    while time.monotonic() < end:
+        if wrong := judge_log(read_log(made.urls, NAME)):
+            return wrong
+        if not is_writing(old) and old.commit() >= made.replicas[0].commit() - 1:
+            return []
+    return [f"{old.name} does not follow {PATIENT:g} s after it was deposed"]
