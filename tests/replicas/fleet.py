@@ -69,6 +69,7 @@ def fleet(
     copies: int = 3,
     replicas: int = 2,
     payload: str = "8MB",
+    standby: bool = True,
 ) -> Iterator[Fleet]:
     """A fleet whose nodes all answer: a writer, a standby, replicas; `copies` NATS servers."""
     with ExitStack() as opened:
@@ -80,7 +81,7 @@ def fleet(
             server.start()
         urls = [each.url for each in servers]
         made = Fleet(places, servers, [], [])
-        for number in range(2):
+        for number in range(1 + standby):
             name = f"writer{number}"
             place = places[number % len(places)]
             made.writers.append(Node(name, place, folder / name, writer(urls, copies, *options)))

@@ -19,6 +19,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from replicas.bootstrap import run_bootstrap
 from replicas.clocks import run_clocks
 from replicas.damage import run_foreign_message, run_large_commit, run_lost_end
 from replicas.mutations import run_mutations
@@ -38,6 +39,7 @@ def checks(plan: StormPlan) -> dict[str, Check]:
         "lost-end": run_lost_end,
         "foreign-message": run_foreign_message,
         "large-commit": run_large_commit,
+        "bootstrap": run_bootstrap,
         "clocks": run_clocks,
         "mutations": run_mutations,
         "storm": partial(_storm, plan),
