@@ -9,7 +9,7 @@ from foreblock.server import sockets
 from foreblock.server.lifecycle import Listener, serve
 from support.servers.serving import Client
 from support.servers.waiting import PATIENCE
-from support.servers.wire import Parsed, echo, endpoint_for
+from support.servers.wire import Parsed, echo, endpoint_for, post
 
 
 def test_who_is_accepted_while_the_others_are_told_to_end_is_told_so_too() -> None:
@@ -35,3 +35,31 @@ def test_who_is_accepted_while_the_others_are_told_to_end_is_told_so_too() -> No
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         found = runner.run(run())
     assert (found.text, found.headers.get("connection")) == ("<x>", "close")
+
+
+def test_the_address_is_free_while_the_last_clients_are_served() -> None:
+    """Who was killed and is started again at once must not be refused by its former worker."""
+
+    async def run() -> Parsed:
+        (listening,) = sockets.listen("127.0.0.1:0", 1)
+        endpoint = endpoint_for(echo)
+        ready, stop = asyncio.Event(), asyncio.Event()
+        serving = asyncio.create_task(
+            serve([Listener(listening, endpoint)], endpoint.ticker, stop, ready.set, PATIENCE)
+        )
+        await ready.wait()
+        address = sockets.name(listening)
+        with Client(socket.create_connection(listening.getsockname(), PATIENCE)) as client:
+            await asyncio.to_thread(client.ask, b"x")
+            request = post(b"y")
+            client.send(request[:-1])
+            stop.set()
+            (again,) = await asyncio.to_thread(sockets.listen, address, 1, PATIENCE)
+            again.close()
+            client.send(request[-1:])
+            found = await asyncio.to_thread(client.receive)
+        await serving
+        return found
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(run()).text == "<y>"

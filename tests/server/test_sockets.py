@@ -1,6 +1,7 @@
 """Addresses, and sockets that share one."""
 
 import socket
+import time
 
 import pytest
 
@@ -13,6 +14,7 @@ from foreblock.server.sockets import (
     parse_address,
     refuse_new,
 )
+from support.servers.waiting import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -65,9 +67,23 @@ def test_sockets_of_one_address_share_its_port_with_nobody_else() -> None:
     address = name(opened[0])
     assert [name(sock) for sock in opened] == [address] * 3
     with pytest.raises(AddressInUse, match="already in use"):
-        listen(address, 1)
+        listen(address, 1, patience=0)
     close(opened)
-    close(listen(address, 1))
+    close(listen(address, 1, patience=0))
+
+
+def test_an_address_that_becomes_free_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = listen("127.0.0.1:0", 2)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            close(opened)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    close(listen(name(opened[0]), 1, patience=PATIENCE))
+    assert len(slept) == 3
 
 
 def test_turning_away_keeps_the_queue_and_lets_nobody_in() -> None:

@@ -55,6 +55,7 @@ async def serve(
     await asyncio.sleep(0)
     for listener in listeners:
         await _accept_the_rest(listener)
+        listener.sock.close()  # if no other process has it, the address is free from now on
     await _drain(ticker, grace)
     ticker.stop()
 

@@ -2,7 +2,8 @@
 
 SO_REUSEPORT lets the kernel distribute connections over them. It would also let a second
 instance join unnoticed and take half of the connections, so the address is bound without it
-first.
+first. Processes of an instance that was killed give their address back a moment later, so one
+that is in use is tried again for a while.
 """
 
 import ctypes
@@ -10,12 +11,15 @@ import errno
 import ipaddress
 import socket
 import struct
+import time
 from contextlib import suppress
 from typing import Final
 
 from foreblock.errors import AddressInUse, AddressUnusable
 
 BACKLOG: Final = 4096  # the kernel lowers it to net.core.somaxconn
+PATIENCE: Final = 2.0  # seconds for an address in use to become free
+_RETRY: Final = 0.05
 _SO_ATTACH_FILTER: Final = 26  # asm-generic/socket.h; the socket module has no name for it
 
 
@@ -30,10 +34,11 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def listen(address: str, count: int) -> list[socket.socket]:
+def listen(address: str, count: int, patience: float = PATIENCE) -> list[socket.socket]:
     """Open `count` sockets that listen on one address; port 0 picks a free port.
 
-    Raises `AddressInUse` and `AddressUnusable`.
+    Waits for up to `patience` seconds for an address in use. Raises `AddressInUse` and
+    `AddressUnusable`.
     """
     host, port = parse_address(address)
     opened: list[socket.socket] = []
@@ -42,7 +47,7 @@ def listen(address: str, count: int) -> list[socket.socket]:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         if port:
-            _bound(family, where, shared=False).close()
+            _wait_until_free(family, where, patience)
         for _ in range(count):
             opened.append(_bound(family, where, shared=True))
             where = opened[0].getsockname()
@@ -101,6 +106,19 @@ def refuse_new(sock: socket.socket) -> None:
     program = struct.pack("HL", len(_DROP_BEGINNINGS), ctypes.addressof(filters))
     with suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+
+
+def _wait_until_free(family: int, where: object, patience: float) -> None:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            _bound(family, where, shared=False).close()
+        except OSError as failure:
+            if failure.errno != errno.EADDRINUSE or time.monotonic() >= until:
+                raise
+            time.sleep(_RETRY)
+        else:
+            return
 
 
 def _bound(family: int, where: object, *, shared: bool) -> socket.socket:
