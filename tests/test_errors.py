@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from foreblock import errors
+from foreblock._engine import Misses
 
 CLASSES = [
     value
     for value in vars(errors).values()
     if inspect.isclass(value) and issubclass(value, errors.ForeblockError)
 ]
-FACTS = {"int": 7, "str": "words", "bytes": b"\xab" * 20}
+FACTS = {"int": 7, "str": "words", "bytes": b"\xab" * 20, "MissedKeys": Misses([b"\xab" * 20])}
 
 
 def example(kind: type[errors.ForeblockError]) -> errors.ForeblockError:

@@ -20,6 +20,9 @@
     │   ├── UnknownPartial
     │   ├── DroppedPartial
     │   └── PrunedState
+    ├── PartialState             only a part of the state is known here
+    │   ├── StateMissing
+    │   └── IncompleteState
     ├── ExecutionError           execution gave no outcome
     │   ├── InvalidTransaction
     │   ├── DeadlineExceeded
@@ -137,6 +140,7 @@
         ├── NoSuchBlock
         ├── ErrorAnswer
         ├── RefusedAnswer
+        ├── BadProof
         ├── NoUpstream
         └── UnitsSpent
 
@@ -149,8 +153,10 @@ Codes of the wire are in `rpc.errors`.
 The file is long because the tree is one idea: it is read, documented and caught whole.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 
 class ForeblockError(Exception):
@@ -323,6 +329,56 @@ class PrunedState(NotHere):
 
     def __str__(self) -> str:
         return f"the state of block {self.block} is no longer kept; the earliest is {self.earliest}"
+
+
+class PartialState(ForeblockError):
+    """The base of the store is partial, and what was wanted is not in the part that is known.
+
+    No data is said to be absent by it, so it is not among those of `NotHere`.
+    """
+
+
+class MissedKeys(Protocol):
+    """Keys as the engine collects them."""
+
+    @property
+    def accounts(self) -> Collection[bytes]:
+        """Addresses."""
+
+    @property
+    def slots(self) -> Mapping[bytes, Collection[int]]:
+        """Slots by account."""
+
+    @property
+    def codes(self) -> Mapping[bytes, bytes]:
+        """Hashes of codes, each with an account that has it, or with no address."""
+
+    @property
+    def blocks(self) -> Collection[int]:
+        """Numbers of blocks whose hashes are wanted."""
+
+    def __len__(self) -> int:
+        """The number of keys."""
+
+
+@dataclass(eq=False)
+class StateMissing(PartialState):
+    """Keys that a read or a whole run wanted; it can be made again when they are learned."""
+
+    misses: MissedKeys
+
+    def __str__(self) -> str:
+        return f"the state is not known here: {self.misses}"
+
+
+@dataclass(eq=False)
+class IncompleteState(PartialState):
+    """Work that needs the whole state."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: only a part of the state is known here"
 
 
 class ExecutionError(ForeblockError):
@@ -1479,6 +1535,16 @@ class RefusedAnswer(EndpointError):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.why}"
+
+
+@dataclass(eq=False)
+class BadProof(EndpointError):
+    """Trie nodes that do not lead from a root to the key they are said to prove."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the proof does not hold: {self.why}"
 
 
 @dataclass(eq=False)

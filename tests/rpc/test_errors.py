@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from foreblock import errors
+from foreblock._engine import Misses
 from foreblock.rpc import errors as table
 from foreblock.rpc.errors import Dialect, Fault, fault_of
 
@@ -23,6 +24,8 @@ EXAMPLES = [
     errors.UnknownBlock(9),
     errors.UnknownBlockHash(b"\1" * 32),
     errors.UnknownPartial(9),
+    errors.StateMissing(Misses([b"\1" * 20])),
+    errors.IncompleteState("a list of accounts"),
     errors.DroppedPartial(9),
     errors.NotCanonical(b"\1" * 32),
     errors.NoSuchHead("safe"),

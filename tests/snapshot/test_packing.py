@@ -87,7 +87,7 @@ def test_a_few_bytes_that_stand_for_many_are_unpacked_in_turn() -> None:
 def test_the_header_is_as_documented() -> None:
     assert HEAD.encode() == struct.pack(
         ">4sBBBBIIQQQ16s32sQ",
-        b"FBSN", 1, HEAD.is_little, 1, 0, PAGE, 0, 9, 3, 7, b"s" * 16, b"l" * 32, 1 << 20,
+        b"FBSN", 1, HEAD.is_little, 2, 0, PAGE, 0, 9, 3, 7, b"s" * 16, b"l" * 32, 1 << 20,
     )  # fmt: skip
     assert len(HEAD.encode()) == HEADER.size == 96
     assert decode_header(HEAD.encode()) == HEAD

@@ -233,14 +233,14 @@ def test_what_the_engine_missed_is_wanted() -> None:
     class Misses(NamedTuple):
         accounts: list[bytes]
         slots: dict[bytes, list[int]]
-        codes: list[bytes]
+        codes: dict[bytes, bytes]
         blocks: list[int]
 
-    wanted = wanted_of(Misses([A], {A: [1, 2], B: []}, [b"\x01" * 32], [7]))
+    wanted = wanted_of(Misses([A], {A: [1, 2], B: []}, {b"\x01" * 32: b"", b"\x02" * 32: A}, [7]))
     assert wanted == Wanted(
         frozenset({A}),
         {A: frozenset({1, 2})},
-        {b"\x01" * 32: b""},
+        {b"\x01" * 32: b"", b"\x02" * 32: A},
         frozenset(),
         frozenset({7}),
     )

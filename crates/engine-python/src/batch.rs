@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
+use crate::learned::Learned;
 use crate::state::{Changes, NodeWrites};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -140,6 +141,36 @@ impl Batch {
             }
             number
         })
+    }
+
+    #[pyo3(signature = (block, hash, root, epoch, index = None))]
+    fn begin_at(
+        &self,
+        block: Arg<u64>,
+        hash: Arg<B256>,
+        root: Arg<B256>,
+        epoch: Arg<u64>,
+        index: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<u64> {
+        let index = rows_of(index)?;
+        self.change(|batch| batch.begin_at(block.0, hash.0, root.0, epoch.0, index))
+    }
+
+    #[pyo3(signature = (block, hash, root, epoch, index = None))]
+    fn rebase(
+        &self,
+        block: Arg<u64>,
+        hash: Arg<B256>,
+        root: Arg<B256>,
+        epoch: Arg<u64>,
+        index: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<u64> {
+        let index = rows_of(index)?;
+        self.change(|batch| batch.rebase(block.0, hash.0, root.0, epoch.0, index))
+    }
+
+    fn learn(&self, py: Python<'_>, learned: &Learned) -> PyResult<()> {
+        self.change_unattached(py, |batch| batch.learn(learned.0.clone()))
     }
 
     #[pyo3(signature = (

@@ -9,6 +9,8 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::learned::Misses;
+
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 pub fn to_python(error: Error) -> PyErr {
@@ -26,6 +28,9 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         Error::UnknownPartial(partial) => new.call("UnknownPartial", (partial,)),
         Error::DroppedPartial(partial) => new.call("DroppedPartial", (partial,)),
         Error::PrunedState { block, earliest } => new.call("PrunedState", (block, earliest)),
+        Error::StateMissing(misses) => new.call("StateMissing", (Misses(*misses),)),
+        Error::IncompleteState(what) => new.call("IncompleteState", (what,)),
+        Error::BadProof(why) => new.call("BadProof", (why,)),
         Error::InvalidTransaction { index, why } => new.call("InvalidTransaction", (index, why)),
         Error::InvalidMessage(why) => new.call("InvalidMessage", (why,)),
         Error::DeadlineExceeded => new.call("DeadlineExceeded", ()),

@@ -13,6 +13,7 @@ mod error;
 mod fast_path;
 mod hex;
 mod json_parts;
+mod learned;
 mod logs;
 mod meter;
 mod opening;
@@ -36,6 +37,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fast_path::register(module)?;
     hex::register(module)?;
     json_parts::register(module)?;
+    learned::register(module)?;
     logs::register(module)?;
     meter::register(module)?;
     opening::register(module)?;

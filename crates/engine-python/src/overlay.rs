@@ -11,6 +11,7 @@ use foreblock_engine::evm::overlay::{Overlay as EngineOverlay, Override};
 use foreblock_engine::evm::precompiles::PrecompileOverrides;
 use foreblock_engine::evm::remembering::Remembering;
 use foreblock_engine::evm::transact::{self, Progress};
+use foreblock_engine::state::StateReader;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -18,6 +19,7 @@ use crate::codec::Transaction;
 use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits, parse_rules};
 use crate::error::to_python;
+use crate::learned::Misses;
 use crate::outcome::{Executed, Outcome};
 use crate::state::{Account, Changes, State};
 
@@ -270,6 +272,14 @@ impl Overlay {
             let mut unlimited = EngineAllowance::default();
             let mut limited = allowance.map(Allowance::left);
             let allowance = limited.as_deref_mut().unwrap_or(&mut unlimited);
+            // One alone applies nothing where something is missing.
+            if transactions.len() > 1 && overlay.may_miss() {
+                let all = transactions.iter().map(|transaction| &transaction.get().0);
+                let missing = transact::probe(&mut overlay, &env.0, all, &progress)?;
+                if !missing.is_empty() {
+                    return Err(missing.into());
+                }
+            }
             let one = |transaction: &Py<Transaction>| {
                 let transaction = &transaction.get().0;
                 let executed = transact::transact(
@@ -284,6 +294,24 @@ impl Overlay {
             transactions.iter().map(one).collect::<foreblock_engine::error::Result<_>>()
         })
         .map_err(to_python)
+    }
+
+    #[pyo3(signature = (env, transactions, *, gas_used = Arg(0), da_footprint = Arg(0)))]
+    fn probe(
+        &self,
+        py: Python<'_>,
+        env: &Env,
+        transactions: Vec<Py<Transaction>>,
+        gas_used: Arg<u64>,
+        da_footprint: Arg<u64>,
+    ) -> PyResult<Misses> {
+        let progress =
+            Progress { transactions: 0, gas_used: gas_used.0, da_footprint: da_footprint.0 };
+        let probe = || {
+            let all = transactions.iter().map(|transaction| &transaction.get().0);
+            transact::probe(&mut self.overlay(), &env.0, all, &progress)
+        };
+        py.detach(probe).map(Misses).map_err(to_python)
     }
 
     fn take(&self, py: Python<'_>, number: Arg<u64>) -> PyResult<Changes> {

@@ -10,11 +10,12 @@ use foreblock_engine::state::{AccountState, Changes as EngineChanges, StateReade
 use foreblock_engine::store::{self, BranchTrie, HeadTrie};
 use foreblock_engine::trie::{NodeWrites as EngineWrites, ordered_root};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyMapping};
 
 use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits};
 use crate::error::to_python;
+use crate::learned::{Learned, Misses, slots_of};
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
 use crate::proof::Proof;
@@ -119,7 +120,14 @@ impl State {
     }
 
     fn storage(&self, address: Arg<Address>, slot: Arg<U256>) -> PyResult<Integer> {
-        let account = self.0.account(&address.0).map_err(to_python)?;
+        let account = self.0.account(&address.0).map_err(|error| match error {
+            // Both are asked for at once then.
+            Error::StateMissing(mut misses) => {
+                misses.insert_slot(address.0, slot.0);
+                to_python(Error::StateMissing(misses))
+            }
+            other => to_python(other),
+        })?;
         let Some(account) = account else { return Ok(Integer(U256::ZERO)) };
         let value = self.0.storage(&address.0, account.generation, &slot.0);
         value.map(Integer).map_err(to_python)
@@ -128,6 +136,26 @@ impl State {
     fn block_hash<'py>(&self, py: Python<'py>, number: Arg<u64>) -> PyResult<Bound<'py, PyBytes>> {
         let hash = self.0.block_hash(number.0).map_err(to_python)?;
         Ok(PyBytes::new(py, hash.as_slice()))
+    }
+
+    #[pyo3(signature = (learned))]
+    fn with_learned(&self, learned: Option<&Learned>) -> Self {
+        Self(self.0.with_learned(learned.map(|learned| &learned.0)))
+    }
+
+    #[pyo3(signature = (accounts, slots = None))]
+    fn missing(
+        &self,
+        py: Python<'_>,
+        accounts: Vec<Arg<Address>>,
+        slots: Option<&Bound<'_, PyMapping>>,
+    ) -> PyResult<Misses> {
+        let slots = slots_of(slots)?;
+        let find = || {
+            let slots = slots.iter().flat_map(|(at, slots)| slots.iter().map(move |it| (at, it)));
+            self.0.missing(accounts.iter().map(|address| &address.0), slots)
+        };
+        py.detach(find).map(Misses).map_err(to_python)
     }
 
     #[pyo3(signature = (*, remember = false))]

@@ -15,6 +15,7 @@ use pyo3::types::PyBytes;
 use crate::batch::Batch;
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
+use crate::learned::{Learned, StateBase};
 use crate::state::{State, StateTrie, account_argument};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -100,6 +101,17 @@ impl Store {
     fn view(&self, py: Python<'_>) -> PyResult<View> {
         let view = self.opened()?.view().map_err(to_python)?;
         Ok(View { heads: self.heads(py, view.heads())?, view })
+    }
+
+    #[pyo3(signature = (learned))]
+    fn lay(&self, learned: Option<&Learned>) -> PyResult<()> {
+        self.opened()?.lay(learned.map(|learned| learned.0.clone()));
+        Ok(())
+    }
+
+    fn learn(&self, py: Python<'_>, learned: &Learned) -> PyResult<usize> {
+        let store = self.opened()?;
+        py.detach(|| store.learn(&learned.0)).map_err(to_python)
     }
 
     fn batch(&self) -> PyResult<Batch> {
@@ -302,6 +314,11 @@ impl Heads {
     }
 
     #[getter]
+    fn base(&self) -> StateBase {
+        StateBase(self.0.anchor)
+    }
+
+    #[getter]
     fn latest<'py>(&self, py: Python<'py>) -> NumberAndHash<'py> {
         number_and_hash(py, &self.0.latest)
     }
@@ -338,7 +355,7 @@ impl Heads {
 
     #[getter]
     fn format(&self) -> u8 {
-        store::FORMAT
+        self.0.format()
     }
 
     #[getter]

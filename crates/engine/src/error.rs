@@ -5,6 +5,8 @@
 
 use alloy_primitives::{Address, B256};
 
+use crate::misses::Misses;
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +30,15 @@ pub enum Error {
     DroppedPartial(u64),
     #[error("the state of block {block} is no longer kept; the earliest is {earliest}")]
     PrunedState { block: u64, earliest: u64 },
+    /// The base of the store is partial, and these keys of it are not known.
+    #[error("{} keys of the state are not known here", .0.len())]
+    StateMissing(Box<Misses>),
+    /// The base of the store is partial, and this needs all of it.
+    #[error("{0} needs the whole state, of which only a part is known here")]
+    IncompleteState(&'static str),
+    /// Nodes that do not lead from a root to a key.
+    #[error("the proof is not one: {0}")]
+    BadProof(String),
 
     // Execution could not give an outcome.
     /// The transaction may not stand in this block. Nothing of it was applied.

@@ -5,11 +5,13 @@
 //! runs above them, `tracing` watches it, `stored`, `logs` and `simulate` read and make blocks.
 
 pub mod error;
+pub mod misses;
 pub mod state;
 
 pub mod codec;
 pub mod trie;
 
+pub mod learned;
 pub mod store;
 pub mod stored;
 

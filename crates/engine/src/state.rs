@@ -61,6 +61,11 @@ pub trait StateReader: Send {
     ///
     /// What the reader failed with.
     fn block_hash(&self, number: u64) -> Result<B256>;
+
+    /// Whether a read may fail with `StateMissing`: only a part of the state is known.
+    fn may_miss(&self) -> bool {
+        false
+    }
 }
 
 /// What a run, a transaction or a whole block did to state, relative to the state

@@ -15,6 +15,7 @@ The chapters exist in the stub only: at run time this is one module.
 from foreblock._engine.codec import *
 from foreblock._engine.evm import *
 from foreblock._engine.fast_path import *
+from foreblock._engine.learned import *
 from foreblock._engine.logs import *
 from foreblock._engine.meter import *
 from foreblock._engine.params import *

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Self, final
 
 from foreblock._engine.codec import Header, Log, Receipt
+from foreblock._engine.learned import Misses
 from foreblock._engine.params import AccessList
 from foreblock._engine.state import Account, Changes
 from foreblock._engine.transactions import Authorization, Transaction
@@ -199,7 +200,21 @@ class Overlay:
         `gas_used` and `da_footprint` are what the block has used before.
         `InvalidTransaction` names the index of the first that may not stand in the block:
         nothing of it is applied, those before it are. `OverBudget` does the same for the
-        first that takes more than the allowance has left.
+        first that takes more than the allowance has left. `StateMissing` has the misses of all
+        of them; then nothing has changed, and the overlay can be used again.
+        """
+
+    def probe(
+        self,
+        env: Env,
+        transactions: Sequence[Transaction],
+        *,
+        gas_used: int = ...,
+        da_footprint: int = ...,
+    ) -> Misses:
+        """What executing these transactions misses, each after those before it.
+
+        Changes nothing. One that cannot stand in the block has the misses it came to.
         """
 
     def take(self, number: int) -> Changes:

@@ -1,9 +1,10 @@
 """State: accounts and storage as of a block, changes to them, and tries over both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Self, final
 
 from foreblock._engine.evm import Env, Message, Outcome, Overlay
+from foreblock._engine.learned import Learned, Misses
 
 @final
 class Account:
@@ -26,7 +27,21 @@ class Account:
 
 @final
 class State:
-    """State as of one block or partial block of a view."""
+    """State as of one block or partial block of a view.
+
+    Above a partial base every read and every run may raise `StateMissing`.
+    """
+
+    def with_learned(self, learned: Learned | None) -> State:
+        """The same state above other learned values than those of `Store.lay`."""
+
+    def missing(
+        self, accounts: Sequence[bytes], slots: Mapping[bytes, Sequence[int]] | None = None
+    ) -> Misses:
+        """Which of these keys are unknown, and the codes of those accounts that are.
+
+        None are above a complete base.
+        """
 
     def account(self, address: bytes) -> Account | None: ...
     def balance(self, address: bytes) -> int: ...
@@ -40,7 +55,10 @@ class State:
         """A row that came with a block of this state's chain."""
 
     def accounts(self, after: bytes | None, limit: int) -> list[tuple[bytes, Account]]:
-        """Up to `limit` existing accounts above the address `after`, in order."""
+        """Up to `limit` existing accounts above the address `after`, in order.
+
+        `IncompleteState` above a partial base, as for `slots`, `trie` and `prove`.
+        """
 
     def slots(self, address: bytes, after: int | None, limit: int) -> list[tuple[int, int]]:
         """Up to `limit` non-zero slots above the slot `after`, in order."""

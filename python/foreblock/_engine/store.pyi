@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final, Literal, Self, final
 
+from foreblock._engine.learned import Learned, StateBase
 from foreblock._engine.state import Account, Changes, NodeWrites, State, StateTrie
 
 @final
@@ -108,6 +109,19 @@ class Store:
         `StaleBatch` when the store is not at this commit.
         """
 
+    def lay(self, learned: Learned | None) -> None:
+        """Let states of views that are opened from now on read what the store does not know here.
+
+        Used where the base is partial and of the same epoch, and not looked at elsewhere.
+        """
+
+    def learn(self, learned: Learned) -> int:
+        """Store what was learned and is not stored yet, in one durable transaction.
+
+        Gives the number of rows. No number is drawn, and no answer changes. Nothing is written
+        where nothing is new, where the base is complete, or of another epoch.
+        """
+
     def hold(self, block: int | None) -> None:
         """Prune nothing that a rewind to this block needs, nor a partial above it.
 
@@ -167,6 +181,7 @@ class Heads:
     nodes_earliest: Final[int]  # the oldest block whose trie nodes can be read
     format: Final[int]  # of the rows
     pending: Final[int | None]  # the partial block that `pending` means
+    base: Final[StateBase]
     note: Final[bytes]  # of `Batch.note`
 
 @final
@@ -281,6 +296,40 @@ class Batch:
 
         `index` are rows that `State.index` finds from this block on and above. The first
         block of a store may have any number; later ones follow the latest.
+        """
+
+    def begin_at(
+        self,
+        block: int,
+        hash: bytes,
+        root: bytes,
+        epoch: int,
+        index: dict[bytes, bytes] | None = None,
+    ) -> int:
+        """Add the first block of an empty store: an anchor, of whose state nothing is known.
+
+        `root` is that of its state. Gives a number, as `append` does.
+        """
+
+    def rebase(
+        self,
+        block: int,
+        hash: bytes,
+        root: bytes,
+        epoch: int,
+        index: dict[bytes, bytes] | None = None,
+    ) -> int:
+        """Begin anew at another anchor, in an epoch above that of the base.
+
+        All states, blocks and partials are out of reach, and what was learned of them is
+        forgotten; codes, trie nodes of proofs and rows of `put` stay. Refused on a complete base.
+        """
+
+    def learn(self, learned: Learned) -> None:
+        """Store what was learned by now with this commit; no log has part in it.
+
+        Steps are taken in their order: it comes before a block that changes what was learned,
+        and after an anchor. The commit is refused if the base is of another epoch then.
         """
 
     def extend(

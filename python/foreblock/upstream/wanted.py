@@ -5,9 +5,10 @@ engine collects and sent between processes. `Found` has a value for some of them
 not in `Found` is not known: nothing here is ever zero or absent because something failed.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from foreblock.errors import MissedKeys
 from foreblock.types import keccak256
 
 EMPTY_CODE: Final = keccak256(b"")
@@ -74,32 +75,12 @@ def all_of(wants: Sequence[Wanted]) -> Wanted:
     )
 
 
-class MissedKeys(Protocol):
-    """Keys as the engine collects them."""
-
-    @property
-    def accounts(self) -> Collection[bytes]:
-        """Addresses."""
-
-    @property
-    def slots(self) -> Mapping[bytes, Collection[int]]:
-        """Slots by account."""
-
-    @property
-    def codes(self) -> Collection[bytes]:
-        """Hashes of codes."""
-
-    @property
-    def blocks(self) -> Collection[int]:
-        """Numbers of blocks whose hashes are wanted."""
-
-
 def wanted_of(misses: MissedKeys) -> Wanted:
     """What a run has missed, as it is asked for."""
     return Wanted(
         frozenset(misses.accounts),
         {address: frozenset(keys) for address, keys in misses.slots.items() if keys},
-        dict.fromkeys(misses.codes, NO_ADDRESS),
+        dict(misses.codes),
         blocks=frozenset(misses.blocks),
     )
 

@@ -2,13 +2,20 @@
 //!
 //! Both are put in before a run and taken out after it (`evm`), so nothing read for
 //! one run can be seen by another.
+//!
+//! What the state does not know (`misses`) is noted, and the run goes on with a default: an
+//! account without code, a slot that is zero, code that stops at once. Its outcome is then none,
+//! which who runs it has to see to: `missing` is all that it gives.
 
-use alloy_primitives::{Address, B256, U256};
+use std::mem;
+
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::AccountInfo};
 
 use crate::{
     error::{Error, Result},
     evm::{deadline::Watch, overlay::Overlay, work},
+    misses::{MOST_KEYS, Misses},
 };
 
 /// A storage read mostly belongs to one of the accounts read last.
@@ -22,9 +29,22 @@ pub(crate) struct Database {
     pub(crate) watch: Watch,
     /// Generations of the accounts read last, to spare storage reads a second look at
     /// the account. They are those of the state underneath, which does not change.
-    recent: [Option<(Address, u64)>; RECENT],
+    recent: [Option<Recent>; RECENT],
     next: usize,
+    /// What was wanted and is not known.
+    pub(crate) missing: Misses,
 }
+
+#[derive(Debug, Clone, Copy)]
+struct Recent {
+    address: Address,
+    generation: u64,
+    code_hash: B256,
+}
+
+/// Of an account that is not known: enough to go on with, so that a run shows more of what it
+/// wants.
+const UNKNOWN_BALANCE: U256 = U256::from_limbs([0, 1 << 32, 0, 0]);
 
 impl Database {
     pub(crate) fn new(overlay: Overlay, watch: Watch) -> Self {
@@ -46,7 +66,23 @@ impl Database {
     }
 
     fn generation(&self, address: &Address) -> Option<u64> {
-        self.recent.iter().flatten().find(|(known, _)| known == address).map(|known| known.1)
+        let mut recent = self.recent.iter().flatten();
+        recent.find(|known| known.address == *address).map(|known| known.generation)
+    }
+
+    /// What was read, or nothing where it is not known; with too many misses the run ends.
+    fn or_missing<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
+        match read {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::StateMissing(keys)) => {
+                self.missing.merge(*keys);
+                match self.missing.len() >= MOST_KEYS {
+                    true => Err(mem::take(&mut self.missing).into()),
+                    false => Ok(None),
+                }
+            }
+            Err(other) => Err(other),
+        }
     }
 }
 
@@ -56,8 +92,11 @@ impl revm::Database for Database {
     /// The generation travels through revm as the account's id, for `Overlay::commit`.
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>> {
         self.loaded()?;
-        let Some(account) = self.overlay.account(&address)? else { return Ok(None) };
-        self.recent[self.next % RECENT] = Some((address, account.generation));
+        let read = self.overlay.account_or_default(&address);
+        let Some(found) = self.or_missing(read)? else { return Ok(Some(unknown_account())) };
+        let Some(account) = found else { return Ok(None) };
+        let (generation, code_hash) = (account.generation, account.code_hash);
+        self.recent[self.next % RECENT] = Some(Recent { address, generation, code_hash });
         self.next = self.next.wrapping_add(1);
         Ok(Some(AccountInfo {
             balance: account.balance,
@@ -69,21 +108,44 @@ impl revm::Database for Database {
     }
 
     fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode> {
-        let code = self.overlay.code_by_hash(hash)?;
+        let read = self.overlay.code_by_hash(hash);
+        let Some(code) = self.or_missing(read)? else {
+            let owner = self.recent.iter().flatten().find(|known| known.code_hash == hash);
+            self.missing.codes.insert(hash, owner.map(|known| known.address));
+            // The frame that wanted it ends here, well, and its caller goes on.
+            return Ok(Bytecode::default());
+        };
         self.looked_up(work::code(code.len()))?;
         Ok(code)
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256> {
         self.loaded()?;
-        match self.generation(&address) {
+        let read = match self.generation(&address) {
             Some(generation) => self.overlay.storage_of_life(&address, generation, &slot),
-            None => self.overlay.storage(&address, &slot),
+            None => self.overlay.storage_or_default(&address, &slot),
+        };
+        let found = self.or_missing(read)?;
+        if found.is_none() {
+            // The account may be what is missing: the slot comes in the same round.
+            self.missing.insert_slot(address, slot);
         }
+        Ok(found.unwrap_or_default())
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256> {
         self.looked_up(work::LOOKUP)?;
-        self.overlay.block_hash(number)
+        let read = self.overlay.block_hash(number);
+        Ok(self.or_missing(read)?.unwrap_or_default())
+    }
+}
+
+fn unknown_account() -> AccountInfo {
+    AccountInfo {
+        balance: UNKNOWN_BALANCE,
+        nonce: 0,
+        code_hash: KECCAK256_EMPTY,
+        account_id: Some(0),
+        code: None,
     }
 }

@@ -26,6 +26,7 @@ use crate::{
         transfers::Collect,
         work,
     },
+    misses::Misses,
 };
 
 #[derive(Debug, Clone)]
@@ -85,9 +86,29 @@ pub fn run(
     message: &Message,
     options: Options,
 ) -> Result<Outcome> {
+    run_collecting(overlay, env, message, options, None)
+}
+
+/// The same for one of several messages: what is not known is added to `missing`, the overlay
+/// keeps what came of it all the same, and the outcome counts for nothing.
+///
+/// # Errors
+///
+/// As `run`; `StateMissing` where it came to nothing at all, or without `missing`.
+pub(crate) fn run_collecting(
+    overlay: &mut Overlay,
+    env: &Env,
+    message: &Message,
+    options: Options,
+    missing: Option<&mut Misses>,
+) -> Result<Outcome> {
     options.limits.check_step(work::message(message))?;
     let transaction = message.transaction(env)?;
-    let nonce = overlay.account(&message.from)?.map(|account| account.nonce);
+    let nonce = match (overlay.account_or_default(&message.from), &missing) {
+        // The run will miss it too.
+        (Err(Error::StateMissing(_)), Some(_)) => None,
+        (read, _) => read?.map(|account| account.nonce),
+    };
     let setup = setup(env, message, options);
     let ran = if env.rules.is_optimism() && message.is_priced() {
         let transaction = OpTransaction {
@@ -101,7 +122,16 @@ pub fn run(
     } else {
         machine::run::<Ethereum>(overlay, setup, EthereumInput::Transaction(transaction))
     };
-    let Ran { result, state, collected, undefined_opcode, .. } = ran.map_err(refusal)?;
+    let ran = match (ran, missing) {
+        (Err(Failure::Missing(keys, Some(ran))), Some(missing)) => {
+            let Ran { result, state, collected, undefined_opcode, .. } = *ran;
+            missing.merge((*keys).clone());
+            overlay.commit_unknown(state, *keys);
+            return Ok(Outcome::new(result, collected, undefined_opcode));
+        }
+        (ran, _) => ran.map_err(refusal)?,
+    };
+    let Ran { result, state, collected, undefined_opcode, .. } = ran;
     overlay.commit(state);
     if nonce == Some(u64::MAX) && message.to.is_some() {
         // An unchecked nonce wraps in other clients; revm leaves it where it was.
@@ -170,6 +200,7 @@ pub(crate) fn refusal(failure: Failure) -> Error {
     match failure {
         Failure::Refused(why) => Error::InvalidMessage(why),
         Failure::Broken(error) => error,
+        Failure::Missing(missing, _) => Error::StateMissing(missing),
     }
 }
 

@@ -53,6 +53,7 @@ use crate::{
         rules::Rules,
         transfers::{Collect, Collected, Collector},
     },
+    misses::Misses,
 };
 
 pub(crate) use ethereum::{Ethereum, EthereumInput};
@@ -108,6 +109,9 @@ pub(crate) enum Failure {
     /// revm did not begin: the transaction or message is not valid here.
     Refused(String),
     Broken(Error),
+    /// Some of the state is not known. What it came to with defaults, if it came to an end, is
+    /// for going on to collect, and no outcome.
+    Missing(Box<Misses>, Option<Box<Ran>>),
 }
 
 /// Runs `input` on the overlay, which is the same afterwards.
@@ -131,8 +135,11 @@ pub(crate) fn run<M: Stocked>(
         (result, machine.finalize())
     }));
     let (unloaded, collector) = machine.unload();
-    *overlay = unloaded.database.overlay;
-    let watch = unloaded.database.watch;
+    let Database { overlay: below, watch, missing, .. } = unloaded.database;
+    *overlay = below;
+    if let Some(missing) = all_missing(overlay, missing) {
+        return Err(Failure::of_missing(missing, ended.ok(), watch));
+    }
 
     let (result, state) = ended.map_err(|panic| Failure::Broken(panicked(panic.as_ref())))?;
     match result {
@@ -164,8 +171,11 @@ pub(crate) fn trace<M: Machine>(
         (result, machine.finalize())
     }));
     let (unloaded, inspector) = machine.unload();
-    *overlay = unloaded.database.overlay;
-    let watch = unloaded.database.watch;
+    let Database { overlay: below, watch, missing, .. } = unloaded.database;
+    *overlay = below;
+    if let Some(missing) = all_missing(overlay, missing) {
+        return (Err(Failure::of_missing(missing, ended.ok(), watch)), inspector);
+    }
     let ran = match ended {
         Err(panic) => Err(Failure::Broken(panicked(panic.as_ref()))),
         Ok((Err(error), _)) => Err(failure(error, &watch)),
@@ -175,6 +185,30 @@ pub(crate) fn trace<M: Machine>(
         }
     };
     (ran, inspector)
+}
+
+/// What a run has missed, and what was not known of what it stands on.
+fn all_missing(overlay: &Overlay, mut missing: Misses) -> Option<Misses> {
+    if missing.is_empty() && overlay.missing().is_empty() {
+        return None;
+    }
+    missing.merge(overlay.missing().clone());
+    Some(missing)
+}
+
+type Ended = (Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>>, EvmState);
+
+impl Failure {
+    fn of_missing(missing: Misses, ended: Option<Ended>, watch: Watch) -> Self {
+        let ran = match ended {
+            Some((Ok(result), state)) => {
+                let undefined_opcode = watch.undefined_opcode;
+                Some(Box::new(Ran { result, state, collected: None, undefined_opcode, watch }))
+            }
+            _ => None,
+        };
+        Self::Missing(Box::new(missing), ran)
+    }
 }
 
 /// One kind of EVM.

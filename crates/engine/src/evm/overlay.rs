@@ -21,6 +21,7 @@ use revm::{bytecode::Bytecode, state::EvmState};
 use crate::{
     error::{Error, Result},
     evm::code_cache,
+    misses::Misses,
     state::{AccountState, Changes, StateReader},
 };
 use accounts::Accounts;
@@ -46,6 +47,9 @@ pub struct Overlay {
     changed: Vec<Address>,
     codes: B256Map<Bytecode>,
     block_hashes: Vec<(u64, B256)>,
+    /// What was changed here without being known, or by a run that missed something: nothing
+    /// that is read here counts then.
+    missing: Misses,
 }
 
 impl Overlay {
@@ -60,6 +64,12 @@ impl Overlay {
     ///
     /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn account(&self, address: &Address) -> Result<Option<AccountState>> {
+        self.check_known()?;
+        self.account_or_default(address)
+    }
+
+    /// The same in a run, which looks at what is missing when it has ended.
+    pub(crate) fn account_or_default(&self, address: &Address) -> Result<Option<AccountState>> {
         match self.entry(address) {
             Some(entry) => Ok(entry.account()),
             None => self.reader()?.account(address),
@@ -70,6 +80,12 @@ impl Overlay {
     ///
     /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn storage(&self, address: &Address, slot: &U256) -> Result<U256> {
+        self.check_known()?;
+        self.storage_or_default(address, slot)
+    }
+
+    /// The same in a run, which looks at what is missing when it has ended.
+    pub(crate) fn storage_or_default(&self, address: &Address, slot: &U256) -> Result<U256> {
         let generation = match self.entry(address) {
             Some(entry) => match entry.slot(slot) {
                 entry::Slot::Known(value) => return Ok(value),
@@ -91,7 +107,7 @@ impl Overlay {
         slot: &U256,
     ) -> Result<U256> {
         match self.entry(address) {
-            Some(_) => self.storage(address, slot),
+            Some(_) => self.storage_or_default(address, slot),
             None => self.reader()?.storage(address, generation, slot),
         }
     }
@@ -149,7 +165,8 @@ impl Overlay {
             return Ok(());
         }
         let code = new.code.as_ref().map(|code| (keccak256(code), code.clone()));
-        let entry = self.entry_mut(address)?;
+        // All that is overridden is collected, with what a run misses besides.
+        let entry = self.entry_mut(address, Unknown::Collected)?;
         let mut account = entry.account().unwrap_or(AccountState::EMPTY);
         account.balance = new.balance.unwrap_or(account.balance);
         account.nonce = new.nonce.unwrap_or(account.nonce);
@@ -180,7 +197,7 @@ impl Overlay {
     ///
     /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn credit(&mut self, address: Address, amount: U256) -> Result<()> {
-        let entry = self.entry_mut(address)?;
+        let entry = self.entry_mut(address, Unknown::Fails)?;
         match entry.account() {
             Some(account) if amount.is_zero() && entry::is_empty(&account) => entry.destroy(),
             _ if amount.is_zero() => {}
@@ -241,6 +258,7 @@ impl Overlay {
     ///
     /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn take(&mut self, number: u64) -> Result<Changes> {
+        self.check_known()?;
         let mut changes = Changes::default();
         for address in &self.changed {
             let Some(entry) = self.accounts.get(address) else { continue };
@@ -266,6 +284,21 @@ impl Overlay {
         Ok(changes)
     }
 
+    /// What all that is here rests on and is not known.
+    pub(crate) fn missing(&self) -> &Misses {
+        &self.missing
+    }
+
+    /// Keeps what a run has done that missed something, for those after it to go on with.
+    pub(crate) fn commit_unknown(&mut self, state: EvmState, missing: Misses) {
+        self.commit(state);
+        self.missing.merge(missing);
+    }
+
+    fn check_known(&self) -> Result<()> {
+        if self.missing.is_empty() { Ok(()) } else { Err(self.missing.clone().into()) }
+    }
+
     fn reader(&self) -> Result<&dyn StateReader> {
         self.reader.as_deref().ok_or_else(no_state)
     }
@@ -275,9 +308,15 @@ impl Overlay {
         if self.accounts.is_empty() { None } else { self.accounts.get(address).map(Box::as_ref) }
     }
 
-    fn entry_mut(&mut self, address: Address) -> Result<&mut Entry> {
+    fn entry_mut(&mut self, address: Address, unknown: Unknown) -> Result<&mut Entry> {
         if !self.accounts.contains_key(&address) {
-            let account = self.reader()?.account(&address)?;
+            let account = match (self.reader()?.account(&address), unknown) {
+                (Err(Error::StateMissing(keys)), Unknown::Collected) => {
+                    self.missing.merge(*keys);
+                    None
+                }
+                (read, _) => read?,
+            };
             self.accounts.insert(address, Box::new(Entry::new(account)));
         }
         let entry = self.accounts.entry(address).or_default();
@@ -286,6 +325,13 @@ impl Overlay {
         }
         Ok(entry)
     }
+}
+
+/// What becomes of a change to an account that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    Fails,
+    Collected,
 }
 
 /// The state with all changes. The generation asked for is not looked at: storage here
@@ -305,6 +351,10 @@ impl StateReader for Overlay {
 
     fn block_hash(&self, number: u64) -> Result<B256> {
         Overlay::block_hash(self, number)
+    }
+
+    fn may_miss(&self) -> bool {
+        self.reader.as_ref().is_some_and(|reader| reader.may_miss())
     }
 }
 

@@ -65,6 +65,10 @@ impl<R: StateReader> StateReader for Remembering<R> {
     fn block_hash(&self, number: u64) -> Result<B256> {
         self.state.block_hash(number)
     }
+
+    fn may_miss(&self) -> bool {
+        self.state.may_miss()
+    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,14 @@
 //! (`allowance`). After each transaction the caller may take the overlay's changes, as blocks
 //! before Byzantium need for the state root in every receipt.
 
-use std::{borrow::Cow, mem};
+use std::{
+    borrow::Cow,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use alloy_evm::FromRecoveredTx;
-use alloy_primitives::U256;
+use alloy_primitives::{Address, B256, Bytes, U256};
 use op_alloy_consensus::TxDeposit;
 use op_revm::{
     L1BlockInfo, OpSpecId, OpTransaction,
@@ -35,6 +39,8 @@ use crate::{
         overlay::Overlay,
         rules::Rules,
     },
+    misses::{MOST_KEYS, Misses},
+    state::{AccountState, StateReader},
     tracing::{recorder::Recorder, run::Watching},
 };
 
@@ -101,28 +107,93 @@ pub(crate) fn transact_watched(
     let index = progress.transactions;
     allowance.check_time(index)?;
     let checks = checks_of(transaction);
-    let block = Block { env, progress, allowance, checks, watching };
-    let (executed, after) = match (env.rules, &transaction.envelope) {
-        (Rules::Ethereum(_), Envelope::Signed(_) | Envelope::Unsigned(_)) => {
-            block.ethereum(overlay, transaction)
-        }
-        (Rules::Optimism(spec), Envelope::Signed(_)) => block.optimism(overlay, transaction, spec),
-        (Rules::Optimism(spec), Envelope::Deposit(deposit)) => {
-            block.deposit(overlay, deposit, spec)
-        }
-        (Rules::Ethereum(_), Envelope::Deposit(_)) => {
-            Err(refuse("deposits are not transactions of this chain"))
-        }
-        (Rules::Optimism(_), Envelope::Unsigned(_)) => Err(refuse("nobody signed it")),
-    }
-    .map_err(|failure| match failure {
-        Failure::Refused(why) => Error::InvalidTransaction { index, why },
-        Failure::Broken(Error::DeadlineExceeded) => Error::OverBudget { index, what: TIME },
-        Failure::Broken(Error::OverBudget { what, .. }) => Error::OverBudget { index, what },
-        Failure::Broken(error) => error,
-    })?;
+    let block = Block { env, progress, allowance, checks, watching, probing: None };
+    let (executed, after) =
+        block.execute(overlay, transaction).map_err(|failure| match failure {
+            Failure::Refused(why) => Error::InvalidTransaction { index, why },
+            Failure::Broken(Error::DeadlineExceeded) => Error::OverBudget { index, what: TIME },
+            Failure::Broken(Error::OverBudget { what, .. }) => Error::OverBudget { index, what },
+            Failure::Broken(error) => error,
+            Failure::Missing(missing, _) => Error::StateMissing(missing),
+        })?;
     *progress = after;
     Ok(executed)
+}
+
+/// What the transactions of a block miss, each executed after those before it: with defaults
+/// where something is not known, and without a nonce being checked. The overlay stays as it is.
+///
+/// # Errors
+///
+/// What reading the state failed with besides.
+pub fn probe<'a>(
+    overlay: &mut Overlay,
+    env: &Env,
+    transactions: impl IntoIterator<Item = &'a Transaction>,
+    progress: &Progress,
+) -> Result<Misses> {
+    let below = Arc::new(Mutex::new(mem::take(overlay)));
+    let mut above = Overlay::new(Box::new(Below(below.clone())));
+    let mut all = Misses::default();
+    let mut failed = Ok(());
+    for transaction in transactions {
+        let checks = Checks { nonce: false, ..checks_of(transaction) };
+        let allowance = &mut Allowance::default();
+        let probing = Some(&mut all);
+        let block = Block { env, progress, allowance, checks, watching: None, probing };
+        match block.execute(&mut above, transaction) {
+            Err(Failure::Missing(missing, _) | Failure::Broken(Error::StateMissing(missing))) => {
+                all.merge(*missing);
+            }
+            // What cannot stand in the block, or takes too much, is told when it is executed.
+            Ok(_)
+            | Err(Failure::Refused(_))
+            | Err(Failure::Broken(Error::Execution(_) | Error::OverBudget { .. })) => {}
+            Err(Failure::Broken(error)) => {
+                failed = Err(error);
+                break;
+            }
+        }
+        if all.len() >= MOST_KEYS {
+            break;
+        }
+    }
+    drop(above);
+    if let Some(below) = Arc::into_inner(below) {
+        *overlay = below.into_inner().unwrap_or_else(PoisonError::into_inner);
+    }
+    failed.map(|()| all)
+}
+
+/// An overlay that is read through another one for a while.
+struct Below(Arc<Mutex<Overlay>>);
+
+impl Below {
+    fn overlay(&self) -> MutexGuard<'_, Overlay> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StateReader for Below {
+    fn account(&self, address: &Address) -> Result<Option<AccountState>> {
+        self.overlay().account(address)
+    }
+
+    fn storage(&self, address: &Address, _generation: u64, slot: &U256) -> Result<U256> {
+        self.overlay().storage(address, slot)
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytes> {
+        StateReader::code(&*self.overlay(), hash)
+    }
+
+    fn block_hash(&self, number: u64) -> Result<B256> {
+        self.overlay().block_hash(number)
+    }
+
+    fn may_miss(&self) -> bool {
+        self.overlay().may_miss()
+    }
 }
 
 type Step = Result<(Executed, Progress), Failure>;
@@ -133,9 +204,41 @@ struct Block<'a> {
     allowance: &'a mut Allowance,
     checks: Checks,
     watching: Option<&'a mut Watching>,
+    /// Where misses are noted by one that goes on all the same.
+    probing: Option<&'a mut Misses>,
 }
 
 impl Block<'_> {
+    fn execute(self, overlay: &mut Overlay, transaction: &Transaction) -> Step {
+        match (self.env.rules, &transaction.envelope) {
+            (Rules::Ethereum(_), Envelope::Signed(_) | Envelope::Unsigned(_)) => {
+                self.ethereum(overlay, transaction)
+            }
+            (Rules::Optimism(spec), Envelope::Signed(_)) => {
+                self.optimism(overlay, transaction, spec)
+            }
+            (Rules::Optimism(spec), Envelope::Deposit(deposit)) => {
+                self.deposit(overlay, deposit, spec)
+            }
+            (Rules::Ethereum(_), Envelope::Deposit(_)) => {
+                Err(refuse("deposits are not transactions of this chain"))
+            }
+            (Rules::Optimism(_), Envelope::Unsigned(_)) => Err(refuse("nobody signed it")),
+        }
+    }
+
+    /// What was read, or a default that a probe goes on with.
+    fn or_default<T: Default>(&mut self, read: Result<T>) -> Result<T, Failure> {
+        match (read, &mut self.probing) {
+            (Err(Error::StateMissing(missing)), Some(all)) => {
+                all.merge(*missing);
+                Ok(T::default())
+            }
+            (Err(Error::StateMissing(missing)), None) => Err(Failure::Missing(missing, None)),
+            (read, _) => read.map_err(Failure::Broken),
+        }
+    }
+
     fn ethereum(mut self, overlay: &mut Overlay, transaction: &Transaction) -> Step {
         let input = transaction_env(transaction)?;
         self.check_gas(input.gas_limit)?;
@@ -156,7 +259,10 @@ impl Block<'_> {
             return Err(refuse("there are no blob transactions on this chain"));
         }
         self.check_gas(base.gas_limit)?;
-        let mut l1 = read_l1(overlay, self.env, spec).map_err(Failure::Broken)?;
+        let (mut l1, missing) = read_l1(overlay, self.env, spec).map_err(Failure::Broken)?;
+        if !missing.is_empty() {
+            self.or_default::<()>(Err(missing.into()))?;
+        }
         let da_footprint = self.check_da_footprint(&l1, transaction)?;
         let l1_fee = l1.calculate_tx_l1_cost(&transaction.raw, spec);
         let input = OptimismInput {
@@ -185,7 +291,8 @@ impl Block<'_> {
         if spec.is_enabled_in(OpSpecId::REGOLITH) {
             self.check_gas(deposit.gas_limit)?;
         }
-        let sender = overlay.account(&deposit.from).map_err(Failure::Broken)?;
+        let read = overlay.account_or_default(&deposit.from);
+        let sender = self.or_default(read)?;
         let deposit_nonce = Some(sender.map_or(0, |account| account.nonce));
         let transaction = deposit_transaction(deposit);
         let input = OptimismInput { transaction, l1: None };
@@ -196,6 +303,24 @@ impl Block<'_> {
 
     /// In an EVM that is kept, or under the eyes of a recorder in one of its own.
     fn run<M: Stocked, T>(&mut self, overlay: &mut Overlay, input: M::Input) -> Result<Ran, Failure>
+    where
+        T: Machine<Input = M::Input, Inspector = Recorder>,
+    {
+        let ran = self.run_once::<M, T>(overlay, input);
+        match (ran, &mut self.probing) {
+            (Err(Failure::Missing(missing, Some(ran))), Some(all)) => {
+                all.merge(*missing);
+                Ok(*ran)
+            }
+            (ran, _) => ran,
+        }
+    }
+
+    fn run_once<M: Stocked, T>(
+        &mut self,
+        overlay: &mut Overlay,
+        input: M::Input,
+    ) -> Result<Ran, Failure>
     where
         T: Machine<Input = M::Input, Inspector = Recorder>,
     {
@@ -309,12 +434,14 @@ fn deposit_transaction(deposit: &TxDeposit) -> OpTransaction<TxEnv> {
     }
 }
 
-/// The L1 fee values of the state as it is, after the attributes deposit of the block.
-fn read_l1(overlay: &mut Overlay, env: &Env, spec: OpSpecId) -> Result<L1BlockInfo> {
+/// The L1 fee values of the state as it is, after the attributes deposit of the block, and what
+/// is not known of them.
+fn read_l1(overlay: &mut Overlay, env: &Env, spec: OpSpecId) -> Result<(L1BlockInfo, Misses)> {
     let mut database = Database::new(std::mem::take(overlay), Watch::default());
     let l1 = L1BlockInfo::try_fetch(&mut database, U256::from(env.number()), spec);
-    *overlay = database.overlay;
-    l1
+    let Database { overlay: below, missing, .. } = database;
+    *overlay = below;
+    Ok((l1?, missing))
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::{
         overlay::Overlay,
         transfers::Collect,
     },
+    misses::Misses,
     trie::{keccak::hash_all, ordered_root::Leaves},
 };
 
@@ -35,6 +36,8 @@ pub struct Body {
     gas_used: u64,
     output_size: usize,
     next_log_index: u64,
+    /// What calls have missed: there is no block then.
+    missing: Misses,
 }
 
 /// A call that offers nothing for gas.
@@ -110,12 +113,17 @@ impl Body {
     ) -> Result<u64> {
         let nonce = match shown.nonce {
             Some(nonce) => nonce,
-            None => overlay.account(&message.from)?.map_or(0, |account| account.nonce),
+            None => match overlay.account_or_default(&message.from) {
+                // The run will miss it too.
+                Err(Error::StateMissing(_)) => 0,
+                read => read?.map_or(0, |account| account.nonce),
+            },
         };
         let raw = encode_unsigned(message, shown.tx_type, env.chain_id, nonce)?;
         let collect = Collect { transfers: trace_transfers, next_index: self.next_log_index };
         let options = Options { collect: Some(collect), ..options };
-        let outcome = execute::run(overlay, env, message, options)?;
+        let missing = Some(&mut self.missing);
+        let outcome = execute::run_collecting(overlay, env, message, options, missing)?;
         let gas_used = outcome.gas_used;
         self.gas_used = self.gas_used.saturating_add(gas_used);
         self.output_size += outcome.output.len();
@@ -186,6 +194,15 @@ impl Body {
         }
     }
 
+    /// Fails where a call has missed something: what all of them came to counts for nothing.
+    ///
+    /// # Errors
+    ///
+    /// `StateMissing` with what all calls have missed.
+    pub fn check_known(&self) -> Result<()> {
+        if self.missing.is_empty() { Ok(()) } else { Err(self.missing.clone().into()) }
+    }
+
     pub fn gas_used(&self) -> u64 {
         self.gas_used
     }
@@ -213,8 +230,10 @@ impl Body {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` when the header has a field without one that came before it.
+    /// `InvalidArgument` when the header has a field without one that came before it,
+    /// `StateMissing` where calls have missed something.
     pub fn seal(self, header: Fields, withdrawals: Option<Vec<Withdrawal>>) -> Result<SealedBody> {
+        self.check_known()?;
         let (logs_bloom, receipts) = encode_receipts(&self.calls);
         let raws: Vec<Bytes> = self.calls.iter().map(|call| call.raw.clone()).collect();
         let (transactions, receipts) = (Leaves::new(&raws), Leaves::new(&receipts));

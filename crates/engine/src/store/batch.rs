@@ -17,6 +17,7 @@ use alloy_primitives::{B256, Bytes};
 use super::check_row_key;
 use super::entry::{self, Entries};
 use crate::error::Result;
+use crate::learned::{Learned, Row};
 use crate::state::Changes;
 use crate::trie::NodeWrites;
 
@@ -90,6 +91,9 @@ pub(super) enum Step {
         key: Vec<u8>,
         value: Vec<u8>,
     },
+    Anchor(Box<NewAnchor>),
+    /// Of this store alone: another one of the log learns by itself.
+    Learn(NewlyLearned),
 }
 
 #[derive(Debug)]
@@ -97,6 +101,29 @@ pub(super) struct NewBlock {
     pub number: u64,
     pub block: u64,
     pub hash: B256,
+    pub state: NewState,
+}
+
+#[derive(Debug)]
+pub(super) struct NewlyLearned {
+    pub learned: Arc<Learned>,
+    pub rows: Vec<Row>,
+    /// How far the rows go.
+    pub came: u64,
+}
+
+/// A block to begin at, of whose state nothing is known yet.
+#[derive(Debug)]
+pub(super) struct NewAnchor {
+    /// The generation of all accounts that it has.
+    pub number: u64,
+    pub block: u64,
+    pub hash: B256,
+    pub root: B256,
+    pub epoch: u64,
+    /// In place of all that there is; else in an empty store.
+    pub anew: bool,
+    /// Rows of the index.
     pub state: NewState,
 }
 
@@ -125,6 +152,12 @@ impl NewState {
 
     fn of(changes: &Changes, index: &IndexRows) -> Self {
         Self { entries: entry::entries_of(changes, index), codes: changes.codes.clone() }
+    }
+
+    /// Whether there is nothing but rows of the index.
+    pub fn is_of_index(&self) -> bool {
+        let is_index = |entries: &Entries| entries.keys().all(|key| key[0] == entry::INDEX);
+        self.codes.is_empty() && self.entries.as_ref().is_ok_and(is_index)
     }
 
     pub fn entries(&self) -> Result<&Entries> {
@@ -176,6 +209,15 @@ impl Batch {
         })
     }
 
+    /// What it learned is stored.
+    pub(super) fn note_learned(&self) {
+        for step in &self.steps {
+            if let Step::Learn(new) = step {
+                new.learned.stored(new.came);
+            }
+        }
+    }
+
     /// The number that will be drawn next.
     pub fn next(&self) -> u64 {
         self.last + 1
@@ -200,6 +242,55 @@ impl Batch {
         let state = NewState::of(&changes.into(), &index);
         self.steps.push(Step::Append(Box::new(NewBlock { number, block, hash, state })));
         number
+    }
+
+    /// Begin an empty store at a block of whose state nothing is known but its root. Gives the
+    /// number that is drawn for it.
+    pub fn begin_at(
+        &mut self,
+        block: u64,
+        hash: B256,
+        root: B256,
+        epoch: u64,
+        index: IndexRows,
+    ) -> u64 {
+        self.anchor(block, hash, root, epoch, index, false)
+    }
+
+    /// The same in place of all blocks and states of a store with a partial base.
+    pub fn rebase(
+        &mut self,
+        block: u64,
+        hash: B256,
+        root: B256,
+        epoch: u64,
+        index: IndexRows,
+    ) -> u64 {
+        self.anchor(block, hash, root, epoch, index, true)
+    }
+
+    fn anchor(
+        &mut self,
+        block: u64,
+        hash: B256,
+        root: B256,
+        epoch: u64,
+        index: IndexRows,
+        anew: bool,
+    ) -> u64 {
+        let number = self.draw();
+        let state = NewState::of(&Changes::default(), &index);
+        let new = NewAnchor { number, block, hash, root, epoch, anew, state };
+        self.steps.push(Step::Anchor(Box::new(new)));
+        number
+    }
+
+    /// Store what was learned by then with this commit, before anything that is added later.
+    pub fn learn(&mut self, learned: Arc<Learned>) {
+        let (rows, came) = learned.rows();
+        if !rows.is_empty() {
+            self.steps.push(Step::Learn(NewlyLearned { learned, rows, came }));
+        }
     }
 
     /// Add a partial block. `changes` are relative to `parent`. Gives its number.

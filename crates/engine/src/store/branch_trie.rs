@@ -50,6 +50,7 @@ impl BranchTrie {
 
     /// The same until a deadline: `DeadlineExceeded`.
     pub(super) fn open_within(state: &State, watch: &mut Watch) -> Result<Self> {
+        state.check_whole("a root")?;
         let view = View { lease: state.lease().clone() };
         let base = state.base();
         let Some(nodes) = view.heads().nodes else { return Self::build(&view, state) };

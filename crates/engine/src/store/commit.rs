@@ -10,9 +10,9 @@
 use alloy_primitives::B256;
 use heed::RwTxn;
 
-use super::batch::{Batch, Codes, NewBlock, NewPartial, Parent, Step};
+use super::batch::{Batch, Codes, NewAnchor, NewBlock, NewPartial, NewlyLearned, Parent, Step};
 use super::floors::{Floors, Keep};
-use super::heads::{BlockRef, Heads};
+use super::heads::{Anchor, BlockRef, Heads};
 use super::lmdb;
 use super::log_row::LogRow;
 use super::maintain::{self, FOLD_CURSOR};
@@ -69,6 +69,7 @@ impl Store {
             Ok((heads, next_layers))
         })?;
         *layers = next_layers;
+        batch.note_learned();
         Ok(heads)
     }
 
@@ -95,6 +96,7 @@ impl Store {
             Ok((heads, next_layers))
         })?;
         *layers = next_layers;
+        batches.iter().for_each(|(batch, _)| batch.note_learned());
         Ok(heads)
     }
 
@@ -185,6 +187,12 @@ impl Applying<'_, '_> {
                 self.tables.rows.delete(self.txn, key).map_err(lmdb)?;
                 Ok(())
             }
+            Step::Anchor(anchor) => self.anchor(anchor),
+            Step::Learn(NewlyLearned { learned, rows, .. }) => {
+                let epoch = learned.epoch;
+                let stored = self.tables.put_learned(self.txn, &self.heads, epoch, rows)?;
+                check(stored.is_some(), || format!("the base is not of epoch {epoch}"))
+            }
         }
     }
 
@@ -200,6 +208,41 @@ impl Applying<'_, '_> {
         })?;
         delta::write(self.tables.deltas, self.txn, number, entries)?;
         self.make_latest(block, SealedBlock { hash, delta: number })
+    }
+
+    fn anchor(&mut self, new: &NewAnchor) -> Result<()> {
+        let NewAnchor { number, block, hash, root, epoch, anew, .. } = *new;
+        let entries = new.state.entries()?;
+        match self.heads.anchor {
+            Some(before) if anew => {
+                check(epoch > before.epoch, || {
+                    format!("epoch {epoch} cannot follow epoch {}", before.epoch)
+                })?;
+                self.forget_chain()?;
+            }
+            None if anew => return Err(refused("the store has a complete base")),
+            _ => check(self.heads.latest.is_none(), || "the store has blocks already".into())?,
+        }
+        self.heads.anchor = Some(Anchor { number: block, hash, root, epoch, generation: number });
+        self.first(block, hash, entries)?;
+        (self.heads.nodes, self.heads.nodes_earliest) = (Some(block), block);
+        Ok(())
+    }
+
+    /// Nothing of a chain stays but what is right by its hash, and rows of Python's.
+    fn forget_chain(&mut self) -> Result<()> {
+        let Tables { flat, deltas, sealed, partials, nodes, node_changes, trash, .. } = self.tables;
+        for table in [flat, deltas, sealed, partials, nodes, node_changes, trash] {
+            table.clear(self.txn).map_err(lmdb)?;
+        }
+        for cursor in maintain::CURSORS {
+            self.tables.meta.delete(self.txn, cursor).map_err(lmdb)?;
+        }
+        self.tables.forget_learned_blocks(self.txn)?;
+        *self.layers = UnstoredNodes::default();
+        let heads = &mut self.heads;
+        (heads.latest, heads.safe, heads.finalized, heads.pending) = (None, None, None, None);
+        Ok(())
     }
 
     /// The first block of a store: its state goes straight into the flat table.

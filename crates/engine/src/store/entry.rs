@@ -88,6 +88,16 @@ pub fn slots_prefix(address: &Address, generation: u64) -> [u8; SLOTS_PREFIX] {
     key
 }
 
+/// Whether nothing is known without an entry, above a partial base whose accounts have this
+/// generation. All is known of later lives.
+pub fn may_be_unknown(key: &[u8], generation: u64) -> bool {
+    match key[0] {
+        ACCOUNT => true,
+        SLOT => key[21..SLOTS_PREFIX] == generation.to_be_bytes(),
+        _ => false,
+    }
+}
+
 /// The slots that a `retired` entry has made unreachable.
 pub fn retired_slots_prefix(retired_key: &[u8]) -> Vec<u8> {
     let mut prefix = retired_key.to_vec();

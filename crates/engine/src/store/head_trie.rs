@@ -43,6 +43,9 @@ impl HeadTrie {
     /// `StoreReadOnly`, or what reading the store failed with.
     pub fn open(store: Arc<Store>) -> Result<Self> {
         let view = store.view()?;
+        if view.heads().anchor.is_some() {
+            return Err(Error::IncompleteState("a root"));
+        }
         let block = view.heads().latest.map(|latest| latest.number);
         if let Some(latest) = block {
             restore_layers(&store, &view, latest)?;

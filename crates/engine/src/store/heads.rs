@@ -8,8 +8,12 @@ use alloy_primitives::B256;
 
 use crate::error::{Error, Result};
 
-/// Raised when rows change their meaning; an older store is then refused.
-pub const FORMAT: u8 = 1;
+/// The newest format that is read. Raised when rows change their meaning.
+pub const FORMAT: u8 = 2;
+/// Of a store whose base is complete: versions that know no other read it as well.
+const COMPLETE: u8 = 1;
+/// Of a store whose base is partial: what has no entry is unknown, not absent.
+const PARTIAL: u8 = 2;
 
 /// More than can be; what is drawn above it has no room to overflow in.
 pub(super) const MOST_COMMITS: u64 = u64::MAX / 2;
@@ -35,7 +39,24 @@ pub struct Heads {
     pub nodes_earliest: u64,
     /// The partial block that `pending` means.
     pub pending: Option<u64>,
+    /// The block whose state everything here stands on and of which only a part is known;
+    /// none where all of it is.
+    pub anchor: Option<Anchor>,
     pub note: Vec<u8>,
+}
+
+/// A block of whose state only a part is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anchor {
+    pub number: u64,
+    pub hash: B256,
+    /// Of its state.
+    pub root: B256,
+    /// Raised with each new anchor.
+    pub epoch: u64,
+    /// The life of all accounts that it has: of a slot in it nothing is known but what was
+    /// learned, and all of a slot in a later one.
+    pub generation: u64,
 }
 
 /// A sealed block by number and hash.
@@ -58,12 +79,17 @@ impl Heads {
             nodes: None,
             nodes_earliest: 0,
             pending: None,
+            anchor: None,
             note: Vec::new(),
         }
     }
 
+    pub fn format(&self) -> u8 {
+        if self.anchor.is_some() { PARTIAL } else { COMPLETE }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![FORMAT];
+        let mut out = vec![self.format()];
         out.extend_from_slice(&self.store_id);
         for number in [self.commit, self.earliest, self.folded, self.nodes_earliest] {
             out.extend_from_slice(&number.to_be_bytes());
@@ -78,6 +104,13 @@ impl Heads {
             out.extend_from_slice(&number.to_be_bytes());
             out.extend_from_slice(hash.as_slice());
         }
+        if let Some(Anchor { number, hash, root, epoch, generation }) = self.anchor {
+            out.extend_from_slice(&number.to_be_bytes());
+            out.extend_from_slice(hash.as_slice());
+            out.extend_from_slice(root.as_slice());
+            out.extend_from_slice(&epoch.to_be_bytes());
+            out.extend_from_slice(&generation.to_be_bytes());
+        }
         out.extend_from_slice(&self.note);
         out
     }
@@ -85,10 +118,10 @@ impl Heads {
     pub(crate) fn decode(row: &[u8]) -> Result<Self> {
         let mut fields = Fields(row);
         let [format] = fields.take::<1>()?;
-        if format != FORMAT {
+        if format != COMPLETE && format != PARTIAL {
             return Err(Error::UnknownStoreFormat { found: format, known: FORMAT });
         }
-        let heads = Self {
+        let mut heads = Self {
             store_id: fields.take()?,
             commit: fields.number()?,
             earliest: fields.number()?,
@@ -99,8 +132,13 @@ impl Heads {
             latest: fields.sealed()?,
             safe: fields.sealed()?,
             finalized: fields.sealed()?,
-            note: fields.0.to_vec(),
+            anchor: None,
+            note: Vec::new(),
         };
+        if format == PARTIAL {
+            heads.anchor = Some(fields.anchor()?);
+        }
+        heads.note = fields.0.to_vec();
         heads.check()?;
         Ok(heads)
     }
@@ -114,6 +152,9 @@ impl Heads {
             && self.earliest <= self.folded
             && self.folded <= top
             && self.nodes.is_none_or(|nodes| self.nodes_earliest <= nodes && nodes <= top)
+            && self.anchor.is_none_or(|anchor| {
+                anchor.number <= self.earliest && anchor.generation <= self.commit
+            })
             && at_most(self.safe)
             && at_most(self.finalized);
         if sound {
@@ -152,6 +193,11 @@ impl Fields<'_> {
         let [present] = self.take::<1>()?;
         let sealed = BlockRef { number: self.number()?, hash: self.hash()? };
         optional(present, sealed, sealed.number == 0 && sealed.hash.is_zero())
+    }
+
+    fn anchor(&mut self) -> Result<Anchor> {
+        let (number, hash, root) = (self.number()?, self.hash()?, self.hash()?);
+        Ok(Anchor { number, hash, root, epoch: self.number()?, generation: self.number()? })
     }
 
     /// The number after this one, for the key of the next row.
@@ -199,6 +245,33 @@ mod tests {
         };
         assert_eq!(Heads::decode(&heads.encode()), Ok(heads.clone()));
         assert!(Heads::decode(&heads.encode()[..40]).is_err());
+    }
+
+    #[test]
+    fn only_a_partial_base_changes_the_row() {
+        let complete = Heads { note: b"n".to_vec(), ..Heads::new([3; 16]) };
+        assert_eq!((complete.encode()[0], complete.format()), (1, 1));
+        let anchor = Anchor {
+            number: 4,
+            hash: B256::repeat_byte(1),
+            root: B256::repeat_byte(2),
+            epoch: 3,
+            generation: 6,
+        };
+        let partial = Heads {
+            commit: 6,
+            latest: Some(BlockRef { number: 8, hash: B256::ZERO }),
+            earliest: 4,
+            folded: 5,
+            anchor: Some(anchor),
+            ..complete
+        };
+        assert_eq!(partial.encode()[0], 2);
+        assert_eq!(Heads::decode(&partial.encode()), Ok(partial.clone()));
+        for broken in [Anchor { number: 5, ..anchor }, Anchor { generation: 7, ..anchor }] {
+            let row = Heads { anchor: Some(broken), ..partial.clone() }.encode();
+            assert!(matches!(Heads::decode(&row), Err(Error::StoreDamaged(_))));
+        }
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(super) const FOLD_CURSOR: &[u8] = b"fold";
 const CLEAR_CURSOR: &[u8] = b"clear";
 /// The entry key from which pruning below block `earliest` goes on.
 const PRUNE_CURSOR: &[u8] = b"prune";
+/// All of them.
+pub(super) const CURSORS: [&[u8]; 3] = [FOLD_CURSOR, CLEAR_CURSOR, PRUNE_CURSOR];
 /// Of work; each has this part of a slice for itself.
 const KINDS: usize = 6;
 
@@ -231,7 +233,11 @@ impl Slice<'_, '_> {
         self.prune_partials(floors.partials.min(keep.held.saturating_add(1)))?;
         if keep.retention.states.is_some() {
             // Nodes that are not stored yet may have to be computed from older states.
-            let nodes = self.heads.nodes.or(self.layers.first()).unwrap_or(u64::MAX);
+            // Of a partial base they may never be: nothing waits for them.
+            let nodes = match self.heads.anchor {
+                Some(_) => u64::MAX,
+                None => self.heads.nodes.or(self.layers.first()).unwrap_or(u64::MAX),
+            };
             let needed = self.heads.folded.min(nodes);
             self.prune_states(floors.states.min(needed).min(keep.held))?;
         }
@@ -292,9 +298,11 @@ impl Slice<'_, '_> {
     }
 
     /// Delete all versions of `key` below `block`, and the one of `block` itself
-    /// where it only says that there is nothing.
+    /// where it only says that there is nothing, unless that would be unknown without it.
     fn delete_older(&mut self, key: &[u8], block: u64) -> Result<()> {
-        delete_superseded(self.tables.flat, self.txn, key, block)
+        let anchor = self.heads.anchor;
+        let says = anchor.is_some_and(|anchor| entry::may_be_unknown(key, anchor.generation));
+        delete_superseded(self.tables.flat, self.txn, key, block, says)
     }
 
     /// Delete the rows that begin with `prefix`, within the slice; true when all are gone.
@@ -393,12 +401,13 @@ impl Tables {
 }
 
 /// Delete all versions of `key` below `block`, and the one of `block` itself where its
-/// value is empty, which reads the same as nothing at all.
+/// value is empty, which reads the same as nothing at all, unless an empty value says more.
 pub(super) fn delete_superseded(
     table: delta::Table,
     txn: &mut RwTxn,
     key: &[u8],
     block: u64,
+    empty_says: bool,
 ) -> Result<()> {
     let exact = entry::versioned(key, block);
     let mut gone = Vec::new();
@@ -408,7 +417,7 @@ pub(super) fn delete_superseded(
         if found.len() != exact.len() || !found.starts_with(key) {
             break;
         }
-        if found != &exact[..] || value.is_empty() {
+        if found != &exact[..] || value.is_empty() && !empty_says {
             gone.push(found.to_vec());
         }
     }

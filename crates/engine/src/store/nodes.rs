@@ -82,7 +82,13 @@ impl Slice<'_, '_> {
         while self.left > 0 {
             let Some(layer) = self.layers.first_layer() else { return Ok(()) };
             let next = self.heads.nodes.map(|block| block + 1);
-            if next.is_some_and(|next| next != layer.block) {
+            // Of a partial base roots are computed where enough is known; nodes are checked by
+            // their hashes wherever they are read.
+            let fits = |next| match self.heads.anchor {
+                Some(_) => next <= layer.block,
+                None => next == layer.block,
+            };
+            if !next.is_none_or(fits) {
                 // One is missing. Whoever opens the trie next computes it; all else goes on.
                 return Ok(());
             }
@@ -171,7 +177,7 @@ impl Slice<'_, '_> {
             let block = self.heads.nodes_earliest;
             let done = self.walk_changes(block, |slice, kind, key| {
                 if kind == NODE {
-                    delete_superseded(slice.tables.nodes, slice.txn, key, block)?;
+                    delete_superseded(slice.tables.nodes, slice.txn, key, block, false)?;
                     return Ok(true);
                 }
                 slice.delete_prefix(slice.tables.nodes, key)

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use heed::types::Bytes;
 use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
@@ -16,6 +16,7 @@ use super::snapshot::Lease;
 use super::unstored_nodes::UnstoredNodes;
 use super::{disk, lmdb, map};
 use crate::error::{Error, Result};
+use crate::learned::Learned;
 
 /// Address space, not disk: the file grows with what is in it, and this when it is full.
 pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
@@ -122,6 +123,8 @@ pub struct Store {
     pub(super) retention: Retention,
     /// What the next view reads, unless there is a newer commit.
     pub(super) shared: Mutex<Option<Lease>>,
+    /// What views read that the store does not know.
+    pub(super) laid: Mutex<Option<Arc<Learned>>>,
     path: PathBuf,
     writer: Option<Writer>,
 }
@@ -195,7 +198,8 @@ impl Store {
             .as_ref()
             .map(|_| Writer { layers: Mutex::default(), held: AtomicU64::new(u64::MAX) });
         let env = Environment::new(env, lock);
-        Self { env, tables, retention, shared, path, writer }
+        let laid = Mutex::default();
+        Self { env, tables, retention, shared, laid, path, writer }
     }
 
     pub fn path(&self) -> &Path {

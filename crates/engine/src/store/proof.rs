@@ -53,6 +53,7 @@ impl State {
         limits: Limits,
         led_back: usize,
     ) -> Result<Proof> {
+        self.check_whole("a proof")?;
         let mut watch = Watch::new(limits);
         let account = self.account(address)?;
         let (account_nodes, storage_root, slot_nodes) = match open_trie(self, led_back, &mut watch)?

@@ -23,6 +23,7 @@ use super::lmdb;
 use super::open::Tables;
 use super::state::Sources;
 use crate::error::{Error, Result};
+use crate::learned::Learned;
 
 pub(super) struct Snapshot {
     /// The number of the transaction, which no other one ever has.
@@ -71,7 +72,7 @@ impl Snapshot {
             ended: AtomicBool::new(false),
             known: Mutex::default(),
         });
-        Ok(Lease { snapshot, closed: AtomicBool::new(false) })
+        Ok(Lease { snapshot, closed: AtomicBool::new(false), learned: None })
     }
 
     /// What `find` finds out about a state, or what was found out before.
@@ -136,6 +137,8 @@ impl Snapshot {
 pub(super) struct Lease {
     snapshot: Arc<Snapshot>,
     closed: AtomicBool,
+    /// What is asked for that the store does not know; none where the base is complete.
+    pub learned: Option<Arc<Learned>>,
 }
 
 impl Lease {
@@ -154,8 +157,16 @@ impl Lease {
     pub fn share(&self) -> Result<Self> {
         // Counted first: between looking and counting, the last lease could go.
         self.snapshot.leases.fetch_add(1, Ordering::AcqRel);
-        let lease = Self { snapshot: self.snapshot.clone(), closed: AtomicBool::new(false) };
+        let (snapshot, learned) = (self.snapshot.clone(), self.learned.clone());
+        let lease = Self { snapshot, closed: AtomicBool::new(false), learned };
         if self.closed.load(Ordering::Acquire) { Err(Error::StoreClosed) } else { Ok(lease) }
+    }
+
+    /// The same lease above what was learned, if that is of the base.
+    pub fn above(mut self, learned: Option<&Arc<Learned>>) -> Self {
+        let epoch = self.heads.anchor.map(|anchor| anchor.epoch);
+        self.learned = learned.filter(|learned| Some(learned.epoch) == epoch).cloned();
+        self
     }
 
     pub fn downgrade(&self) -> Weak<Snapshot> {

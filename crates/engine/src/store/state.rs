@@ -5,6 +5,9 @@
 //! table. Until a sealed block is folded its delta answers for it, so that reads
 //! before, during and after folding agree. Entries that folding has already written
 //! lie above the flat block and are not seen.
+//!
+//! What is in none of them does not exist, unless the base is partial (`Heads::anchor`): then it
+//! is what was learned beside the store, or unknown, which is `StateMissing` with that key.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,11 +15,14 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use heed::{AnyTls, RoTxn};
 
+use super::learning;
 use super::lmdb;
 use super::record::{Start, Status};
 use super::snapshot::{Lease, StateOf};
 
 use crate::error::{Error, Result};
+use crate::learned::Learned;
+use crate::misses::Misses;
 use crate::state::{AccountState, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT};
@@ -25,6 +31,8 @@ use crate::store::entry::{self, ACCOUNT};
 pub struct State {
     lease: Arc<Lease>,
     sources: Arc<Sources>,
+    /// Asked for what the store does not know.
+    learned: Option<Arc<Learned>>,
 }
 
 /// Where the entries of a state are looked up.
@@ -68,7 +76,52 @@ impl State {
     ) -> Result<Self> {
         lease.check_open()?;
         let sources = lease.sources(of, || lease.read(find))?;
-        Ok(Self { lease: lease.clone(), sources })
+        Ok(Self { lease: lease.clone(), sources, learned: lease.learned.clone() })
+    }
+
+    /// The same above other learned values, if they are of its base.
+    #[must_use]
+    pub fn with_learned(&self, learned: Option<&Arc<Learned>>) -> Self {
+        let epoch = self.lease.heads.anchor.map(|anchor| anchor.epoch);
+        let learned = learned.filter(|learned| Some(learned.epoch) == epoch).cloned();
+        Self { learned, ..self.clone() }
+    }
+
+    /// Fails on a partial base: what is not in the store may exist all the same.
+    pub(super) fn check_whole(&self, what: &'static str) -> Result<()> {
+        match self.lease.heads.anchor {
+            None => Ok(()),
+            Some(_) => Err(Error::IncompleteState(what)),
+        }
+    }
+
+    /// Which of these keys are unknown, and which codes of the accounts that are known.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
+    pub fn missing<'a>(
+        &self,
+        accounts: impl IntoIterator<Item = &'a Address>,
+        slots: impl IntoIterator<Item = (&'a Address, &'a U256)>,
+    ) -> Result<Misses> {
+        let mut all = Misses::default();
+        for address in accounts {
+            let Some(account) = all.note(self.account(address))?.flatten() else { continue };
+            if account.has_code() && all.note(self.code(&account.code_hash))?.is_none() {
+                all.codes.insert(account.code_hash, Some(*address));
+            }
+        }
+        for (address, slot) in slots {
+            match all.note(self.account(address))? {
+                None => all.insert_slot(*address, *slot),
+                Some(None) => {}
+                Some(Some(account)) => {
+                    all.note(self.storage(address, account.generation, slot))?;
+                }
+            }
+        }
+        Ok(all)
     }
 
     pub(super) fn lease(&self) -> &Arc<Lease> {
@@ -85,7 +138,7 @@ impl State {
         let count = deltas.len().saturating_sub(base.saturating_sub(*flat) as usize);
         let below = |at: usize| {
             let sources = Sources { deltas: deltas[at + 1..].to_vec(), ..(*self.sources).clone() };
-            Self { lease: self.lease.clone(), sources: Arc::new(sources) }
+            Self { sources: Arc::new(sources), ..self.clone() }
         };
         (0..count).rev().map(|at| (below(at), deltas[at])).collect()
     }
@@ -124,6 +177,7 @@ impl State {
         after: Option<&Address>,
         limit: usize,
     ) -> Result<Vec<(Address, AccountState)>> {
+        self.check_whole("a list of accounts")?;
         let from =
             after.map_or_else(|| vec![ACCOUNT], |after| just_above(&entry::account_key(after)));
         self.collect(from, &[ACCOUNT], limit, |key, value| {
@@ -144,6 +198,7 @@ impl State {
         after: Option<&U256>,
         limit: usize,
     ) -> Result<Vec<(U256, U256)>> {
+        self.check_slots(generation)?;
         let prefix = entry::slots_prefix(address, generation);
         let from = match after {
             Some(slot) => just_above(&entry::slot_key(address, generation, slot)),
@@ -154,6 +209,48 @@ impl State {
             let slot = U256::from_be_slice(&key[prefix.len()..]);
             Ok((!value.is_zero()).then_some((slot, value)))
         })
+    }
+
+    /// All slots are known of a life that began after the anchor.
+    fn check_slots(&self, generation: u64) -> Result<()> {
+        match self.lease.heads.anchor {
+            Some(anchor) if generation <= anchor.generation => {
+                Err(Error::IncompleteState("a list of slots"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An account of which the store says nothing.
+    fn learned_account(&self, address: &Address) -> Result<Option<AccountState>> {
+        let Some(anchor) = &self.lease.heads.anchor else { return Ok(None) };
+        match self.learned.as_ref().and_then(|learned| learned.account(address)) {
+            Some(known) => {
+                Ok(known.map(|known| AccountState { generation: anchor.generation, ..known }))
+            }
+            None => Err(Misses::account(*address).into()),
+        }
+    }
+
+    /// A slot of which the store says nothing.
+    fn learned_slot(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
+        match self.lease.heads.anchor {
+            Some(anchor) if generation <= anchor.generation => {}
+            _ => return Ok(U256::ZERO),
+        }
+        let known = self.learned.as_ref().and_then(|learned| learned.slot(address, slot));
+        known.ok_or_else(|| Misses::slot(*address, *slot).into())
+    }
+
+    /// The hash of a block below the anchor.
+    fn learned_block(&self, number: u64) -> Result<B256> {
+        let key = learning::block_key(number);
+        let stored = self.lease.read(|txn| {
+            let row = self.lease.tables.codes.get(txn, &key).map_err(lmdb)?;
+            Ok(row.and_then(|row| B256::try_from(row).ok()))
+        })?;
+        let known = || self.learned.as_ref().and_then(|learned| learned.block(number));
+        stored.or_else(known).ok_or_else(|| Misses::block(number).into())
     }
 
     /// Walk the keys with `prefix` from `from` on, in portions, and keep what `keep`
@@ -280,24 +377,31 @@ impl Sources {
 impl StateReader for State {
     fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         let key = entry::account_key(address);
-        self.lease.read(|txn| match self.entry(txn, &key)? {
-            Some(value) => entry::decode_account(value),
+        let found = self.lease.read(|txn| match self.entry(txn, &key)? {
+            Some(value) => entry::decode_account(value).map(Some),
             None => Ok(None),
-        })
+        })?;
+        found.map_or_else(|| self.learned_account(address), Ok)
     }
 
     fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
         let key = entry::slot_key(address, generation, slot);
-        self.lease.read(|txn| match self.entry(txn, &key)? {
-            Some(value) => entry::decode_slot(value),
-            None => Ok(U256::ZERO),
-        })
+        let found = self.lease.read(|txn| match self.entry(txn, &key)? {
+            Some(value) => entry::decode_slot(value).map(Some),
+            None => Ok(None),
+        })?;
+        found.map_or_else(|| self.learned_slot(address, generation, slot), Ok)
     }
 
     fn code(&self, hash: &B256) -> Result<Bytes> {
-        self.lease.read(|txn| {
+        let found = self.lease.read(|txn| {
             let code = self.lease.tables.codes.get(txn, hash.as_slice()).map_err(lmdb)?;
-            code.map(Bytes::copy_from_slice).ok_or(Error::MissingCode(*hash))
+            Ok(code.map(Bytes::copy_from_slice))
+        })?;
+        let known = || self.learned.as_ref().and_then(|learned| learned.code(hash));
+        found.or_else(known).ok_or_else(|| match self.lease.heads.anchor {
+            None => Error::MissingCode(*hash),
+            Some(_) => Misses::code(*hash).into(),
         })
     }
 
@@ -308,8 +412,15 @@ impl StateReader for State {
         if number > self.sources.top {
             return Ok(B256::ZERO);
         }
+        if self.lease.heads.anchor.is_some_and(|anchor| number < anchor.number) {
+            return self.learned_block(number);
+        }
         let sealed = self.lease.read(|txn| self.lease.tables.sealed_block(txn, number))?;
         Ok(sealed.map(|sealed| sealed.hash).unwrap_or_default())
+    }
+
+    fn may_miss(&self) -> bool {
+        self.lease.heads.anchor.is_some()
     }
 }
 

@@ -4,6 +4,7 @@ mod closing;
 pub(super) mod history;
 mod log;
 pub(super) mod model;
+mod partial;
 mod proofs;
 mod views;
 

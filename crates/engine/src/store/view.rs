@@ -30,15 +30,17 @@ impl Store {
         let last = self.last_number()?;
         let mut shared = self.shared();
         if let Some(lease) = shared.as_ref().filter(|lease| lease.number == last) {
-            return lease.share().map(View::of);
+            return lease.share().map(|lease| self.view_of(lease));
         }
         let lease = self.env.snapshot(self.tables)?;
         match &*shared {
             // A commit that is being made has a number already, but cannot be read yet.
-            Some(known) if known.number == lease.number => known.share().map(View::of),
+            Some(known) if known.number == lease.number => {
+                known.share().map(|lease| self.view_of(lease))
+            }
             _ => {
                 *shared = Some(lease.share()?);
-                Ok(View::of(lease))
+                Ok(self.view_of(lease))
             }
         }
     }
@@ -56,6 +58,14 @@ impl Store {
     /// The same, whatever it is of.
     pub(super) fn forget_shared(&self) {
         *self.shared() = None;
+    }
+
+    /// Only a base that is partial is looked below.
+    fn view_of(&self, lease: Lease) -> View {
+        match lease.heads.anchor {
+            None => View::of(lease),
+            Some(_) => View::of(lease.above(self.learned().as_ref())),
+        }
     }
 
     fn last_number(&self) -> Result<usize> {

@@ -25,6 +25,8 @@
 //! | 13 settle   | none; the last step                                                       |
 //! | 14 forget   | partials                                                                  |
 //! | 15 notes    | a note of another length than that of kind 10, as bytes                   |
+//! | 16 anchor   | number (8), block (8), hash (32), root (32), epoch (8), anew (1), entries |
+//! |             | of the index, codes, of which there are none                              |
 //!
 //! What is part of the log, and what is not:
 //!
@@ -33,6 +35,7 @@
 //!   after its last partial. Those are no more local than a partial is, so the note is carried
 //!   whole; what a commit here does with it is nothing, since the deadline is by the clock of
 //!   another machine. Who follows writes a note of its own (`Batch::writers_note`).
+//! - What was *learned* of a partial base is left out: a store of the log asks for it by itself.
 //! - *Nodes* of the trie are left out: a store computes them from the deltas, as after a crash.
 //! - *Local rows* (`Batch::put_local`) are left out: how far the indices of logs and of addresses
 //!   have come is another matter in every store, and so are their sections, which are written
@@ -69,6 +72,7 @@ const DELETE: u8 = 12;
 const SETTLE: u8 = 13;
 const FORGET: u8 = 14;
 const LONGER_NOTE: u8 = 15;
+const ANCHOR: u8 = 16;
 
 /// A deadline: the boot id of a machine and its monotonic time.
 const DEADLINE: usize = 16 + 8;

@@ -130,10 +130,11 @@ pub fn create(
         let accesses = Accesses::new(list.clone(), excluded.clone(), spec);
         let recorder = Recorder::new(Kind::Accesses(accesses), limit);
         let (ran, recorder) = machine::trace::<Ethereum<Recorder>>(overlay, setup, input, recorder);
-        if recorder.is_full {
+        let ran = ran.map_err(execute::refusal);
+        if recorder.is_full && !matches!(ran, Err(Error::StateMissing(_))) {
             return Err(Error::TraceTooLong(limit));
         }
-        let mut outcome = Outcome::from(ran.map_err(execute::refusal)?);
+        let mut outcome = Outcome::from(ran?);
         let Kind::Accesses(found) = recorder.kind else { break };
         if found.list == list {
             if let Status::Halt(why) = &mut outcome.status {

@@ -34,7 +34,7 @@ use crate::{
         deadline::Limits,
         env::Env,
         execute::{self, Options},
-        machine::{self, Ethereum, EthereumInput},
+        machine::{self, Ethereum, EthereumInput, Failure},
         message::Message,
         outcome::{Outcome, Status},
         overlay::{Overlay, Override},
@@ -150,6 +150,10 @@ pub fn transactions<'a>(
             &mut allowance,
             watching.as_mut(),
         );
+        if let Err(missing @ Error::StateMissing(_)) = executed {
+            // What was recorded of it is of no state.
+            return Err(missing);
+        }
         if let Some(watching) = &watching {
             watching.check(session.request.limit)?;
         }
@@ -207,6 +211,9 @@ pub fn call(
     }
     let (ran, recorder) =
         machine::trace::<Ethereum<Recorder>>(overlay, setup, input, watching.recorder);
+    if let Err(Failure::Missing(missing, _)) = ran {
+        return Err(Error::StateMissing(missing));
+    }
     let mut watching = Watching { recorder, ..watching };
     watching.check(session.request.limit)?;
     let mut ran = ran.map_err(execute::refusal)?;

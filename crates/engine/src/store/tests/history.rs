@@ -54,7 +54,7 @@ pub enum Action {
     Reopen,
 }
 
-fn touches() -> impl Strategy<Value = Vec<Touch>> {
+pub fn touches() -> impl Strategy<Value = Vec<Touch>> {
     use What::*;
     let what = prop_oneof![
         3 => Just(Balance), 4 => Just(Slot), 2 => Just(Clear),

@@ -4,7 +4,7 @@ use alloy_primitives::{B256, Bytes, keccak256};
 
 use super::*;
 use crate::error::{Error, Result};
-use crate::store::batch::{Batch, Codes, NewBlock, NewPartial, NewState, Parent, Step};
+use crate::store::batch::{Batch, Codes, NewAnchor, NewBlock, NewPartial, NewState, Parent, Step};
 use crate::store::check_row_key;
 use crate::store::entry::{self, ACCOUNT, Entries, INDEX, MAX_INDEX_VALUE, RETIRED};
 use crate::store::heads::MOST_COMMITS;
@@ -70,6 +70,7 @@ impl<'b> Reader<'b> {
             LONGER_NOTE => Step::Note(self.longer_note()?),
             PUT => Step::Put { key: self.row_key()?, value: self.bytes()?.to_vec() },
             DELETE => Step::Delete { key: self.row_key()? },
+            ANCHOR => Step::Anchor(Box::new(self.anchor()?)),
             other => return Err(broken(format!("unknown step {other}"))),
         })
     }
@@ -78,6 +79,22 @@ impl<'b> Reader<'b> {
         let number = self.drawn()?;
         let (block, hash) = (self.number()?, self.hash()?);
         Ok(NewBlock { number, block, hash, state: self.state()? })
+    }
+
+    fn anchor(&mut self) -> Result<NewAnchor> {
+        let number = self.drawn()?;
+        let (block, hash, root) = (self.number()?, self.hash()?, self.hash()?);
+        let epoch = self.number()?;
+        let anew = match self.take()? {
+            [0] => false,
+            [1] => true,
+            _ => return Err(broken("an anchor is neither the first nor another one")),
+        };
+        let state = self.state()?;
+        if !state.is_of_index() {
+            return Err(broken("an anchor has state"));
+        }
+        Ok(NewAnchor { number, block, hash, root, epoch, anew, state })
     }
 
     fn extend(&mut self) -> Result<NewPartial> {

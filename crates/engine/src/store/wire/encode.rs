@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::{Error, Result};
-use crate::store::batch::{Batch, NewBlock, NewPartial, NewState, Parent, Step};
+use crate::store::batch::{Batch, NewAnchor, NewBlock, NewPartial, NewState, Parent, Step};
 
 impl Batch {
     /// The body of its commit. Of a batch that was read, what was added since is left out.
@@ -62,7 +62,8 @@ impl Body {
                 self.0.push(DELETE);
                 self.bytes(key)?;
             }
-            Step::Nodes { .. } | Step::PutLocal { .. } => {}
+            Step::Anchor(anchor) => return self.anchor(anchor),
+            Step::Nodes { .. } | Step::PutLocal { .. } | Step::Learn(_) => {}
         }
         Ok(())
     }
@@ -71,6 +72,16 @@ impl Body {
         self.number(APPEND, new.number);
         self.0.extend_from_slice(&new.block.to_be_bytes());
         self.0.extend_from_slice(new.hash.as_slice());
+        self.state(&new.state)
+    }
+
+    fn anchor(&mut self, new: &NewAnchor) -> Result<()> {
+        self.number(ANCHOR, new.number);
+        self.0.extend_from_slice(&new.block.to_be_bytes());
+        self.0.extend_from_slice(new.hash.as_slice());
+        self.0.extend_from_slice(new.root.as_slice());
+        self.0.extend_from_slice(&new.epoch.to_be_bytes());
+        self.0.push(u8::from(new.anew));
         self.state(&new.state)
     }
 

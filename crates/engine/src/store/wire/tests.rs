@@ -109,6 +109,37 @@ fn state_is_written_as_its_entries() {
 }
 
 #[test]
+fn an_anchor_is_written_with_its_rows_and_read_again() {
+    let (hash, root) = (B256::repeat_byte(0xcc), B256::repeat_byte(0xdd));
+    let number = |number: u64| hex::encode(number.to_be_bytes());
+    let index = BTreeMap::from([(vec![9], vec![8, 7])]);
+    for (anew, place) in [("00", false), ("01", true)] {
+        let mut batch = Batch::new(7);
+        let drawn = match place {
+            true => batch.rebase(3, hash, root, 2, index.clone()),
+            false => batch.begin_at(3, hash, root, 2, index.clone()),
+        };
+        assert_eq!(drawn, 8);
+        let body = batch.encode().unwrap();
+        let place =
+            [number(8), number(3), hex::encode(hash), hex::encode(root), number(2)].concat();
+        let rows = "0000000103690109000208070000 0000".replace(' ', "");
+        assert_eq!(hex::encode(&body), format!("10{place}{anew}{rows}"));
+        let read = Batch::decode(&body, 7, 8).unwrap();
+        assert_eq!(read.encode().unwrap(), body);
+    }
+    let with = |anew: u8, rest: &[u8]| {
+        let fixed = [&8_u64.to_be_bytes()[..], &[0; 8 + 32 + 32 + 8]].concat();
+        undecodable(&[&[ANCHOR], &fixed[..], &[anew], rest].concat())
+    };
+    assert_eq!(with(2, &[0; 8]), "an anchor is neither the first nor another one");
+    let mut batch = Batch::new(7);
+    batch.append(3, hash, changes(0x11, b"code"), BTreeMap::new());
+    let state = batch.encode().unwrap().split_off(1 + 8 + 8 + 32);
+    assert_eq!(with(0, &state), "an anchor has state");
+}
+
+#[test]
 fn what_is_local_is_not_written() {
     let mut batch = Batch::new(7);
     batch.put_local(b"k".to_vec(), b"v".to_vec()).unwrap();
@@ -185,7 +216,7 @@ fn what_nobody_writes_is_refused() {
     let long = [0xff; 4];
     for (body, why) in [
         (vec![0], "unknown step 0"),
-        (vec![16], "unknown step 16"),
+        (vec![17], "unknown step 17"),
         (vec![255], "unknown step 255"),
         (vec![SETTLE, SETTLE], "a step follows the last one"),
         (count(REVIVE, u32::MAX), "it is cut short"),

@@ -1,0 +1,274 @@
+//! What a run missed of a partial base, and what was learned of it, for Python.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreblock_engine::learned::{Learned as EngineLearned, SlotNodes};
+use foreblock_engine::misses::Misses as EngineMisses;
+use foreblock_engine::store::Anchor;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyMapping, PyTuple};
+
+use crate::convert::{Arg, Integer, Pair};
+use crate::error::to_python;
+use crate::state::Account;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<StateBase>()?;
+    module.add_class::<Misses>()?;
+    module.add_class::<Learned>()
+}
+
+/// The state below everything that a store holds.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct StateBase(pub Option<Anchor>);
+
+#[pymethods]
+impl StateBase {
+    #[getter]
+    fn is_complete(&self) -> bool {
+        self.0.is_none()
+    }
+
+    #[getter]
+    fn number(&self) -> u64 {
+        self.0.map_or(0, |anchor| anchor.number)
+    }
+
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.map(|anchor| anchor.hash).unwrap_or_default().as_slice())
+    }
+
+    #[getter]
+    fn root<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.map(|anchor| anchor.root).unwrap_or_default().as_slice())
+    }
+
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.0.map_or(0, |anchor| anchor.epoch)
+    }
+
+    fn __repr__(&self) -> String {
+        match self.0 {
+            None => "StateBase(is_complete=True)".into(),
+            Some(Anchor { number, hash, epoch, .. }) => {
+                format!("StateBase(number={number}, hash={hash}, epoch={epoch})")
+            }
+        }
+    }
+}
+
+/// The keys that a run wanted and did not find.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Misses(pub EngineMisses);
+
+fn list<'py>(py: Python<'py>, addresses: &BTreeSet<Address>) -> Vec<Bound<'py, PyBytes>> {
+    addresses.iter().map(|address| PyBytes::new(py, address.as_slice())).collect()
+}
+
+/// The slots of accounts in a mapping.
+pub fn slots_of(
+    slots: Option<&Bound<'_, PyMapping>>,
+) -> PyResult<BTreeMap<Address, BTreeSet<U256>>> {
+    let Some(slots) = slots else { return Ok(BTreeMap::new()) };
+    let mut all = BTreeMap::new();
+    for item in slots.items()?.iter() {
+        let Pair(address, slots): Pair<Arg<Address>, Vec<Arg<U256>>> = item.extract()?;
+        if !slots.is_empty() {
+            all.insert(address.0, slots.into_iter().map(|slot| slot.0).collect());
+        }
+    }
+    Ok(all)
+}
+
+fn codes_of(codes: Option<&Bound<'_, PyMapping>>) -> PyResult<BTreeMap<B256, Option<Address>>> {
+    let Some(codes) = codes else { return Ok(BTreeMap::new()) };
+    let mut all = BTreeMap::new();
+    for item in codes.items()?.iter() {
+        let Pair(hash, owner): Pair<Arg<B256>, Arg<Bytes>> = item.extract()?;
+        let owner = match owner.0.is_empty() {
+            true => None,
+            false => Some(Address::try_from(&owner.0[..]).map_err(|_| {
+                crate::convert::invalid(format!("an address has 20 bytes, not {}", owner.0.len()))
+            })?),
+        };
+        all.insert(hash.0, owner);
+    }
+    Ok(all)
+}
+
+#[pymethods]
+impl Misses {
+    #[new]
+    #[pyo3(signature = (accounts = vec![], slots = None, codes = None, blocks = vec![]))]
+    fn new(
+        accounts: Vec<Arg<Address>>,
+        slots: Option<&Bound<'_, PyMapping>>,
+        codes: Option<&Bound<'_, PyMapping>>,
+        blocks: Vec<Arg<u64>>,
+    ) -> PyResult<Self> {
+        Ok(Self(EngineMisses {
+            accounts: accounts.into_iter().map(|address| address.0).collect(),
+            slots: slots_of(slots)?,
+            codes: codes_of(codes)?,
+            blocks: blocks.into_iter().map(|block| block.0).collect(),
+        }))
+    }
+
+    #[getter]
+    fn accounts<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        list(py, &self.0.accounts)
+    }
+
+    #[getter]
+    fn slots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (address, slots) in &self.0.slots {
+            let slots: Vec<_> = slots.iter().map(|slot| Integer(*slot)).collect();
+            all.set_item(PyBytes::new(py, address.as_slice()), slots)?;
+        }
+        Ok(all)
+    }
+
+    #[getter]
+    fn codes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (hash, owner) in &self.0.codes {
+            let owner = owner.as_ref().map_or(&[][..], |address| address.as_slice());
+            all.set_item(PyBytes::new(py, hash.as_slice()), PyBytes::new(py, owner))?;
+        }
+        Ok(all)
+    }
+
+    #[getter]
+    fn blocks(&self) -> Vec<u64> {
+        self.0.blocks.iter().copied().collect()
+    }
+
+    fn also(&self, other: &Self) -> Self {
+        let mut all = self.0.clone();
+        all.merge(other.0.clone());
+        Self(all)
+    }
+
+    fn __bool__(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    fn __repr__(&self) -> String {
+        let EngineMisses { accounts, slots, codes, blocks } = &self.0;
+        let slots: usize = slots.values().map(BTreeSet::len).sum();
+        let count = |number: usize, one: &str, more: &str| match number {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            _ => Some(format!("{number} {more}")),
+        };
+        let parts: Vec<_> = [
+            count(accounts.len(), "account", "accounts"),
+            count(slots, "slot", "slots"),
+            count(codes.len(), "code", "codes"),
+            count(blocks.len(), "block hash", "block hashes"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if parts.is_empty() { "nothing".into() } else { parts.join(", ") }
+    }
+
+    /// It crosses processes with the exception that has it.
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, misses) = (this.py(), this.get());
+        let facts = (misses.accounts(py), misses.slots(py)?, misses.codes(py)?, misses.blocks());
+        Ok((this.get_type().into_any(), facts.into_pyobject(py)?))
+    }
+}
+
+/// Values of the anchor's state that are known beside the store.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Learned(pub Arc<EngineLearned>);
+
+#[pymethods]
+impl Learned {
+    #[new]
+    #[pyo3(signature = (epoch, *, limit = Arg(64 << 20), nodes = true))]
+    fn new(epoch: Arg<u64>, limit: Arg<usize>, nodes: bool) -> Self {
+        let learned = EngineLearned::new(epoch.0, limit.0);
+        Self(Arc::new(if nodes { learned } else { learned.without_nodes() }))
+    }
+
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.0.epoch
+    }
+
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.bytes()
+    }
+
+    #[getter]
+    fn unstored(&self) -> usize {
+        self.0.unstored()
+    }
+
+    #[pyo3(signature = (address, account, storage_root = None))]
+    fn put_account(
+        &self,
+        address: Arg<Address>,
+        account: Option<Account>,
+        storage_root: Option<Arg<B256>>,
+    ) {
+        let account = account.map(|account| account.0);
+        self.0.put_account(address.0, account, storage_root.map(|root| root.0));
+    }
+
+    fn put_slots(&self, address: Arg<Address>, values: &Bound<'_, PyMapping>) -> PyResult<()> {
+        let mut slots = Vec::with_capacity(values.len()?);
+        for item in values.items()?.iter() {
+            let Pair(slot, value): Pair<Arg<U256>, Arg<U256>> = item.extract()?;
+            slots.push((slot.0, value.0));
+        }
+        self.0.put_slots(address.0, slots);
+        Ok(())
+    }
+
+    fn put_code<'py>(&self, py: Python<'py>, code: Arg<Bytes>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.put_code(code.0).as_slice())
+    }
+
+    fn put_block(&self, number: Arg<u64>, hash: Arg<B256>) {
+        self.0.put_block(number.0, hash.0);
+    }
+
+    fn prove(
+        &self,
+        py: Python<'_>,
+        root: Arg<B256>,
+        address: Arg<Address>,
+        account_proof: Vec<Arg<Bytes>>,
+        slots: Vec<Pair<Arg<U256>, Vec<Arg<Bytes>>>>,
+    ) -> PyResult<(Option<Account>, Vec<Integer>)> {
+        let plain = |nodes: Vec<Arg<Bytes>>| -> Vec<Bytes> {
+            nodes.into_iter().map(|node| node.0).collect()
+        };
+        let nodes = plain(account_proof);
+        let slots: Vec<SlotNodes> =
+            slots.into_iter().map(|Pair(slot, nodes)| (slot.0, plain(nodes))).collect();
+        let proven = py.detach(|| self.0.prove(root.0, address.0, &nodes, &slots));
+        let (account, values) = proven.map_err(to_python)?;
+        Ok((account.map(Account), values.into_iter().map(Integer).collect()))
+    }
+}

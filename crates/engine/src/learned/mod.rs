@@ -1,0 +1,329 @@
+//! What is known of an anchor's state beside the store: values of one epoch, and trie nodes.
+//!
+//! A key that is unknown has not changed since the anchor, so its value is that of every block
+//! since; what is here is right below all deltas and is asked after the store. A value is put
+//! here as it is said to be, or with a proof that was checked (`proof`); the first one stays.
+//!
+//! Any thread may fill it while others read. It is bounded: what was learned first goes first,
+//! in halves. What `Store::learn` is to store stays until it has, so that no block is stored
+//! that has changed what is not.
+
+mod proof;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use alloy_primitives::{
+    Address, B256, Bytes, U256, keccak256,
+    map::{AddressMap, B256Map, HashMap},
+};
+use alloy_trie::{EMPTY_ROOT_HASH, TrieAccount};
+
+use crate::error::Result;
+use crate::state::AccountState;
+use crate::trie::leaf::{account_key, slot_key};
+
+/// About what an entry takes besides the bytes in it.
+const ENTRY: usize = 96;
+
+#[derive(Debug)]
+pub struct Learned {
+    pub epoch: u64,
+    limit: usize,
+    /// Whether nodes of proofs are kept, which only roots need.
+    keeps_nodes: bool,
+    halves: RwLock<Halves>,
+}
+
+/// A slot and the nodes on the way to it.
+pub type SlotNodes = (U256, Vec<Bytes>);
+
+/// An account as it is learned; its generation is the anchor's, whatever is said here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Known {
+    account: Option<AccountState>,
+    storage_root: Option<B256>,
+}
+
+#[derive(Debug, Default)]
+struct Halves {
+    young: Half,
+    old: Half,
+    /// Keys that are not stored yet, in the order in which they came.
+    unstored: VecDeque<Key>,
+    /// How many keys came before the first of them.
+    stored: u64,
+    /// How many keys came before the young half was begun.
+    before_young: u64,
+    /// Somebody stores what comes in.
+    is_stored: bool,
+}
+
+#[derive(Debug, Default)]
+struct Half {
+    accounts: AddressMap<Known>,
+    slots: HashMap<(Address, U256), U256>,
+    codes: B256Map<Bytes>,
+    blocks: HashMap<u64, B256>,
+    nodes: B256Map<Bytes>,
+    bytes: usize,
+}
+
+/// What a value is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Account(Address),
+    Slot(Address, U256),
+    Code(B256),
+    Block(u64),
+    Node(B256),
+}
+
+/// A value to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    Account(Address, Option<AccountState>),
+    Slot(Address, U256, U256),
+    Code(B256, Bytes),
+    Block(u64, B256),
+    Node(B256, Bytes),
+}
+
+impl Learned {
+    pub fn new(epoch: u64, limit: usize) -> Self {
+        Self { epoch, limit, keeps_nodes: true, halves: RwLock::default() }
+    }
+
+    /// The same without nodes of proofs: they are most of what is learned.
+    #[must_use]
+    pub fn without_nodes(self) -> Self {
+        Self { keeps_nodes: false, ..self }
+    }
+
+    /// What it takes, about.
+    pub fn bytes(&self) -> usize {
+        let halves = self.read();
+        halves.young.bytes + halves.old.bytes
+    }
+
+    /// How much waits to be stored.
+    pub fn unstored(&self) -> usize {
+        self.read().unstored.len()
+    }
+
+    /// `None` when it is unknown, `Some(None)` when there is no such account.
+    pub fn account(&self, address: &Address) -> Option<Option<AccountState>> {
+        self.read().find(|half| half.accounts.get(address)).map(|known| known.account)
+    }
+
+    pub fn slot(&self, address: &Address, slot: &U256) -> Option<U256> {
+        let halves = self.read();
+        let known = halves.find(|half| half.slots.get(&(*address, *slot)));
+        known.or_else(|| {
+            let account = halves.find(|half| half.accounts.get(address))?;
+            let has_none =
+                account.account.is_none() || account.storage_root == Some(EMPTY_ROOT_HASH);
+            has_none.then_some(U256::ZERO)
+        })
+    }
+
+    pub fn code(&self, hash: &B256) -> Option<Bytes> {
+        self.read().find_ref(|half| half.codes.get(hash)).cloned()
+    }
+
+    pub fn block(&self, number: u64) -> Option<B256> {
+        self.read().find(|half| half.blocks.get(&number))
+    }
+
+    /// A trie node of a proof that was checked, whatever its place.
+    pub fn node(&self, hash: &B256) -> Option<Bytes> {
+        self.read().find_ref(|half| half.nodes.get(hash)).cloned()
+    }
+
+    pub fn put_account(
+        &self,
+        address: Address,
+        account: Option<AccountState>,
+        storage_root: Option<B256>,
+    ) {
+        self.write(|halves| halves.put_account(address, Known { account, storage_root }));
+    }
+
+    pub fn put_slots(&self, address: Address, slots: impl IntoIterator<Item = (U256, U256)>) {
+        self.write(|halves| {
+            slots.into_iter().for_each(|(slot, value)| halves.put_slot(address, slot, value));
+        });
+    }
+
+    pub fn put_code(&self, code: Bytes) -> B256 {
+        let hash = keccak256(&code);
+        self.write(|halves| halves.put_code(hash, code));
+        hash
+    }
+
+    pub fn put_block(&self, number: u64, hash: B256) {
+        self.write(|halves| halves.put_block(number, hash));
+    }
+
+    /// Check a proof of an account and of slots in its storage, and take all that it shows.
+    ///
+    /// # Errors
+    ///
+    /// `BadProof`; nothing is taken then.
+    pub fn prove(
+        &self,
+        root: B256,
+        address: Address,
+        account_proof: &[Bytes],
+        slots: &[SlotNodes],
+    ) -> Result<(Option<AccountState>, Vec<U256>)> {
+        let shown = proof::check(root, &account_key(&address), account_proof)?;
+        let leaf = shown.value.as_deref().map(proof::account).transpose()?;
+        let mut nodes = shown.nodes;
+        let storage_root = leaf.map_or(EMPTY_ROOT_HASH, |leaf| leaf.storage_root);
+        let mut values = Vec::with_capacity(slots.len());
+        for (slot, slot_proof) in slots {
+            let shown = proof::check(storage_root, &slot_key(slot), slot_proof)?;
+            values.push(shown.value.as_deref().map(proof::slot).transpose()?.unwrap_or_default());
+            nodes.extend(shown.nodes);
+        }
+        let account = leaf.map(state_of);
+        self.write(|halves| {
+            let storage_root = Some(storage_root);
+            halves.put_account(address, Known { account, storage_root });
+            for ((slot, _), value) in slots.iter().zip(&values) {
+                halves.put_slot(address, *slot, *value);
+            }
+            if self.keeps_nodes {
+                nodes.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
+            }
+        });
+        Ok((account, values))
+    }
+
+    /// What waits to be stored, and for `stored` how far that goes.
+    pub fn rows(&self) -> (Vec<Row>, u64) {
+        let mut halves = self.halves.write().unwrap_or_else(PoisonError::into_inner);
+        halves.is_stored = true;
+        (halves.unstored.iter().filter_map(|key| halves.row(key)).collect(), halves.came())
+    }
+
+    /// All is stored that had come so far.
+    pub fn stored(&self, came: u64) {
+        self.write(|halves| halves.drop_keys(came));
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Halves> {
+        self.halves.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, change: impl FnOnce(&mut Halves)) {
+        let mut halves: RwLockWriteGuard<'_, Halves> =
+            self.halves.write().unwrap_or_else(PoisonError::into_inner);
+        change(&mut halves);
+        halves.bound(self.limit);
+    }
+}
+
+fn state_of(leaf: TrieAccount) -> AccountState {
+    let TrieAccount { nonce, balance, code_hash, .. } = leaf;
+    AccountState { nonce, balance, code_hash, generation: 0 }
+}
+
+impl Halves {
+    fn find<T: Copy>(&self, get: impl Fn(&Half) -> Option<&T>) -> Option<T> {
+        self.find_ref(get).copied()
+    }
+
+    fn find_ref<'h, T>(&'h self, get: impl Fn(&'h Half) -> Option<&'h T>) -> Option<&'h T> {
+        get(&self.young).or_else(|| get(&self.old))
+    }
+
+    /// Nothing that waits to be stored is forgotten, if somebody stores it.
+    fn bound(&mut self, limit: usize) {
+        let waits = self.is_stored && self.stored < self.before_young;
+        if self.young.bytes > limit / 2 && !waits {
+            self.drop_keys(self.before_young);
+            self.before_young = self.came();
+            self.old = mem::take(&mut self.young);
+        }
+    }
+
+    /// How many keys have come.
+    fn came(&self) -> u64 {
+        self.stored + self.unstored.len() as u64
+    }
+
+    /// The first keys do not wait any more.
+    fn drop_keys(&mut self, until: u64) {
+        let count = until.saturating_sub(self.stored).min(self.unstored.len() as u64);
+        self.unstored.drain(..count as usize);
+        self.stored += count;
+    }
+
+    fn add(&mut self, key: Key, bytes: usize) {
+        self.young.bytes += ENTRY + bytes;
+        self.unstored.push_back(key);
+    }
+
+    fn row(&self, key: &Key) -> Option<Row> {
+        Some(match *key {
+            Key::Account(address) => {
+                Row::Account(address, self.find(|half| half.accounts.get(&address))?.account)
+            }
+            Key::Slot(address, slot) => {
+                Row::Slot(address, slot, self.find(|half| half.slots.get(&(address, slot)))?)
+            }
+            Key::Code(hash) => {
+                Row::Code(hash, self.find_ref(|half| half.codes.get(&hash))?.clone())
+            }
+            Key::Block(number) => Row::Block(number, self.find(|half| half.blocks.get(&number))?),
+            Key::Node(hash) => {
+                Row::Node(hash, self.find_ref(|half| half.nodes.get(&hash))?.clone())
+            }
+        })
+    }
+
+    fn put_account(&mut self, address: Address, known: Known) {
+        if let Some(before) = self.find(|half| half.accounts.get(&address)) {
+            // What has no root may get one: then slots need not be asked for.
+            if before.storage_root.is_none() && before.account == known.account {
+                self.young.accounts.insert(address, known);
+            }
+            return;
+        }
+        self.young.accounts.insert(address, known);
+        self.add(Key::Account(address), mem::size_of::<Known>());
+    }
+
+    fn put_slot(&mut self, address: Address, slot: U256, value: U256) {
+        if self.find(|half| half.slots.get(&(address, slot))).is_none() {
+            self.young.slots.insert((address, slot), value);
+            self.add(Key::Slot(address, slot), 84);
+        }
+    }
+
+    fn put_code(&mut self, hash: B256, code: Bytes) {
+        if self.find_ref(|half| half.codes.get(&hash)).is_none() {
+            self.add(Key::Code(hash), 32 + code.len());
+            self.young.codes.insert(hash, code);
+        }
+    }
+
+    fn put_block(&mut self, number: u64, hash: B256) {
+        if self.find(|half| half.blocks.get(&number)).is_none() {
+            self.young.blocks.insert(number, hash);
+            self.add(Key::Block(number), 40);
+        }
+    }
+
+    fn put_node(&mut self, hash: B256, node: Bytes) {
+        if self.find_ref(|half| half.nodes.get(&hash)).is_none() {
+            self.add(Key::Node(hash), 32 + node.len());
+            self.young.nodes.insert(hash, node);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Proofs of others, checked: nodes that lead from a root down to a key, or to where it is not.
+//!
+//! Nothing is hashed before its length and number are known to be those of a proof. Every node
+//! has to be the one that its parent names, and none may be left over. A node of under 32 bytes
+//! lies inside its parent; some endpoints list it once more, and it may then be the same only.
+//! A key is absent where a branch has no child for it, or a leaf or an extension leads elsewhere.
+
+use alloy_primitives::{B256, Bytes, U256, keccak256};
+use alloy_rlp::Decodable;
+use alloy_trie::{
+    EMPTY_ROOT_HASH, Nibbles, TrieAccount,
+    nodes::{RlpNode, TrieNode},
+};
+
+use crate::error::{Error, Result};
+
+/// Keys have 64 nibbles: no way is longer, inlined nodes that are listed included.
+const MOST_NODES: usize = 66;
+/// A branch with sixteen hashes has 532 bytes; no leaf of a state trie is longer.
+const LONGEST_NODE: usize = 1024;
+
+/// What a proof shows: the value in the leaf, and the nodes that have a hash of their own.
+pub(super) struct Shown {
+    pub value: Option<Vec<u8>>,
+    pub nodes: Vec<(B256, Bytes)>,
+}
+
+/// Check that `nodes` lead from `root` to the key, or to where it would be.
+pub(super) fn check(root: B256, key: &Nibbles, nodes: &[Bytes]) -> Result<Shown> {
+    if nodes.len() > MOST_NODES || nodes.iter().any(|node| node.len() > LONGEST_NODE) {
+        return Err(bad("more or longer nodes than a proof has"));
+    }
+    let mut way = Way { nodes, next: 0, hashed: Vec::new() };
+    let value = way.walk(root, key)?;
+    if way.next != nodes.len() {
+        return Err(bad("nodes after the end of the way"));
+    }
+    Ok(Shown { value, nodes: way.hashed })
+}
+
+struct Way<'n> {
+    nodes: &'n [Bytes],
+    next: usize,
+    hashed: Vec<(B256, Bytes)>,
+}
+
+impl Way<'_> {
+    fn walk(&mut self, root: B256, key: &Nibbles) -> Result<Option<Vec<u8>>> {
+        if root == EMPTY_ROOT_HASH {
+            // The one node of an empty trie is left out by most.
+            if self.nodes.first().is_some_and(|node| node[..] == [alloy_rlp::EMPTY_STRING_CODE]) {
+                self.next += 1;
+            }
+            return Ok(None);
+        }
+        let mut node = self.hashed_node(root)?;
+        let mut depth = 0;
+        loop {
+            let rest = key.slice(depth..);
+            let (child, step) = match node {
+                TrieNode::EmptyRoot => return Err(bad("an empty node within a trie")),
+                TrieNode::Leaf(leaf) if leaf.key == rest => return Ok(Some(leaf.value)),
+                TrieNode::Leaf(_) => return Ok(None),
+                TrieNode::Extension(extension) if extension.key.is_empty() => {
+                    return Err(bad("an extension by nothing"));
+                }
+                TrieNode::Extension(extension) if rest.starts_with(&extension.key) => {
+                    (extension.child, extension.key.len())
+                }
+                TrieNode::Extension(_) => return Ok(None),
+                TrieNode::Branch(branch) => {
+                    let nibble =
+                        rest.first().ok_or_else(|| bad("a branch below the last nibble"))?;
+                    if !branch.state_mask.is_bit_set(nibble) {
+                        return Ok(None);
+                    }
+                    let below = (0..nibble).filter(|it| branch.state_mask.is_bit_set(*it)).count();
+                    let child = branch.stack.get(below).cloned();
+                    (child.ok_or_else(|| bad("a branch without its child"))?, 1)
+                }
+            };
+            depth += step;
+            node = self.child(&child)?;
+        }
+    }
+
+    fn child(&mut self, reference: &RlpNode) -> Result<TrieNode> {
+        if let Some(hash) = reference.as_hash() {
+            return self.hashed_node(hash);
+        }
+        if self.nodes.get(self.next).is_some_and(|node| node[..] == reference[..]) {
+            self.next += 1;
+        }
+        decode(reference)
+    }
+
+    fn hashed_node(&mut self, hash: B256) -> Result<TrieNode> {
+        let node = self.nodes.get(self.next).ok_or_else(|| bad("it ends before the key does"))?;
+        if keccak256(node) != hash {
+            return Err(bad("a node has another hash than its parent says"));
+        }
+        self.next += 1;
+        self.hashed.push((hash, node.clone()));
+        decode(node)
+    }
+}
+
+fn decode(rlp: &[u8]) -> Result<TrieNode> {
+    let mut rest = rlp;
+    let node = TrieNode::decode(&mut rest).map_err(|why| bad(format!("no trie node: {why}")))?;
+    if rest.is_empty() { Ok(node) } else { Err(bad("bytes after a node")) }
+}
+
+/// The account in a leaf.
+pub(super) fn account(leaf: &[u8]) -> Result<TrieAccount> {
+    let mut rest = leaf;
+    match TrieAccount::decode(&mut rest) {
+        Ok(account) if rest.is_empty() => Ok(account),
+        _ => Err(bad("a leaf that is no account")),
+    }
+}
+
+/// The value in a slot's leaf, which is never zero.
+pub(super) fn slot(leaf: &[u8]) -> Result<U256> {
+    let mut rest = leaf;
+    match U256::decode(&mut rest) {
+        Ok(value) if rest.is_empty() && !value.is_zero() => Ok(value),
+        _ => Err(bad("a leaf that is no slot")),
+    }
+}
+
+pub(super) fn bad(why: impl Into<String>) -> Error {
+    Error::BadProof(why.into())
+}

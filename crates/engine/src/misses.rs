@@ -1,0 +1,117 @@
+//! The keys that a run wanted and that the store does not know.
+//!
+//! Only a store whose base is partial misses anything (`store::Heads::anchor`). A read that
+//! misses fails with one key. A run goes on with a default in its place and collects: a list of
+//! keys is then all that it gives. What it wanted after the first miss may be nonsense, so a list
+//! is bounded, and a key in it is wanted, never known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alloy_primitives::{Address, B256, U256};
+
+use crate::error::{Error, Result};
+
+/// Keys that one run collects; then it ends.
+pub const MOST_KEYS: usize = 20_000;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Misses {
+    pub accounts: BTreeSet<Address>,
+    pub slots: BTreeMap<Address, BTreeSet<U256>>,
+    /// By hash, each with an account that has it, if one is known.
+    pub codes: BTreeMap<B256, Option<Address>>,
+    /// Numbers of blocks whose hashes are wanted.
+    pub blocks: BTreeSet<u64>,
+}
+
+impl Misses {
+    pub fn account(address: Address) -> Self {
+        Self { accounts: BTreeSet::from([address]), ..Self::default() }
+    }
+
+    pub fn slot(address: Address, slot: U256) -> Self {
+        let slots = BTreeMap::from([(address, BTreeSet::from([slot]))]);
+        Self { slots, ..Self::default() }
+    }
+
+    pub fn code(hash: B256) -> Self {
+        Self { codes: BTreeMap::from([(hash, None)]), ..Self::default() }
+    }
+
+    pub fn block(number: u64) -> Self {
+        Self { blocks: BTreeSet::from([number]), ..Self::default() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.accounts.is_empty()
+            && self.slots.is_empty()
+            && self.codes.is_empty()
+            && self.blocks.is_empty()
+    }
+
+    /// The number of keys.
+    pub fn len(&self) -> usize {
+        let slots: usize = self.slots.values().map(BTreeSet::len).sum();
+        self.accounts.len() + slots + self.codes.len() + self.blocks.len()
+    }
+
+    /// Takes in the keys of another.
+    pub fn merge(&mut self, other: Self) {
+        self.accounts.extend(other.accounts);
+        for (address, slots) in other.slots {
+            self.slots.entry(address).or_default().extend(slots);
+        }
+        for (hash, account) in other.codes {
+            let known = self.codes.entry(hash).or_default();
+            *known = known.or(account);
+        }
+        self.blocks.extend(other.blocks);
+    }
+
+    /// What was read, or the keys of it that are missing.
+    ///
+    /// # Errors
+    ///
+    /// What the reading failed with besides.
+    pub fn note<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
+        match read {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::StateMissing(keys)) => {
+                self.merge(*keys);
+                Ok(None)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    pub fn insert_slot(&mut self, address: Address, slot: U256) {
+        self.slots.entry(address).or_default().insert(slot);
+    }
+}
+
+impl From<Misses> for Error {
+    fn from(misses: Misses) -> Self {
+        Self::StateMissing(Box::new(misses))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_both_are_counted_once() {
+        let (address, hash) = (Address::repeat_byte(1), B256::repeat_byte(2));
+        let mut misses = Misses::account(address);
+        misses.merge(Misses::slot(address, U256::from(1)));
+        misses.merge(Misses::slot(address, U256::from(1)));
+        misses.merge(Misses::slot(address, U256::from(2)));
+        misses
+            .merge(Misses { codes: BTreeMap::from([(hash, Some(address))]), ..Misses::default() });
+        misses.merge(Misses::code(hash));
+        misses.merge(Misses::block(7));
+        assert_eq!(misses.len(), 5);
+        assert_eq!(misses.codes[&hash], Some(address), "an account that is known stays");
+        assert!(!misses.is_empty() && Misses::default().is_empty());
+    }
+}

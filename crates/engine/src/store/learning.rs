@@ -1,0 +1,201 @@
+//! What was learned of an anchor's state, stored below everything that blocks did since.
+//!
+//! An account or a slot is a flat entry of the anchor's block, also where it says that there is
+//! nothing: so it is known for every state above, and no number is drawn. One that the oldest
+//! state knows already is left as it is. What is right whatever the block is lies in the table
+//! of codes, by its hash: codes themselves, and trie nodes of proofs. Hashes of blocks below the
+//! anchor are there too, until there is another anchor.
+//!
+//! | row in `codes`        | value                     |
+//! |-----------------------|---------------------------|
+//! | code hash (32)        | code                      |
+//! | `n` hash (32)         | a trie node               |
+//! | `b` block (8)         | its hash (32)             |
+
+use std::sync::{Arc, PoisonError};
+
+use alloy_primitives::B256;
+use heed::RwTxn;
+
+use super::heads::{Anchor, Heads};
+use super::lmdb;
+use super::open::{Store, Tables};
+use super::snapshot::Lease;
+use crate::error::Result;
+use crate::learned::{Learned, Row};
+use crate::state::AccountState;
+use crate::store::entry;
+
+const NODE: u8 = b'n';
+const BLOCK: u8 = b'b';
+
+pub(super) fn block_key(number: u64) -> [u8; 9] {
+    let mut key = [BLOCK; 9];
+    key[1..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+fn node_key(hash: &B256) -> [u8; 33] {
+    let mut key = [NODE; 33];
+    key[1..].copy_from_slice(hash.as_slice());
+    key
+}
+
+/// What a row of the table of codes is, by its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CodeRow {
+    /// A code or a node: its value has this hash.
+    Hashed(B256),
+    Block,
+}
+
+pub(super) fn code_row(key: &[u8]) -> Option<CodeRow> {
+    match key {
+        [NODE, hash @ ..] if hash.len() == 32 => Some(CodeRow::Hashed(B256::from_slice(hash))),
+        [BLOCK, number @ ..] if number.len() == 8 => Some(CodeRow::Block),
+        hash if hash.len() == 32 => Some(CodeRow::Hashed(B256::from_slice(hash))),
+        _ => None,
+    }
+}
+
+impl Store {
+    /// From now on views read what the store does not know here, where the base is partial and
+    /// of the same epoch.
+    pub fn lay(&self, learned: Option<Arc<Learned>>) {
+        *self.laid.lock().unwrap_or_else(PoisonError::into_inner) = learned;
+    }
+
+    pub(super) fn learned(&self) -> Option<Arc<Learned>> {
+        self.laid.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Store what was learned and is not stored yet; gives the number of rows. It changes no
+    /// answer but that something is unknown, so no number is drawn.
+    ///
+    /// # Errors
+    ///
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
+    pub fn learn(&self, learned: &Learned) -> Result<usize> {
+        let view = self.view()?;
+        let epoch = view.heads().anchor.map(|anchor| anchor.epoch);
+        view.close();
+        if epoch != Some(learned.epoch) || learned.unstored() == 0 {
+            return Ok(0);
+        }
+        // Nobody commits meanwhile: an anchor could be another one then.
+        let layers = self.layers()?;
+        let (rows, came) = learned.rows();
+        let stored = self.write(|txn| {
+            let heads = self.tables.heads(txn)?;
+            self.tables.put_learned(txn, &heads, learned.epoch, &rows)
+        })?;
+        drop(layers);
+        if stored.is_some() {
+            learned.stored(came);
+        }
+        Ok(stored.unwrap_or_default())
+    }
+}
+
+impl Tables {
+    /// Rows of an epoch, if it is that of the base; gives how many are new, and none if not.
+    pub(super) fn put_learned(
+        &self,
+        txn: &mut RwTxn,
+        heads: &Heads,
+        epoch: u64,
+        rows: &[Row],
+    ) -> Result<Option<usize>> {
+        let Some(anchor) = heads.anchor.filter(|anchor| anchor.epoch == epoch) else {
+            return Ok(None);
+        };
+        let mut stored = 0;
+        for row in rows {
+            stored += usize::from(self.put_learned_row(txn, heads, &anchor, row)?);
+        }
+        Ok(Some(stored))
+    }
+
+    fn put_learned_row(
+        &self,
+        txn: &mut RwTxn,
+        heads: &Heads,
+        anchor: &Anchor,
+        row: &Row,
+    ) -> Result<bool> {
+        match row {
+            Row::Account(address, account) => {
+                let account = account
+                    .map(|it| AccountState { generation: anchor.generation, ..it })
+                    .as_ref()
+                    .map(entry::encode_account);
+                let key = entry::account_key(address);
+                self.put_below(txn, heads, anchor, &key, &account.unwrap_or_default())
+            }
+            Row::Slot(address, slot, value) => {
+                let key = entry::slot_key(address, anchor.generation, slot);
+                self.put_below(txn, heads, anchor, &key, &entry::encode_slot(value))
+            }
+            Row::Code(hash, code) => self.put_new(txn, hash.as_slice(), code),
+            Row::Node(hash, node) => self.put_new(txn, &node_key(hash), node),
+            Row::Block(number, hash) => self.put_new(txn, &block_key(*number), hash.as_slice()),
+        }
+    }
+
+    /// An entry of the anchor, unless the oldest state has one.
+    fn put_below(
+        &self,
+        txn: &mut RwTxn,
+        heads: &Heads,
+        anchor: &Anchor,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool> {
+        let oldest = entry::versioned(key, heads.earliest);
+        let found = self.flat.get_greater_than_or_equal_to(txn, &oldest).map_err(lmdb)?;
+        if found.is_some_and(|(found, _)| found.len() == oldest.len() && found.starts_with(key)) {
+            return Ok(false);
+        }
+        self.flat.put(txn, &entry::versioned(key, anchor.number), value).map_err(lmdb)?;
+        Ok(true)
+    }
+
+    fn put_new(&self, txn: &mut RwTxn, key: &[u8], value: &[u8]) -> Result<bool> {
+        let is_new = self.codes.get(txn, key).map_err(lmdb)?.is_none();
+        if is_new {
+            self.codes.put(txn, key, value).map_err(lmdb)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Hashes below the former anchor may be of another chain than those below the next.
+    pub(super) fn forget_learned_blocks(&self, txn: &mut RwTxn) -> Result<()> {
+        let mut keys = Vec::new();
+        for row in self.codes.prefix_iter(txn, &[BLOCK]).map_err(lmdb)? {
+            let (key, _) = row.map_err(lmdb)?;
+            if code_row(key) == Some(CodeRow::Block) {
+                keys.push(key.to_vec());
+            }
+        }
+        for key in keys {
+            self.codes.delete(txn, &key).map_err(lmdb)?;
+        }
+        Ok(())
+    }
+}
+
+impl Lease {
+    /// A trie node of a proof, whatever its place, by its hash.
+    pub fn learned_node(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
+        if self.heads.anchor.is_none() {
+            return Ok(None);
+        }
+        if let Some(node) = self.learned.as_ref().and_then(|learned| learned.node(hash)) {
+            return Ok(Some(node.to_vec()));
+        }
+        self.read(|txn| {
+            let row = self.tables.codes.get(txn, &node_key(hash)).map_err(lmdb)?;
+            Ok(row.map(<[u8]>::to_vec))
+        })
+    }
+}

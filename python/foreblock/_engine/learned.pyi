@@ -1,0 +1,101 @@
+"""A store that knows only a part of its base: what a run missed, and what was learned of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Self, final
+
+from foreblock._engine.state import Account
+
+@final
+class StateBase:
+    """The state below everything that a store holds, as of one block: the anchor.
+
+    A complete base has all of it: what is not in the store does not exist. Of a partial one the
+    store knows what was learned: what is not in it is unknown.
+    """
+
+    is_complete: Final[bool]
+    number: Final[int]  # of the anchor; 0 with a complete base, as the rest
+    hash: Final[bytes]
+    root: Final[bytes]  # of the anchor's state, as its header has it
+    epoch: Final[int]  # raised by every new anchor; values of another epoch are not used
+
+@final
+class Misses:
+    """The keys that a run wanted and did not find."""
+
+    accounts: Final[list[bytes]]
+    slots: Final[dict[bytes, list[int]]]
+    codes: Final[dict[bytes, bytes]]  # by hash: an account that has it, or no address
+    blocks: Final[list[int]]  # whose hashes were wanted
+
+    def __new__(
+        cls,
+        accounts: Sequence[bytes] = ...,
+        slots: Mapping[bytes, Sequence[int]] | None = None,
+        codes: Mapping[bytes, bytes] | None = None,
+        blocks: Sequence[int] = ...,
+    ) -> Self: ...
+    def also(self, other: Misses) -> Misses:
+        """The keys of both."""
+
+    def __bool__(self) -> bool: ...
+    def __len__(self) -> int:
+        """The number of keys."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Learned:
+    """Values of the anchor's state that are known beside the store, of one epoch.
+
+    Any thread may fill and read it at any time. What is known stays: a second value of a key is
+    not taken. With more than `limit` bytes, what was learned first is forgotten. Once
+    `learn` of a store or a batch was given it, nothing goes before it is stored.
+    """
+
+    def __new__(cls, epoch: int, *, limit: int = ..., nodes: bool = True) -> Self:
+        """An empty one; the limit is 64 MiB if none is given.
+
+        Without `nodes` those of proofs are checked and not kept. Only roots need them, and they
+        are most of what is learned.
+        """
+
+    epoch: Final[int]
+    @property
+    def size(self) -> int:
+        """The bytes that it takes, about."""
+
+    @property
+    def unstored(self) -> int:
+        """Values and nodes that no `learn` has stored yet."""
+
+    def put_account(
+        self, address: bytes, account: Account | None, storage_root: bytes | None = None
+    ) -> None:
+        """Take an account as it is said to be, None for one that does not exist.
+
+        The generation is not looked at. With the root of no storage all its slots are known.
+        """
+
+    def put_slots(self, address: bytes, values: Mapping[int, int]) -> None:
+        """Take values of slots as they are said to be."""
+
+    def put_code(self, code: bytes) -> bytes:
+        """Take a code; gives its hash."""
+
+    def put_block(self, number: int, hash: bytes) -> None:
+        """Take the hash of a block below the anchor."""
+
+    def prove(
+        self,
+        root: bytes,
+        address: bytes,
+        account_proof: Sequence[bytes],
+        slots: Sequence[tuple[int, Sequence[bytes]]],
+    ) -> tuple[Account | None, list[int]]:
+        """Check nodes from the root down, and take the account and the slots that they prove.
+
+        Gives what is proven: the account and the values of the slots, in order. The nodes are
+        taken too, by their hashes. `BadProof`, and nothing is taken, where one of them does not
+        fit; so is a proof of another key.
+        """
