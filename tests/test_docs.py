@@ -41,6 +41,8 @@ OF_OTHER_CHAINS = (
     "eth_getFilterLogs",
     "debug_traceTransaction",
     "debug_traceBlockByHash",
+    "debug_executionWitnessByBlockHash",
+    "debug_executionWitnessByHash",
     "trace_rawTransaction",
     "trace_replayTransaction",
     "ots_searchTransactionsBefore",

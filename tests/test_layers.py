@@ -60,10 +60,16 @@ BELOW = {
         "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
         " ledger/tracing"
     ),
+    "ledger/stateless": (
+        "_engine errors scheduling types ledger/building ledger/reading ledger/rules ledger/tracing"
+    ),
     # Public chains as data.
-    "chains": "errors primitives ledger/rules",
+    "chains": "errors primitives ledger/genesis ledger/rules",
     # Where blocks come from.
     "upstream": "backoff clock errors feed primitives secret_urls types ledger/rules",
+    "witness": (
+        "chains errors primitives types upstream ledger/genesis ledger/rules ledger/stateless"
+    ),
     "sequencer": (
         "bus clock errors primitives types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
@@ -71,10 +77,10 @@ BELOW = {
     "log": "clock errors secret_urls",
     "snapshot": "errors secret_urls ledger/storage",
     "sources": (
-        "backoff bus clock errors feed metrics primitives secret_urls settings types sequencer"
+        "backoff bus chains clock errors feed metrics primitives secret_urls settings types sequencer"
         " upstream"
-        " ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
-        " ledger/tracing"
+        " ledger/building ledger/following ledger/genesis ledger/reading ledger/rules"
+        " ledger/storage ledger/tracing"
     ),
     "replication": (
         "backoff bus clock errors feed log metrics settings snapshot sources"
@@ -83,8 +89,8 @@ BELOW = {
     # Where answers go.
     "methods": (
         "_engine bus errors scheduling types"
-        " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
-        " ledger/tracing"
+        " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/stateless"
+        " ledger/storage ledger/tracing"
     ),
     "service": (
         "bus clock errors feed methods metrics page replication rpc scheduling secret_urls"
@@ -99,8 +105,8 @@ BELOW = {
     ),
     "cli": (
         "bench chains clock conformance errors feed log primitives secret_urls sequencer server"
-        " service settings snapshot starting types upstream"
-        " ledger/checking ledger/importing ledger/rules ledger/storage"
+        " service settings snapshot starting types upstream witness"
+        " ledger/checking ledger/importing ledger/rules ledger/stateless ledger/storage"
     ),
     "__main__": "cli",
 }

@@ -14,12 +14,14 @@
     │   └── HiddenMethod
     ├── NotHere                  the data is not here
     │   ├── UnknownBlock
+    │   │   └── BeforeAnchor
     │   ├── UnknownBlockHash
     │   ├── NotCanonical
     │   ├── NoSuchHead
     │   ├── UnknownPartial
     │   ├── DroppedPartial
     │   └── PrunedState
+    ├── HeaderOnly               a block without its body
     ├── PartialState             only a part of the state is known here
     │   ├── StateMissing
     │   └── IncompleteState
@@ -39,6 +41,7 @@
     │   ├── Halted
     │   ├── TimedOut
     │   ├── TooManyLogs
+    │   ├── UnknownRules
     │   ├── RejectedTransaction
     │   ├── SequencerUnavailable
     │   ├── SequencerBusy
@@ -47,7 +50,8 @@
     │   ├── CommandUnknown
     │   ├── SyncTimedOut
     │   ├── PoolUnavailable
-    │   └── PoolTooLarge
+    │   ├── PoolTooLarge
+    │   └── TooMuchState
     ├── PoolRefusal              the transaction pool does not take a transaction
     │   ├── AlreadyKnown
     │   ├── UnsupportedType
@@ -80,7 +84,9 @@
     │   └── TooManyFilters
     ├── ImportFailure            the chain offered is not accepted
     │   ├── BadGenesis
+    │   ├── BadState
     │   ├── BadForkChoice
+    │   ├── BadWitness
     │   ├── BadBlock
     │   ├── DifferentGenesis
     │   └── DifferentBlock
@@ -112,7 +118,8 @@
     │   ├── UnknownStoreFormat
     │   ├── StoreFailed
     │   ├── MissingNode
-    │   └── MissingCode
+    │   ├── MissingCode
+    │   └── MissingHeader
     ├── FeedError                a message of a feed cannot be used
     │   ├── MalformedFlashblock
     │   └── BadRecording
@@ -142,7 +149,9 @@
         ├── RefusedAnswer
         ├── BadProof
         ├── NoUpstream
-        └── UnitsSpent
+        ├── UnitsSpent
+        ├── UntrueState
+        └── NewEpoch
 
 An exception carries its facts as attributes, given in order; `__str__` makes the sentence
 from them, unless the one fact is the sentence. The engine raises these classes, so their names
@@ -271,6 +280,19 @@ class UnknownBlock(NotHere):
 
 
 @dataclass(eq=False)
+class BeforeAnchor(UnknownBlock):
+    """The block is before the one at which this store began to follow the chain."""
+
+    anchor: int
+
+    def __str__(self) -> str:
+        return (
+            f"block {self.number} is before block {self.anchor}, "
+            "at which this instance began to follow the chain: what is kept begins there"
+        )
+
+
+@dataclass(eq=False)
 class UnknownBlockHash(NotHere):
     """No block with this hash is in the chain, nor a partial one that is kept."""
 
@@ -329,6 +351,20 @@ class PrunedState(NotHere):
 
     def __str__(self) -> str:
         return f"the state of block {self.block} is no longer kept; the earliest is {self.earliest}"
+
+
+@dataclass(eq=False)
+class HeaderOnly(ForeblockError):
+    """A block of which the header alone is stored: its store was begun with its state.
+
+    It is not among those of `NotHere`, which some methods answer with null.
+    """
+
+    block: int
+    first: int
+
+    def __str__(self) -> str:
+        return f"block {self.block} is here by its header only; whole blocks begin at {self.first}"
 
 
 class PartialState(ForeblockError):
@@ -552,6 +588,16 @@ class TooManyLogs(ExecutionError):
 
 
 @dataclass(eq=False)
+class UnknownRules(ExecutionError):
+    """The chain has rules that this version cannot execute, from a block on."""
+
+    block: int
+
+    def __str__(self) -> str:
+        return f"this chain has rules that foreblock does not know (since block {self.block})"
+
+
+@dataclass(eq=False)
 class RejectedTransaction(ExecutionError):
     """The pool refused a transaction; `why` is its sentence."""
 
@@ -629,6 +675,16 @@ class PoolTooLarge(ExecutionError):
             f"the transactions have {self.size} bytes, more than {self.limit}; "
             "ask for one sender with txpool_contentFrom, or for one transaction by its hash"
         )
+
+
+@dataclass(eq=False)
+class TooMuchState(ExecutionError):
+    """A run needs more keys, or more rounds of fetching, than one request may have."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return f"this needs more state than one request may fetch: {self.what}"
 
 
 class PoolRefusal(ForeblockError):
@@ -933,6 +989,17 @@ class BadGenesis(ImportFailure):
 
 
 @dataclass(eq=False)
+class BadState(ImportFailure):
+    """A dump of a state, or the header it belongs to, cannot be used; line 0 is of no line."""
+
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"state: line {self.line}: {self.why}" if self.line else f"state: {self.why}"
+
+
+@dataclass(eq=False)
 class BadForkChoice(ImportFailure):
     """The fork-choice file cannot be used; `where` is the path inside its JSON."""
 
@@ -941,6 +1008,17 @@ class BadForkChoice(ImportFailure):
 
     def __str__(self) -> str:
         return f"fork choice: {self.where}: {self.why}"
+
+
+@dataclass(eq=False)
+class BadWitness(ImportFailure):
+    """The file of a block and its witness cannot be used; `where` is the path inside its JSON."""
+
+    where: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"witness: {self.where}: {self.why}"
 
 
 @dataclass(eq=False)
@@ -1246,12 +1324,16 @@ class StoreFailed(StoreError):
 
 @dataclass(eq=False)
 class MissingNode(StoreError):
-    """A trie node that a root needs is not kept."""
+    """A trie node that a root or a read needs is not here."""
 
-    key: str
+    address: bytes  # whose storage trie it belongs to; empty: the trie of accounts
+    path: str  # from the root, a hexadecimal digit for each step
 
     def __str__(self) -> str:
-        return f"no trie node at {self.key}"
+        owner = (
+            f"the storage trie of 0x{self.address.hex()}" if self.address else "the account trie"
+        )
+        return f"no trie node at path '{self.path}' of {owner}"
 
 
 @dataclass(eq=False)
@@ -1262,6 +1344,16 @@ class MissingCode(StoreError):
 
     def __str__(self) -> str:
         return f"no code with hash 0x{self.hash.hex()}"
+
+
+@dataclass(eq=False)
+class MissingHeader(StoreError):
+    """A witness has no header from which the hash of a block would follow."""
+
+    block: int
+
+    def __str__(self) -> str:
+        return f"no header that names block {self.block}"
 
 
 class FeedError(ForeblockError):
@@ -1566,3 +1658,21 @@ class UnitsSpent(EndpointError):
 
     def __str__(self) -> str:
         return f"the budget of the upstreams is spent; try again in {self.retry_after} s"
+
+
+@dataclass(eq=False)
+class UntrueState(EndpointError):
+    """The upstreams gave state that their proofs do not prove."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"what upstreams gave is not proven: {self.why}"
+
+
+@dataclass(eq=False)
+class NewEpoch(EndpointError):
+    """What was asked for belongs to a base that the store has left."""
+
+    def __str__(self) -> str:
+        return "the store has begun anew at another block"

@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chains.from_registry import CHAINS
+from foreblock.chains.chain_config import config_of
 from foreblock.chains.chain_file import FORKS, ChainFacts, read_chain
 from foreblock.chains.chain_profile import profile_of
 from foreblock.chains.known_chains import LONGEST_FILE, find_chain, names, preset
 from foreblock.cli import main
-from foreblock.errors import BadChain
+from foreblock.errors import BadChain, BadGenesis
+from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import OptimismFork
 from support.chains.profiles import MERGED, profile
 
@@ -41,6 +44,7 @@ def test_a_preset_has_the_rules_of_a_genesis_with_its_times(name: str) -> None:
     }
     config |= {f"{fork}Time": time for fork, time in chain.forks.begun()}
     assert profile_of(chain) == profile(config)
+    assert read_profile(JsonValue.parse(config_of(chain), BadGenesis)) == profile_of(chain)
     assert chain.name == name
 
 

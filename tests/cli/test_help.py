@@ -44,7 +44,7 @@ def test_settings_stand_in_their_sections_with_types_and_defaults() -> None:
     used = {each.section for each in declared(ServeSettings)}
     assert headings == [*(each for each in SECTIONS if each in used), "Other options"]
     assert "  --listen HOST:PORT                Address of the JSON-RPC endpoint" in text
-    assert "  --source [store|feed|log]  " in text
+    assert "  --source [store|feed|log|follow]  " in text
     assert "  --feed URL,...  " in text
     assert "[default: 127.0.0.1:8545]" in text
 

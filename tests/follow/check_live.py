@@ -4,6 +4,7 @@ Equality: every answer is judged by the chain's own. Freshness: the feed to the 
 Economy: what the upstream is asked per flashblock, and in any second.
 """
 
+import re
 import threading
 from bisect import bisect_left
 from itertools import pairwise
@@ -26,12 +27,19 @@ def judged(options: CheckOptions, found: Scene, seconds: float) -> Verdict:
     timer.start()
     plan = JudgePlan(
         found.upstream.main.url, found.follower.url, options.seed, options.clients, options.rate,
-        anchor=options.anchor,
+        anchor=max(options.anchor, base_of(found)),
     )  # fmt: skip
     try:
         return judge(plan, found.load.senders, stop)
     finally:
         timer.cancel()
+
+
+def base_of(found: Scene) -> int:
+    """The block at which the follower began, the last time."""
+    _, said = found.follower.network.probe("/readyz?verbose")
+    named = re.search(r"base: block ([0-9]+)", said)
+    return int(named[1]) if named else 0
 
 
 def judge_verdict(outcome: Outcome, verdict: Verdict, answers: int) -> None:
@@ -77,7 +85,7 @@ def freshness(options: CheckOptions) -> Outcome:
 def economy(options: CheckOptions) -> Outcome:
     """Check 4."""
     outcome = Outcome()
-    with scene(options) as found:
+    with scene(options, units=BUDGET) as found:
         with Freshness(found.upstream.main.feed, found.follower.url) as fresh:
             judged(options, found, min(WARM_SECONDS, options.minutes * 60 / 3))
             since = found.proxy.now()

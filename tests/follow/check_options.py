@@ -27,6 +27,7 @@ class CheckOptions:
     delay: float = 0.05  # seconds between follower and upstream
     seed: int = 0
     anchor: int = 50  # block of the dev chain
+    units: int = 20_000  # that may be spent at the upstream in a second
     stand_in: bool = False
     at_any_speed: bool = False  # times are not judged
     before: Path | None = None  # another checkout's command, to compare with
@@ -69,7 +70,7 @@ class Scene:
 @contextmanager
 def scene(
     options: CheckOptions, *, trust: str = "proven", tps: float | None = None,
-    extra: tuple[str, ...] = (), faults: str = "",
+    extra: tuple[str, ...] = (), faults: str = "", units: int | None = None,
 ) -> Iterator[Scene]:  # fmt: skip
     """All of it, with the follower begun at the anchor from an empty store."""
     if not options.stand_in and not has_verb("follow"):
@@ -87,7 +88,8 @@ def scene(
         until(lambda: dev.main.latest() >= options.anchor, f"block {options.anchor} is there")
         plan = FollowerPlan(
             chain=Path(name) / "dev" / "main" / "genesis.json", upstream=proxy.url,
-            feed=dev.main.feed, data=Path(name) / "followed", trust=trust, options=extra,
+            feed=dev.main.feed, data=Path(name) / "followed", trust=trust,
+            options=(f"--upstream-units={units or options.units}", *extra),
         )  # fmt: skip
         with follower(plan, stand_in=options.stand_in) as found:
             yield Scene(dev, load, proxy, found, plan)

@@ -105,7 +105,10 @@ def reorgs(options: CheckOptions) -> Outcome:
 
 def _agree(chain: Network, follower: Network) -> bool:
     """Whether the follower's latest block is the chain's block of that number, and recent."""
-    mine = follower.ask("eth_getBlockByNumber", "latest", False)
+    try:
+        mine = follower.ask("eth_getBlockByNumber", "latest", False)
+    except RpcError:
+        return False  # it has just begun anew
     theirs = chain.ask("eth_getBlockByNumber", mine["number"], False)
     behind = chain.latest() - int(mine["number"], 16)
     return bool(theirs and theirs["hash"] == mine["hash"] and behind <= 2)

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from support.servers.dev_processes import Network, following, package_environment
+from support.servers.dev_processes import Network, RpcError, following, package_environment
 from support.servers.waiting import PATIENCE, until
 
+HEADER_ONLY = 4444
 NOT_THERE = "not there yet: foreblock follow"
 
 
@@ -62,10 +63,11 @@ def has_verb(name: str) -> bool:
 class Follower:
     """A running follower."""
 
-    def __init__(self, pid: int, network: Network) -> None:
+    def __init__(self, pid: int, network: Network, *, is_live: bool = True) -> None:
         self.pid = pid
         self.network = network
         self.url = network.url
+        self.is_live = is_live  # blocks come while it is begun
         self.first = 0.0  # seconds from its start to its first pending block, where it waited
 
     def kill(self) -> None:
@@ -92,7 +94,8 @@ def follower(
         env=package_environment(), start_new_session=True,
     )  # fmt: skip
     try:
-        yield wait(Follower(process.pid, Network(_address(process), "")), begun)
+        network = Network(_address(process), "")
+        yield wait(Follower(process.pid, network, is_live=bool(plan.feed)), begun)
     finally:
         if process.poll() is None:
             process.terminate()
@@ -120,6 +123,15 @@ def _as_it_is(found: Follower, _: float) -> Follower:
 
 def _ready(found: Follower, begun: float) -> Follower:
     until(lambda: found.network.probe("/readyz")[0] == 200, "the follower is ready")
-    found.network.pending()
+    if found.is_live:
+        until(lambda: _can_read(found.network), "a pending block can be read")
     found.first = time.monotonic() - begun
     return found
+
+
+def _can_read(network: Network) -> bool:
+    """Whether the pending block is there: of the anchor only the header is."""
+    try:
+        return bool(network.pending())
+    except RpcError as why:
+        return why.code != HEADER_ONLY

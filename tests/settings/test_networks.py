@@ -1,11 +1,13 @@
 """The networks of `foreblock serve`: one as the settings are, several by name."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from foreblock.errors import BadSetting
-from foreblock.settings import ServeSettings
+from foreblock.settings import FollowChoices, FollowSettings, ServeSettings
+from foreblock.settings.following import followed_network
 from foreblock.settings.loading import load
 from foreblock.settings.networks import NetworkSettings, networks_of
 
@@ -13,7 +15,8 @@ NO_LOG: dict[str, Any] = {
     "log": (), "log_name": "", "log_replicas": 1, "log_credentials": "", "log_ca": "",
     "takeover": 2.0, "snapshot_listen": "", "snapshot_from": (),
 }  # fmt: skip
-ROOM = {"map_size": 1 << 38, "max_readers": 16_384} | NO_LOG  # unless told otherwise
+UNTOLD = NO_LOG | asdict(FollowChoices())
+ROOM = {"map_size": 1 << 38, "max_readers": 16_384} | UNTOLD  # unless told otherwise
 
 
 def settings(*networks: str, **flags: str) -> ServeSettings:
@@ -55,7 +58,7 @@ def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
         feed=("ws://x", "ws://y"), canonical="", believe_cheats=True,
         feed_listen="127.0.0.1:3", keep_states=0, keep_partials=9, keep_nodes=128,
         address_index=False, map_size=1 << 30,
-        max_readers=100, dialect="ethereum", view="sealed", **NO_LOG,
+        max_readers=100, dialect="ethereum", view="sealed", **UNTOLD,
     )  # fmt: skip
 
 
@@ -80,10 +83,14 @@ def test_port_0_is_another_one_each_time() -> None:
                           "genesis, feed, canonical, believe_cheats, feed_listen, keep_states, "
                           "keep_partials, keep_nodes, address_index, map_size, max_readers, "
                           "dialect, view, log, log_name, log_replicas, log_credentials, log_ca, "
-                          "takeover, snapshot_listen, snapshot_from"),
+                          "takeover, snapshot_listen, snapshot_from, chain, upstream, trust, "
+                          "trust_fallback, sealed, anchor, fetch_timeout, fetch_rounds, "
+                          "fetch_keys, fetch_behind, upstream_units, upstream_reserve, cold, "
+                          "beyond, follow_idle, lag_blocks, send"),
         (["a.keep_states=many"], "network a.keep_states: expected a whole number, found 'many'"),
         (["a.keep_states=64"], "keep_states: expected more than keep_partials, which is 64"),
-        (["a.source=dev"], "network a.source: expected store or feed or log, found 'dev'"),
+        (["a.source=dev"],
+         "network a.source: expected store or feed or log or follow, found 'dev'"),
         (["a.data=x", "a.data=y"], "network a.data: given twice: 'x' and 'y'"),
         (["a.data=x", "b.data=y"], "network b.listen: a has '127.0.0.1:8545' already"),
         (["a.data=x", "b.data=x"], "network b.data: a has 'x' already"),
@@ -95,3 +102,41 @@ def test_what_cannot_be_is_refused_by_name(texts: list[str], why: str) -> None:
     with pytest.raises(BadSetting) as raised:
         networks_of(settings(*texts))
     assert str(raised.value) == why
+
+
+def test_how_a_public_chain_is_followed_is_of_each_network() -> None:
+    first, second = networks_of(
+        settings(
+            "a.chain=op-mainnet", "a.upstream=https://x", "a.upstream=https://y", "a.send=https://s",
+            "a.feed=poll+https://z", "a.fetch_timeout=0.5", "a.trust_fallback=yes",
+            "a.listen=127.0.0.1:1", "b.chain=unichain", "b.trust=trusted", "b.cold=refuse",
+            source="follow", data="folder", upstream="https://w",
+        )
+    )  # fmt: skip
+    assert first.follow == FollowSettings(
+        chain="op-mainnet", upstream=("https://x", "https://y"), feed=("poll+https://z",),
+        fetch_timeout=0.5, trust_fallback=True, send="https://s",
+    )  # fmt: skip
+    assert second.follow == FollowSettings(
+        chain="unichain", upstream=("https://w",), trust="trusted", cold="refuse"
+    )
+    network = followed_network(first)
+    assert (network.source, network.data, network.follow) == ("follow", "folder/a", first.follow)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("anchor=yesterday", "anchor: expected latest, safe, finalized or a hash"),
+        ("anchor=0x12", "anchor: expected latest, safe, finalized or a hash"),
+        ("upstream=ws://x", "upstream: expected a URL that begins with http://, https://"),
+        ("feed=https://x",
+         "feed: expected a URL that begins with ws://, wss://, poll+http://, poll+https://"),
+        ("send=x", "send: expected a URL that begins with http://, https://"),
+    ],
+)  # fmt: skip
+def test_what_can_never_be_followed_is_refused(text: str, why: str) -> None:
+    (network,) = networks_of(settings(f"a.{text}", source="follow", data="folder"))
+    with pytest.raises(BadSetting) as refused:
+        followed_network(network)
+    assert str(refused.value) == why

@@ -5,9 +5,11 @@
 //! in the order of the variant's fields; addresses and hashes are bytes.
 
 use foreblock_engine::error::Error;
+use foreblock_engine::trie::Owner;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBytes;
 
 use crate::learned::Misses;
 
@@ -24,6 +26,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         Error::InvalidArgument(why) => new.call("InvalidArgument", (why,)),
         Error::RefusedOverride(why) => new.call("RefusedOverride", (why,)),
         Error::Undecodable { what, why } => new.call("Undecodable", (what, why)),
+        Error::BadState { line, why } => new.call("BadState", (line, why)),
         Error::UnknownBlock(block) => new.call("UnknownBlock", (block,)),
         Error::UnknownPartial(partial) => new.call("UnknownPartial", (partial,)),
         Error::DroppedPartial(partial) => new.call("DroppedPartial", (partial,)),
@@ -55,8 +58,15 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         }
         Error::Store(why) => new.call("StoreFailed", (why,)),
         Error::MapOutgrown => new.call("StoreFailed", (error.to_string(),)),
-        Error::MissingNode(path) => new.call("MissingNode", (path,)),
+        Error::MissingNode(missing) => {
+            let address = match missing.owner {
+                Owner::Accounts => PyBytes::new(py, &[]),
+                Owner::Storage { address, .. } => PyBytes::new(py, address.as_slice()),
+            };
+            new.call("MissingNode", (address, missing.digits()))
+        }
         Error::MissingCode(hash) => new.call("MissingCode", (hash.0,)),
+        Error::MissingHeader(number) => new.call("MissingHeader", (number,)),
     }
 }
 

@@ -12,6 +12,7 @@ mod env;
 mod error;
 mod fast_path;
 mod hex;
+mod import;
 mod json_parts;
 mod learned;
 mod logs;
@@ -26,6 +27,7 @@ mod state;
 mod store;
 mod stored;
 mod tracing;
+mod witness;
 
 use pyo3::prelude::*;
 
@@ -50,7 +52,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::register(module)?;
     store::register(module)?;
     check::register(module)?;
+    import::register(module)?;
     stored::register(module)?;
     tracing::register(module)?;
+    witness::register(module)?;
     Ok(())
 }

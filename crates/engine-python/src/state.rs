@@ -8,7 +8,8 @@ use foreblock_engine::evm::execute::{self, Options};
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
 use foreblock_engine::state::{AccountState, Changes as EngineChanges, StateReader};
 use foreblock_engine::store::{self, BranchTrie, HeadTrie};
-use foreblock_engine::trie::{NodeWrites as EngineWrites, ordered_root};
+use foreblock_engine::trie::{self, NodeWrites as EngineWrites, ordered_root};
+use foreblock_engine::witness::SparseTrie;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping};
 
@@ -19,6 +20,7 @@ use crate::learned::{Learned, Misses, slots_of};
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
 use crate::proof::Proof;
+use crate::witness::Recording;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Account>()?;
@@ -26,6 +28,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<State>()?;
     module.add_class::<NodeWrites>()?;
     module.add_class::<GrowingRoot>()?;
+    module.add_class::<ProofsNeeded>()?;
     module.add_class::<StateTrie>()
 }
 
@@ -166,6 +169,16 @@ impl State {
     #[pyo3(signature = (*, rebuild = false))]
     fn trie(&self, py: Python<'_>, rebuild: bool) -> PyResult<StateTrie> {
         py.detach(|| StateTrie::of_state(&self.0, rebuild))
+    }
+
+    #[pyo3(signature = (*, timeout_us = None, step_us = None))]
+    fn record(
+        &self,
+        py: Python<'_>,
+        timeout_us: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
+    ) -> PyResult<Recording> {
+        Recording::of(py, &self.0, limits(timeout_us, step_us))
     }
 
     #[pyo3(signature = (address, slots, *, timeout_us = None, step_us = None))]
@@ -330,16 +343,22 @@ enum Opened {
     /// At the latest block; its nodes are to be written.
     Head(HeadTrie),
     Branch(BranchTrie),
+    /// Of a witness, or read by a recording.
+    Sparse(SparseTrie),
 }
 
 impl StateTrie {
-    pub fn at_head(store: Arc<store::Store>) -> PyResult<Self> {
-        Self::of(HeadTrie::open(store).map(Opened::Head))
+    pub fn at_head(store: Arc<store::Store>, root: Option<B256>) -> PyResult<Self> {
+        Self::of(HeadTrie::open_at(store, root).map(Opened::Head))
     }
 
     pub fn of_state(state: &store::State, rebuild: bool) -> PyResult<Self> {
         let open = if rebuild { BranchTrie::rebuild } else { BranchTrie::open };
         Self::of(open(state).map(Opened::Branch))
+    }
+
+    pub fn sparse(trie: SparseTrie) -> Self {
+        Self(Mutex::new(Opened::Sparse(trie)))
     }
 
     fn of(opened: Result<Opened>) -> PyResult<Self> {
@@ -357,6 +376,7 @@ impl StateTrie {
         let apply = || match &mut *self.opened() {
             Opened::Head(trie) => trie.apply(&changes.0),
             Opened::Branch(trie) => trie.apply(&changes.0),
+            Opened::Sparse(trie) => trie.apply(&changes.0),
         };
         py.detach(apply).map_err(to_python)
     }
@@ -365,6 +385,7 @@ impl StateTrie {
         hashed(py, || match &mut *self.opened() {
             Opened::Head(trie) => trie.root(),
             Opened::Branch(trie) => trie.root(),
+            Opened::Sparse(trie) => trie.root(),
         })
     }
 
@@ -376,16 +397,79 @@ impl StateTrie {
         hashed(py, || match &mut *self.opened() {
             Opened::Head(trie) => trie.storage_root(&address.0),
             Opened::Branch(trie) => trie.storage_root(&address.0),
+            Opened::Sparse(trie) => trie.storage_root(&address.0),
         })
+    }
+
+    fn storage_root_after<'py>(
+        &self,
+        py: Python<'py>,
+        address: Arg<Address>,
+        changes: &Changes,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        hashed(py, || match &*self.opened() {
+            Opened::Head(trie) => trie.storage_root_after(&address.0, &changes.0),
+            Opened::Branch(trie) => trie.storage_root_after(&address.0, &changes.0),
+            Opened::Sparse(trie) => trie.storage_root_after(&address.0, &changes.0),
+        })
+    }
+
+    fn needs(&self, py: Python<'_>, changes: &Changes) -> PyResult<ProofsNeeded> {
+        let find = || match &*self.opened() {
+            Opened::Head(trie) => trie.needs(&changes.0),
+            Opened::Branch(trie) => trie.needs(&changes.0),
+            Opened::Sparse(trie) => trie.needs(&changes.0),
+        };
+        py.detach(find).map(ProofsNeeded).map_err(to_python)
+    }
+
+    fn fill(&self, py: Python<'_>, nodes: Vec<Arg<Bytes>>) {
+        let nodes: Vec<_> = nodes.into_iter().map(|node| node.0).collect();
+        py.detach(|| match &mut *self.opened() {
+            Opened::Head(trie) => trie.fill(&nodes),
+            Opened::Branch(trie) => trie.fill(&nodes),
+            Opened::Sparse(trie) => trie.fill(&nodes),
+        });
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<Option<NodeWrites>> {
         let take = || match &mut *self.opened() {
             Opened::Head(trie) => trie.take().map(Some),
-            Opened::Branch(_) => Ok(None),
+            Opened::Branch(_) | Opened::Sparse(_) => Ok(None),
         };
         let writes = py.detach(take).map_err(to_python)?;
         Ok(writes.map(|writes| NodeWrites(Arc::new(writes))))
+    }
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct ProofsNeeded(trie::ProofsNeeded);
+
+impl ProofsNeeded {
+    fn keys<'py>(py: Python<'py>, keys: &trie::Keys) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (address, slots) in keys {
+            let slots: Vec<_> = slots.iter().copied().map(Integer).collect();
+            dict.set_item(PyBytes::new(py, address.as_slice()), slots)?;
+        }
+        Ok(dict)
+    }
+}
+
+#[pymethods]
+impl ProofsNeeded {
+    #[getter]
+    fn before<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        Self::keys(py, &self.0.before)
+    }
+
+    #[getter]
+    fn after<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        Self::keys(py, &self.0.after)
+    }
+
+    fn __bool__(&self) -> bool {
+        !self.0.is_empty()
     }
 }
 

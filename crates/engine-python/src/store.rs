@@ -206,9 +206,20 @@ impl Store {
         py.detach(|| store.load(&accounts)).map_err(to_python)
     }
 
-    fn trie(&self, py: Python<'_>) -> PyResult<StateTrie> {
+    fn put_hashes_below(
+        &self,
+        py: Python<'_>,
+        hashes: Vec<Pair<Arg<u64>, Arg<B256>>>,
+    ) -> PyResult<()> {
         let store = self.opened()?;
-        py.detach(|| StateTrie::at_head(store))
+        let hashes: Vec<_> = hashes.iter().map(|Pair(number, hash)| (number.0, hash.0)).collect();
+        py.detach(|| store.put_hashes_below(&hashes)).map_err(to_python)
+    }
+
+    #[pyo3(signature = (*, root = None))]
+    fn trie(&self, py: Python<'_>, root: Option<Arg<B256>>) -> PyResult<StateTrie> {
+        let (store, root) = (self.opened()?, root.map(|root| root.0));
+        py.detach(|| StateTrie::at_head(store, root))
     }
 
     fn forget_old(&self) -> PyResult<()> {

@@ -6,6 +6,7 @@
 use alloy_primitives::{Address, B256};
 
 use crate::misses::Misses;
+use crate::trie::MissingNode;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -20,6 +21,10 @@ pub enum Error {
     /// Bytes that are not what they are said to be: a transaction, a header, a block.
     #[error("{what}: {why}")]
     Undecodable { what: &'static str, why: String },
+
+    /// A dump of a state that cannot be used; line 0 where it is of no line.
+    #[error("line {line}: {why}")]
+    BadState { line: u64, why: String },
 
     // The data is not here.
     #[error("unknown block {0}")]
@@ -94,9 +99,12 @@ pub enum Error {
     #[error("the store failed: {0}")]
     Store(String),
     #[error("no trie node at {0}")]
-    MissingNode(String),
+    MissingNode(MissingNode),
     #[error("no code with hash {0}")]
     MissingCode(B256),
+    /// BLOCKHASH asked for a block whose child's header is not here.
+    #[error("no header that names block {0}")]
+    MissingHeader(u64),
 }
 
 impl Error {

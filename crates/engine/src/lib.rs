@@ -3,6 +3,7 @@
 //! Pure Rust: no Python, no sockets, no clock but the deadline of a run. `error` and `state`
 //! are what all share; `codec` and `trie` are functions of bytes; `store` keeps states, `evm`
 //! runs above them, `tracing` watches it, `stored`, `logs` and `simulate` read and make blocks.
+//! A `witness` is as much of a state as one block needs.
 
 pub mod error;
 pub mod misses;
@@ -14,6 +15,7 @@ pub mod trie;
 pub mod learned;
 pub mod store;
 pub mod stored;
+pub mod witness;
 
 pub mod logs;
 

@@ -62,6 +62,12 @@ pub trait StateReader: Send {
     /// What the reader failed with.
     fn block_hash(&self, number: u64) -> Result<B256>;
 
+    /// Whether code may come from what the process remembers of other states. It may not
+    /// where what is read matters beside its value: in a witness, or to make one.
+    fn shares_codes(&self) -> bool {
+        true
+    }
+
     /// Whether a read may fail with `StateMissing`: only a part of the state is known.
     fn may_miss(&self) -> bool {
         false

@@ -25,3 +25,4 @@ from foreblock._engine.store import *
 from foreblock._engine.stored import *
 from foreblock._engine.tracing import *
 from foreblock._engine.transactions import *
+from foreblock._engine.witness import *

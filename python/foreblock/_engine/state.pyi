@@ -5,6 +5,7 @@ from typing import Final, Self, final
 
 from foreblock._engine.evm import Env, Message, Outcome, Overlay
 from foreblock._engine.learned import Learned, Misses
+from foreblock._engine.witness import Recording
 
 @final
 class Account:
@@ -75,6 +76,9 @@ class State:
         Only nodes of the last blocks are kept. With `rebuild` it is built from an older state,
         in time proportional to the size of that state.
         """
+
+    def record(self, *, timeout_us: int | None = None, step_us: int | None = None) -> Recording:
+        """This state with notes of what is read of it; `DeadlineExceeded` as in `prove`."""
 
     def prove(
         self,
@@ -147,11 +151,41 @@ class StateTrie:
     def storage_root(self, address: bytes) -> bytes:
         """The current storage root of an account."""
 
+    def storage_root_after(self, address: bytes, changes: Changes) -> bytes:
+        """The storage root of an account after changes, which are not applied."""
+
+    def needs(self, changes: Changes) -> ProofsNeeded:
+        """The proofs without which `apply` and `root` raise `MissingNode`. Applies nothing.
+
+        Apply the changes of a whole block at once: a slot that is set and cleared again in
+        between may otherwise need a proof from amid the block, which nobody has.
+        """
+
+    def fill(self, nodes: Sequence[bytes]) -> None:
+        """Use nodes of proofs where the trie refers to their hashes, until the next `take`.
+
+        They need not be checked before. Of a proof that a key is absent after the changes, the
+        node beside the deleted one is made.
+        """
+
     def take(self) -> NodeWrites | None:
         """The nodes that changed since the last take, for `Batch.append` or `Batch.seal`.
 
         None for a trie of `State.trie`: only nodes of the latest block are written.
         """
+
+@final
+class ProofsNeeded:
+    """Accounts with slots of theirs, of which proofs are needed for a root."""
+
+    # To which the way in the trie is not known; a proof of any state in which the unknown part
+    # of the way is as it was before the changes will do.
+    before: Final[dict[bytes, list[int]]]
+    # That vanish from beside a node that is not known: proofs that they are absent after the
+    # changes. Empty as long as `before` is not.
+    after: Final[dict[bytes, list[int]]]
+
+    def __bool__(self) -> bool: ...
 
 @final
 class NodeWrites:

@@ -146,6 +146,9 @@ class Store:
     def load(self, accounts: list[tuple[bytes, Account]]) -> None:
         """Add accounts of block 0 to a store without blocks, addresses ascending."""
 
+    def put_hashes_below(self, hashes: list[tuple[int, bytes]]) -> None:
+        """Keep hashes of blocks before the first one, for BLOCKHASH; no number is drawn."""
+
     def pages(self) -> list[tuple[str, int]]:
         """The tables by name, each with its number of pages."""
 
@@ -155,8 +158,13 @@ class Store:
         A table is its name, its rows, its pages, and the pages on the way to a row.
         """
 
-    def trie(self) -> StateTrie:
-        """The state trie at the latest block. Only for the writer (`StoreReadOnly`)."""
+    def trie(self, *, root: bytes | None = None) -> StateTrie:
+        """The state trie at the latest block. Only for the writer (`StoreReadOnly`).
+
+        On a partial base `root` is the state root of that block, from its header; nodes are
+        those that proofs and blocks have brought (`StateTrie.needs`). Without it, and on a
+        complete base, the root is that of the stored nodes and what blocks did since.
+        """
 
     def clear_stale_readers(self) -> int:
         """Free the slots of readers that died inside a view; gives their number."""
@@ -409,4 +417,41 @@ class StoreCheck:
     def take(self) -> list[tuple[str, bytes, str]]:
         """What was found since the last call: table, key of the row, and what is wrong."""
 
+    def stop(self) -> None: ...
+
+@final
+class StateImport:
+    """Fills an empty store with the state after one block, from a dump in JSON lines.
+
+    The dump may have any order and any length: memory is bounded, runs of records wait in
+    `folder`, which the caller removes. After a failure the store must be thrown away. Other
+    threads may look at the progress and stop it.
+    """
+
+    STAGES: Final[tuple[str, ...]]  # their names, in order
+
+    def __new__(cls, store: Store, block: int, root: bytes, folder: str, *, memory: int) -> Self:
+        """`root` is that of the block's state, `memory` bytes of records that are sorted."""
+
+    def run(self, path: str) -> None:
+        """Read the file into the store.
+
+        `BadState` with the line where it is not such a dump, or where its root is another one;
+        `DeadlineExceeded` when it was stopped.
+        """
+
+    def adopt_nodes(self) -> None:
+        """Make the trie nodes those of the block, once `Batch.append` has added it."""
+
+    @property
+    def progress(self) -> tuple[str, int, int]:
+        """The stage, how much of it is done, and how much there is.
+
+        Bytes of the file in the first stage, records in the others.
+        """
+
+    @property
+    def accounts(self) -> int: ...
+    @property
+    def slots(self) -> int: ...
     def stop(self) -> None: ...

@@ -25,6 +25,7 @@ from foreblock.bus.frames import (
     WantCommits,
     frame,
 )
+from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound
 from foreblock.errors import BusBroken
 
 # A worker with more unread bytes misses hints.
@@ -33,6 +34,9 @@ HEARD_SECONDS: Final = 2.0  # for a worker to hear of a change; one that hangs i
 
 # Sends a message to one worker; false if the kernel did not take it at once.
 Respond = Callable[[ToWorker], bool | None]
+
+# Answers questions about state, on the loop; it must not block.
+AnswerState = Callable[[AskState | AskUpstream, Respond], None]
 
 
 class Exchange:
@@ -55,6 +59,7 @@ class Exchange:
         self._asked: Final = asked or _ignore
         self._ordered: Final = ordered or _ignore
         self._printed: Final = printed or _ignore
+        self._state_of: Final[dict[str, AnswerState]] = {}
         self._hearing: dict[int, _Hearing] = {}
         self._changes: Final = count(1)
         self._greeting: Final = greeting
@@ -72,6 +77,13 @@ class Exchange:
         worker = _Worker(self)
         worker.connection_made(transport)
         return worker
+
+    def answer_state(self, network: str, answer: AnswerState | None) -> None:
+        """Call this from now on for state of a network that workers want; without, none is had."""
+        if answer is None:
+            self._state_of.pop(network, None)
+        else:
+            self._state_of[network] = answer
 
     def tell(self, message: ToWorker) -> None:
         """Send a hint to all workers, of a commit to those that follow commits.
@@ -125,6 +137,8 @@ class Exchange:
                 self._submitted(message, worker.respond)
             case AskPool():
                 self._asked(message, worker.respond)
+            case AskState() | AskUpstream():
+                self._state_of.get(message.network, _have_no_state)(message, worker.respond)
             case Order():
                 self._ordered(message, worker.respond)
             case Print():
@@ -134,6 +148,10 @@ class Exchange:
                     self._hearing[number].heard(worker)
             case WantCommits(is_on):
                 (self._following.add if is_on else self._following.discard)(worker)
+
+
+def _have_no_state(message: AskState | AskUpstream, respond: Respond) -> None:
+    respond(StateNotFound(message.id, "unavailable", "the chain is not followed at the moment"))
 
 
 def _ignore(*_: object) -> None:

@@ -8,6 +8,8 @@ certain then. After `TakenUp`, without an answer, the outcome is unknown.
 
 A question about the pool (`pool_question`) is answered in parts of a bounded size, or not.
 
+A question about state that the store does not have (`state_frames`) is answered the same way.
+
 A command for a dev chain (`commands`) is answered when it is carried out and every worker has
 heard that: hints from before are wrong then.
 """
@@ -20,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from foreblock.bus.commands import AnyCommand
+from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, StatePart
 from foreblock.errors import (
     BusBroken,
     OutcomeUnknown,
@@ -197,7 +200,7 @@ class Print(Struct, frozen=True, tag=True, array_like=True):
     missed: int = 0  # texts that were not sent
 
 
-ToWriter = Submit | AskPool | Order | Heard | WantCommits | Print
+ToWriter = Submit | AskPool | AskState | AskUpstream | Order | Heard | WantCommits | Print
 ToWorker = (
     TakenUp
     | Accepted
@@ -208,6 +211,8 @@ ToWorker = (
     | SourceFacts
     | PoolPart
     | PoolNotRead
+    | StatePart
+    | StateNotFound
     | Done
     | Refused
     | ChainChanged
@@ -234,6 +239,8 @@ def _encodable(message: Struct) -> Struct:
             return Rejected(number, _replaced(why))
         case Refused(number, why):
             return Refused(number, _replaced(why))
+        case StateNotFound(number, reason, why, retry_after):
+            return StateNotFound(number, reason, _replaced(why), retry_after)
         case Print(network, text, is_request, missed):
             return Print(network, _replaced(text), is_request, missed)
         case SourceFacts(network, told_ns, facts):

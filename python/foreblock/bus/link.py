@@ -11,6 +11,7 @@ import sys
 import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -44,10 +45,13 @@ from foreblock.bus.frames import (
     frame,
 )
 from foreblock.bus.pool_question import PoolContent, PoolQuestion
+from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, StatePart
+from foreblock.bus.state_question import StateQuestion
 from foreblock.clock import Clock, SystemClock
 from foreblock.errors import (
     BusBroken,
     CommandUnknown,
+    NoUpstream,
     PoolUnavailable,
     RefusedCommand,
     SequencerBusy,
@@ -88,6 +92,7 @@ class WriterLink:
         self._ids: Final = count(1)
         self._waiting: dict[int, Submission] = {}
         self._questions: dict[int, PoolQuestion] = {}
+        self._states: dict[int, StateQuestion] = {}
         self._commands: dict[int, asyncio.Future[Any]] = {}
         self._nonces: dict[tuple[str, bytes], int] = {}
         self._facts: dict[str, SourceFacts] = {}
@@ -171,6 +176,40 @@ class WriterLink:
             raise PoolUnavailable from None
         finally:
             del self._questions[number]
+
+    async def ask_state(self, network: str, epoch: int, keys: bytes, seconds: float) -> bytes:
+        """What the network's process finds of these keys, packed as they are.
+
+        Raises `NoUpstream`, `UnitsSpent`, `NewEpoch` and `UntrueState`.
+        """
+        return await self._ask_beyond(
+            partial(AskState, network=network, epoch=epoch, keys=keys), seconds
+        )
+
+    async def ask_upstream(self, network: str, method: str, params: bytes, seconds: float) -> bytes:
+        """The JSON of an upstream's result, which nobody has verified. Raises the same."""
+        question = partial(AskUpstream, network=network, method=method, params=params)
+        return await self._ask_beyond(question, seconds)
+
+    async def _ask_beyond(
+        self, message: Callable[..., AskState | AskUpstream], seconds: float
+    ) -> bytes:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            raise NoUpstream("the process that fetches is not there", 1)
+        if transport.get_write_buffer_size() > UNSENT_LIMIT:
+            raise NoUpstream("too many questions wait", 1)
+        number, question = next(self._ids), StateQuestion()
+        deadline = self._clock.monotonic_ns() + int(seconds * _SECOND_NS)
+        self._states[number] = question
+        try:
+            transport.write(frame(message(id=number, deadline_ns=deadline)))
+            async with asyncio.timeout(seconds):
+                return await question.answer
+        except TimeoutError:
+            raise NoUpstream(f"nothing in {seconds:g} s", 1) from None
+        finally:
+            del self._states[number]
 
     async def command(self, network: str, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Let the writer change a dev chain; gives the result when all workers serve it.
@@ -264,6 +303,8 @@ class WriterLink:
             submission.give_up(heard_all=heard_all)
         for question in self._questions.values():
             question.give_up()
+        for state in self._states.values():
+            state.give_up()
         for answer in self._commands.values():
             if not answer.done():
                 answer.set_exception(CommandUnknown())
@@ -284,11 +325,18 @@ class WriterLink:
                     self._tell(number, message)
             case Accepted(number) | Rejected(number) | Busy(number):
                 self._tell(number, message)
-            case PoolPart(number) | PoolNotRead(number):
-                if number in self._questions:
-                    self._questions[number].hear(message)
+            case PoolPart() | PoolNotRead() | StatePart() | StateNotFound():
+                self._hear_answer(message)
             case _:
                 self._hear_of_commands(message)
+
+    def _hear_answer(self, message: PoolPart | PoolNotRead | StatePart | StateNotFound) -> None:
+        number = message.id
+        if isinstance(message, PoolPart | PoolNotRead):
+            if number in self._questions:
+                self._questions[number].hear(message)
+        elif number in self._states:
+            self._states[number].hear(message)
 
     def _hear_of_commit(self, network: str) -> None:
         for hint, followed in self._followers.items():

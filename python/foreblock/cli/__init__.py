@@ -20,8 +20,9 @@ CONTEXT = {
 def main() -> None:
     """Serve an Ethereum-style layer-2 chain whose pending block is real.
 
-    `foreblock dev` runs two local chains with flashblocks. `foreblock serve` serves a chain from
-    a store or follows a flashblocks feed. `foreblock VERB --help` explains a verb.
+    `foreblock dev` runs two local chains with flashblocks. `foreblock follow` serves a public
+    chain without a node of it. `foreblock serve` serves a chain from a store or follows a
+    flashblocks feed. `foreblock VERB --help` explains a verb.
     """
 
 
@@ -29,6 +30,7 @@ main.add_section(
     "Run a network",
     {
         "dev": "dev",
+        "follow": "follow",
         "serve": "serve",
         "watch": "watch.command",
         "status": "status.command",
@@ -59,5 +61,8 @@ main.add_section(
         "replay": "record",
     },
 )
-main.add_section("Measure and verify", {"bench": "bench", "conformance": "conformance"})
+main.add_section(
+    "Measure and verify",
+    {"bench": "bench", "conformance": "conformance", "execute": "execute"},
+)
 main.add_section("Set up", {"completion": "completion"})

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from foreblock.cli.state_import import run_state_import
 from foreblock.cli.verb import (
     DIRECTORY,
     FILE,
@@ -33,21 +34,31 @@ source = in_section("Input")
 
 
 @verb("import")
-@source("--genesis", required=True, type=FILE, help="Genesis in geth's JSON format.")
-@source("--chain", required=True, type=FILE, help="Blocks in RLP, concatenated.")
+@source("--genesis", type=FILE, help="Genesis in geth's JSON format; not needed to go on with a "
+        "store that has a chain. With --state only its configuration is used.")  # fmt: skip
+@source("--chain", type=FILE, help="Blocks in RLP, concatenated.")
 @source("--fork-choice", type=FILE, help="engine_forkchoiceUpdated request in JSON: the expected "
         "head, and the safe and finalized blocks.")  # fmt: skip
+@source("--state", type=FILE, help="State of one block in JSON lines, as reth's init-state reads "
+        "it, to begin a store with.")  # fmt: skip
+@source("--header", type=FILE, help="With --state: header of that block, in JSON or RLP; before "
+        "Prague also the 256 before it.")  # fmt: skip
+@source("--preset", metavar="CHAIN", help="With --state: the chain, by its name in foreblock "
+        "chains or its file, in place of a genesis.")  # fmt: skip
 @option("--data", required=True, type=DIRECTORY, section=OUTPUT,
         help="Directory of the store, created if missing.")  # fmt: skip
 @option("--address-index", is_flag=True, section=OUTPUT,
         help="Also index transactions by address.")  # fmt: skip
 @json_option("Print the summary as one JSON object.")
-def import_(
+def import_(  # noqa: PLR0913, keywords
     *,
-    genesis: Path,
-    chain: Path,
+    genesis: Path | None,
+    chain: Path | None,
     data: Path,
     fork_choice: Path | None,
+    state: Path | None,
+    header: Path | None,
+    preset: str | None,
     address_index: bool,
     as_json: bool,
 ) -> None:
@@ -57,7 +68,17 @@ def import_(
     withdrawals, state root) and its parent. The first invalid block is named and not stored.
 
     Run the same command again to continue after the last stored block.
+
+    With --state the store begins with the state after one block instead, whose root is checked;
+    import the blocks after it with --chain.
     """
+    if state is not None:
+        _refuse_with_state(chain=chain, fork_choice=fork_choice, address_index=address_index)
+        run_state_import(state, header, genesis, preset, data, as_json=as_json)
+        return
+    _refuse_without_state(header=header, preset=preset)
+    if chain is None:
+        raise click.UsageError("One of --chain and --state is needed.")
     begun = time.monotonic()
     stored = _LastStored()
     try:
@@ -70,6 +91,19 @@ def import_(
     seconds = time.monotonic() - begun
     summary = _summary_json if as_json else _summary_text
     click.echo(summary(imported, seconds))
+
+
+def _refuse_with_state(**given: object) -> None:
+    for name, value in given.items():
+        if value:
+            option_name = name.replace("_", "-")
+            raise click.UsageError(f"--{option_name} and --state cannot be used together.")
+
+
+def _refuse_without_state(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise click.UsageError(f"--{name} is used with --state.")
 
 
 class _LastStored:

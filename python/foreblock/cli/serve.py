@@ -15,6 +15,7 @@ from foreblock.errors import BadSetting
 from foreblock.feed.feed_url import check_url
 from foreblock.service import launch
 from foreblock.settings import ServeSettings
+from foreblock.settings.following import followed_network
 from foreblock.settings.networks import FeedChain, LogOptions, Network, NetworkSettings, networks_of
 from foreblock.settings.replication import log_options
 from foreblock.upstream.client import Endpoint
@@ -23,13 +24,16 @@ from foreblock.upstream.client import Endpoint
 @verb()
 @settings_options(ServeSettings)
 def serve(given: Given) -> None:
-    """Serve a chain from a store, a flashblocks feed, or a log.
+    """Serve a chain from a store, a feed, a log, or upstreams.
 
     With --source feed the chain follows one or several feeds: give --genesis FILE and --feed URL,
     and --canonical URL for sealed blocks that the feeds do not prove.
 
     With --source log it is a replica: it follows what a writer on another machine commits to the
     NATS servers of --log. With --source feed and --log it writes that log, or stands by.
+
+    With --source follow it follows a public chain without a node of it: give --chain NAME and
+    --upstream URL, as for foreblock follow.
 
     To serve several networks, give each its own settings, as in
     --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or a table
@@ -59,7 +63,7 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
     option = "--" if alone else f"--network {wanted.name}."
     if not wanted.data:
         raise click.UsageError(f"{option}data is needed: the directory of a store")
-    if wanted.source != "feed" and wanted.feed:
+    if wanted.source not in ("feed", "follow") and wanted.feed:
         raise click.UsageError(f"{option}feed needs {option}source=feed")
     if wanted.source == "store":
         if wanted.log:
@@ -76,6 +80,8 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
     log = log_options(wanted.name, wanted)
     if wanted.source == "log":
         return _replica(wanted, log)
+    if wanted.source == "follow":
+        return _follower(wanted, option)
     if not wanted.genesis or not wanted.feed:
         raise click.UsageError(f"{option}source=feed needs {option}genesis and {option}feed")
     for url in wanted.feed:
@@ -127,6 +133,15 @@ def _replica(wanted: NetworkSettings, log: LogOptions | None) -> launch.ServedNe
         log=log,
     )
     return launch.ServedNetwork(network, wanted.listen)
+
+
+def _follower(wanted: NetworkSettings, option: str) -> launch.ServedNetwork:
+    """A network that follows a public chain."""
+    if not wanted.chain or not wanted.upstream:
+        raise click.UsageError(f"{option}source=follow needs {option}chain and {option}upstream")
+    if wanted.log:
+        raise BadSetting("log", "a chain that is followed from upstreams has no log")
+    return launch.ServedNetwork(followed_network(wanted), wanted.listen, wanted.feed_listen)
 
 
 def _say(names: Sequence[str], started: launch.Started) -> None:

@@ -42,7 +42,7 @@ def find_block(view: LedgerView, value: BlockParam, argument: int) -> ReadableBl
     if value is None or value == "latest":
         return view.latest
     if value == "pending":
-        return view.pending or view.latest
+        return view.pending or view.resolve("pending")
     return view.resolve(read_block(value, argument))
 
 

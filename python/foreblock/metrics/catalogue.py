@@ -84,6 +84,25 @@ SLICES: Final = _counter("slices", "Slices of workers' loops given to long reque
 THREAD_CALLS: Final = _gauge("thread_calls", "Slow calls that wait for or run on threads.")
 THREAD_CALLS_BEGUN: Final = _counter("thread_calls_begun", "Slow calls that were given to threads.")
 
+# --- State that workers ask for, of networks that follow a public chain ---
+
+# What became of a question: found, no upstream answered, the budget was spent, the store had begun
+# anew at another block, or what came was not proven.
+STATE_OUTCOMES: Final = ("found", "unavailable", "spent", "moved", "untrue")
+STATE_QUESTIONS: Final = _counter(
+    "state_questions",
+    "Questions of workers for state that the store does not know, by outcome.",
+    "network",
+    "outcome",
+)
+STATE_KEYS: Final = _counter("state_keys", "Keys of the state that workers asked for.", *NETWORK)
+STATE_WAIT: Final = _histogram(
+    "state_wait", "Time from a question for state until it is known.", COMMIT_BOUNDS, *NETWORK
+)
+LEARNED_BYTES: Final = _gauge(
+    "learned_bytes", "Memory of workers for state that they have learned.", *NETWORK
+)
+
 # --- Chains, read from the store by the worker that is asked ---
 
 READY: Final = _gauge("ready", "1 if the network is ready, as at /readyz.", *NETWORK)

@@ -13,9 +13,11 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from foreblock.errors import (
+    BeforeAnchor,
     CommandUnknown,
     DroppedPartial,
     Halted,
+    HeaderOnly,
     HiddenMethod,
     IncompleteState,
     InvalidParams,
@@ -23,6 +25,7 @@ from foreblock.errors import (
     NoSuchHead,
     NotCanonical,
     NotificationsUnsupported,
+    NoUpstream,
     OutcomeUnknown,
     PoolFull,
     PoolRefusal,
@@ -50,12 +53,16 @@ from foreblock.errors import (
     TooManyLogs,
     TooManySubscriptions,
     TooManyWaiting,
+    TooMuchState,
     TooMuchUnsent,
     TraceTooLong,
+    UnitsSpent,
     UnknownBlock,
     UnknownBlockHash,
     UnknownPartial,
+    UnknownRules,
     UnknownSubscription,
+    UntrueState,
 )
 
 
@@ -64,7 +71,7 @@ class Fault(Struct, frozen=True, omit_defaults=True):
 
     code: int
     message: str
-    data: str | None = None
+    data: str | dict[str, int] | None = None
 
 
 Dialect = Literal["preconf", "ethereum"]
@@ -128,6 +135,18 @@ def _pruned(error: Exception) -> Fault:
     return Fault(PRUNED, f"pruned history unavailable: {error}")
 
 
+def _not_available(error: Exception) -> Fault:
+    """State that is not here; `retryAfter` is in seconds, where asking again may help."""
+    after = getattr(error, "retry_after", None)
+    data = None if after is None else {"retryAfter": after}
+    return Fault(TIMED_OUT, f"state not available: {error}", data)
+
+
+def _spent(error: Exception) -> Fault:
+    assert isinstance(error, UnitsSpent)
+    return Fault(OVERLOADED, f"state not available: {error}", {"retryAfter": error.retry_after})
+
+
 def _reverted(error: Exception) -> Fault:
     """Exactly this message, as published; the bytes only where there are some."""
     assert isinstance(error, Reverted)
@@ -181,9 +200,16 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     DroppedPartial: _says(REFUSED, "header for hash not found"),
     NotCanonical: _says(REFUSED, "hash is not currently canonical"),
     NoSuchHead: lambda error: Fault(REFUSED, f"{vars(error)['tag']} block not found"),
+    BeforeAnchor: _pruned,
     PrunedState: _pruned,
-    StateMissing: lambda error: Fault(TIMED_OUT, f"state not available: {error}"),
+    StateMissing: _not_available,
+    NoUpstream: _not_available,
+    UntrueState: _not_available,
+    UnitsSpent: _spent,
+    TooMuchState: _says(OVERLOADED),
+    HeaderOnly: _pruned,
     IncompleteState: _says(REFUSED),
+    UnknownRules: _says(REFUSED),
     RefusedCall: _says(REFUSED),
     RefusedSimulation: _simulation,
     RefusedTrace: _says(REFUSED),

@@ -109,6 +109,33 @@ class InOrder(Then[T, U]):
     __slots__ = ()
 
 
+class Kept(Generic[T]):
+    """A result that is waited for once, and can be had again."""
+
+    __slots__ = ("_first", "_found", "_why")
+
+    def __init__(self, first: Awaitable[T]) -> None:
+        self._first: Final = first
+        self._found: tuple[T] | None = None
+        self._why: Exception | None = None
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if self._why is not None:
+            raise self._why
+        if self._found is None:
+            try:
+                self._found = ((yield from self._first.__await__()),)
+            except Exception as why:
+                self._why = why
+                raise
+        return self._found[0]
+
+    def close(self) -> None:
+        """Give up, unless it is there."""
+        if self._found is None and self._why is None:
+            give_up(self._first)
+
+
 class LongWait(ABC, Generic[T]):
     """A result from a later snapshot than that of its request, which may be long in coming.
 
@@ -131,5 +158,5 @@ def give_up(result: Awaitable[object]) -> None:
     """Discard a result that was not awaited yet."""
     if isinstance(result, asyncio.Future):
         result.cancel()
-    elif isinstance(result, Coroutine | Then | LongWait):
+    elif isinstance(result, Coroutine | Then | Kept | LongWait):
         result.close()

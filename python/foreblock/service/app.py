@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 
@@ -21,7 +21,8 @@ from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
 from foreblock.ledger.reading.fast_path import FastPathBounds
-from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.reading.followed import FollowTerms
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -61,6 +62,10 @@ from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
 from foreblock.settings.networks import DevChain, Network
 
+if TYPE_CHECKING:
+    from foreblock.service.beyond import BeyondAnchor
+    from foreblock.service.fetched_state import FetchedState
+
 NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
 
 NO_LIMIT: Final = sys.maxsize
@@ -68,6 +73,7 @@ DAY_MS: Final = 24 * 60 * 60 * 1000
 SECOND_NS: Final = 10**9
 VIEW_KEPT_SECONDS: Final = 0.2  # without requests
 STORE_CHECK_SECONDS: Final = 1.0
+SLOWEST_BLOCK: Final = 2.0  # seconds between blocks of the slowest chain that is followed
 
 log = structlog.get_logger()
 
@@ -95,6 +101,8 @@ def make_scheduler(options: ServiceOptions, room: Room | None = None) -> Schedul
 class Shared(NamedTuple):
     """What the views of a network have in common."""
 
+    state: "FetchedState | None" = None  # that the store does not know, where it is fetched
+    beyond: "BeyondAnchor | None" = None  # what lies before the anchor
     families: SharedFamilies | None = None
     filters: FilterTable | None = None
     follow: FollowCommits = no_hints  # gives hints of commits
@@ -125,7 +133,7 @@ class Service:
         self.methods: Final = make_methods(
             options.methods, scheduler, sequencing, shared.families, events
         )
-        dispatcher = Dispatcher(
+        dispatcher = _dispatcher_over(shared.state)(
             self.methods,
             view,
             partial(fault_of, dialect=options.methods.dialect),
@@ -138,6 +146,16 @@ class Service:
         self.answer: Final[Handler] = dispatcher.answer
         # The same for connections that stay open, on which notifications can be sent.
         self.open_session: Final[OpenSession] = partial(self.sessions.open, dispatcher.answer)
+
+
+def _dispatcher_over(state: "FetchedState | None") -> Callable[..., Dispatcher[LedgerView]]:
+    """What makes a dispatcher over a store that knows everything, or one that is helped."""
+    if state is None:
+        return Dispatcher
+    from foreblock.methods.run_once import RUN_ONCE  # noqa: PLC0415, others need none
+    from foreblock.rpc.fetching import FetchingDispatcher  # noqa: PLC0415
+
+    return partial(FetchingDispatcher, begin_rounds=state.begin_rounds, once=RUN_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +217,7 @@ def make_served(
             each,
             announce=settings.snapshot_header,
             max_readers=network.max_readers,
+            followed=_followed(network),
         )
         for network, each in zip(networks, seen, strict=True)
     ]
@@ -207,7 +226,10 @@ def make_served(
     _watch_stores(loop, watches)
     served = []
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
+        state = _fetched_state(ledger, network, link, metrics)
         shared = Shared(
+            state=state,
+            beyond=_beyond(ledger, network, link, state),
             filters=_filters(settings, metrics.runtime, number),
             follow=no_hints if link is None else partial(link.following, network.name),
             meter=metrics.meter(network.name, options.slow_seconds),
@@ -221,6 +243,52 @@ def make_served(
     return _with_metrics(
         served, Scraper(metrics, list(zip(networks, ledgers, strict=True)), scheduler), settings
     )
+
+
+def _followed(network: Network) -> FollowTerms | None:
+    """How a public chain is followed; none for other networks."""
+    if network.follow is None:
+        return None
+    return FollowTerms(network.follow.least_trust, network.follow.lag_blocks * SLOWEST_BLOCK)
+
+
+def _fetched_state(
+    ledger: Ledger | AbsentLedger,
+    network: Network,
+    link: WriterLink | None,
+    metrics: WorkerMetrics,
+) -> "FetchedState | None":
+    """The state that is fetched for clients; none where the store is all there is."""
+    follow = network.follow
+    if (
+        follow is None
+        or follow.cold == "refuse"
+        or link is None
+        or isinstance(ledger, AbsentLedger)
+    ):
+        return None
+    from foreblock.metrics.state_metrics import StateMetrics  # noqa: PLC0415, others need none
+    from foreblock.service.fetched_state import FetchedState  # noqa: PLC0415
+
+    ask = partial(link.ask_state, network.name)
+    return FetchedState(ledger, follow, ask, StateMetrics(metrics.sheet, network.name))
+
+
+def _beyond(
+    ledger: Ledger | AbsentLedger,
+    network: Network,
+    link: WriterLink | None,
+    state: "FetchedState | None",
+) -> "BeyondAnchor | None":
+    """What lies before the anchor, where it is asked for."""
+    follow = network.follow
+    if follow is None or state is None or link is None or follow.beyond == "refuse":
+        return None
+    from foreblock.service.beyond import BeyondAnchor  # noqa: PLC0415, others need none
+
+    assert isinstance(ledger, Ledger), "state is fetched for it"
+    ask = partial(link.ask_upstream, network.name, seconds=follow.fetch_timeout)
+    return BeyondAnchor(ledger, state, ask)
 
 
 def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) -> list[Served]:
@@ -295,6 +363,9 @@ class NetworkViews:
             Service(self.ledger, each, scheduler, sequencing, shared) for each in (at_root, at_node)
         )
         self.sessions.extend((root.sessions, node.sessions))
+        if shared.beyond is not None:
+            shared.beyond.add(root.methods)
+            shared.beyond.add(node.methods)
         if isinstance(self.ledger, Ledger) and self.link is not None and network.dev is not None:
             printed = PrintedRequests(self.ledger, network, self.link)
             printed.add(root.methods, at_root.methods, scheduler)

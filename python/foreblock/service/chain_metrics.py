@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreError
-from foreblock.ledger.reading.availability import AbsentLedger
+from foreblock.ledger.reading.availability import AbsentLedger, is_ready
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.metrics import catalogue
 from foreblock.metrics.metric import Metric, Series
@@ -45,7 +45,7 @@ def _values(network: Network, ledger: Ledger | AbsentLedger) -> Iterator[tuple[M
 def _chain(view: LedgerView, *, moves: bool) -> Iterator[tuple[Metric, float]]:
     now_ns = SystemClock().wall_ns()
     latest, pending, behind = view.latest, view.pending, view.behind
-    yield catalogue.READY, pending is not None or not moves
+    yield catalogue.READY, is_ready(view, now_ns, moves=moves)
     yield catalogue.COMMIT_NUMBER, view.commit
     yield catalogue.LATEST_NUMBER, latest.number
     yield catalogue.LATEST_AGE, now_ns / _SECOND_NS - latest.header.timestamp

@@ -35,7 +35,7 @@ from foreblock.service.logs import configure_queued
 from foreblock.service.worker_metrics import WorkerMetrics
 
 # Headers that pages of other origins may read.
-EXPOSED_HEADERS = b"Foreblock-Snapshot, Retry-After"
+EXPOSED_HEADERS = b"Foreblock-Snapshot, Foreblock-Source, Retry-After"
 
 
 MakeServed = Callable[..., list[Served]]

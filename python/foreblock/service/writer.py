@@ -196,9 +196,17 @@ async def _begin(
         return await open_dev_network(
             network, clock, feed, exchange.tell, seen, tell_of_change, watchers
         )
+    publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
+    if network.source == "follow":
+        from foreblock.sources.follow_opening import open_follow_network  # noqa: PLC0415
+
+        follower = await open_follow_network(
+            network, clock, publish, exchange.tell, client_options, seen, watchers.metrics
+        )
+        exchange.answer_state(network.name, follower.want)
+        return follower
     from foreblock.sources.feed_network import FeedNetwork  # noqa: PLC0415, dev chains need none
 
-    publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
     following = FeedNetwork(
         network, clock, publish, exchange.tell, client_options, seen, watchers.metrics
     )

@@ -20,6 +20,7 @@ ADDRESS_INDEX: Final = (
 
 # Sections of help and docs/settings.md, in their order.
 SOURCE: Final = "Source"
+FOLLOWING: Final = "Following a public chain"
 SERVICE: Final = "Service"
 OBSERVING: Final = "Metrics and logs"
 NETWORKS: Final = "Development networks"
@@ -41,9 +42,9 @@ SUBSCRIPTIONS: Final = "Subscriptions and filters"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
-    SOURCE, SERVICE, OBSERVING, NETWORKS, CHAIN, HISTORY, REPLICATION, ANSWERS, ACCESS, HTTP,
-    WEBSOCKET, BATCHES, CALLS, SIMULATIONS, LOGS, TRACES, SENDING, THREADS, SUBSCRIPTIONS, FEEDS,
-    STORES,
+    SOURCE, FOLLOWING, SERVICE, OBSERVING, NETWORKS, CHAIN, HISTORY, REPLICATION, ANSWERS, ACCESS,
+    HTTP, WEBSOCKET, BATCHES, CALLS, SIMULATIONS, LOGS, TRACES, SENDING, THREADS, SUBSCRIPTIONS,
+    FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -427,10 +428,14 @@ class DevSettings:
 class SourceSettings:
     """Where the blocks of `foreblock serve` come from, for each network if there are several."""
 
-    source: Literal["store", "feed", "log"] = setting(
-        "store", "where blocks come from: the store alone, flashblocks feeds, or a writer's log"
+    source: Literal["store", "feed", "log", "follow"] = setting(
+        "store",
+        "where blocks come from: the store alone, flashblocks feeds, a writer's log,"
+        " or a public chain",
     )
-    feed: tuple[str, ...] = setting((), "flashblocks feeds to follow, ws:// or wss://", "URL")
+    feed: tuple[str, ...] = setting(
+        (), "flashblocks feeds to follow, ws:// or wss://, or poll+https:// with follow", "URL"
+    )
     canonical: str = setting(
         "", "JSON-RPC endpoint to fetch sealed blocks from; empty disables it", "URL"
     )
@@ -444,11 +449,73 @@ class SourceSettings:
 
 
 @dataclass(frozen=True)
+class FollowChoices:
+    """How a public chain is followed without a node of it; `source` is follow then."""
+
+    chain: str = setting(
+        "", "public chain to follow: a name of `foreblock chains`, or a file", "NAME"
+    )
+    upstream: tuple[str, ...] = setting(
+        (), "JSON-RPC endpoints of the chain, the best first; ?units=500 sets a budget", "URL"
+    )
+    trust: Literal["proven", "trusted"] = setting(
+        "proven", "what is believed of upstreams: what they prove, or what they say"
+    )
+    trust_fallback: bool = setting(
+        default=False, help="believe what upstreams say where none of them proves it"
+    )
+    sealed: Literal["named", "computed"] = setting(
+        "named",
+        "when a block is sealed: once the next one names it, or once its state root is computed",
+    )
+    anchor: str = setting(
+        "latest", "block to begin at: latest, safe, finalized, a number or a hash", "BLOCK"
+    )
+    fetch_timeout: float = setting(
+        2.0, "longest time that a request waits for state from upstreams", "SECONDS", least=0.01
+    )
+    fetch_rounds: int = setting(16, "rounds of fetching for one request", least=1)
+    fetch_keys: int = setting(20_000, "keys of the state that one request may fetch", least=1)
+    fetch_behind: int = setting(2, "how far below the latest block state is asked for", "BLOCKS")
+    upstream_units: float = setting(
+        300.0, "units that may be spent at each upstream in a second", "UNITS", least=1
+    )
+    upstream_reserve: float = setting(
+        0.6, "part of the units that only flashblocks may spend", "PART", most=0.99
+    )
+    cold: Literal["fetch", "refuse"] = setting(
+        "fetch", "what is done about state that is not known here: fetch it, or refuse the request"
+    )
+    beyond: Literal["refuse", "verify"] = setting(
+        "verify",
+        "blocks, transactions and receipts before the anchor: refused, or from upstreams, verified",
+    )
+    follow_idle: float = setting(0.0, "rest after this time without a request; 0: never", "SECONDS")
+    lag_blocks: int = setting(
+        30, "begin at a new anchor instead of catching up with more blocks than this", "BLOCKS"
+    )
+    send: str = setting("", "where raw transactions are forwarded; empty: nowhere", "URL")
+
+
+@dataclass(frozen=True)
+class FollowSettings(FollowChoices):
+    """The same of one network, with its feeds; none are those that its chain is known to have."""
+
+    feed: tuple[str, ...] = ()
+
+    @property
+    def least_trust(self) -> str:
+        """What holds of all that is known here: with a fallback some of it may be unproven."""
+        return "trusted" if self.trust_fallback else self.trust
+
+
+@dataclass(frozen=True)
 class ServeSettings:
     """The settings of `foreblock serve`: the service and the source of its chain."""
 
     service: Settings = settings_of(Settings, SERVICE)
     chain: SourceSettings = settings_of(SourceSettings, SOURCE)
+    follow: FollowChoices = settings_of(FollowChoices, FOLLOWING)
     genesis: str = setting(
         "", "genesis file of a chain that follows a feed", "FILE", section=SOURCE
     )
@@ -464,8 +531,31 @@ class ServeSettings:
 
 
 @dataclass(frozen=True)
+class FollowingSettings:
+    """The settings of `foreblock follow`: the service and the chain that it follows."""
+
+    service: Settings = settings_of(Settings, SERVICE)
+    follow: FollowChoices = settings_of(FollowChoices, FOLLOWING)
+    feed: tuple[str, ...] = setting(
+        (),
+        "flashblocks feeds, ws://, wss:// or poll+https://; off: none, else the chain's own",
+        "URL",
+        section=FOLLOWING,
+    )
+    feed_listen: str = setting(
+        "",
+        "address to pass flashblocks on at; empty disables the feed",
+        "HOST:PORT",
+        section=FOLLOWING,
+    )
+    keep: KeepSettings = settings_of(KeepSettings, HISTORY, "keep_")
+    address_index: bool = setting(default=False, help=ADDRESS_INDEX, section=HISTORY)
+
+
+@dataclass(frozen=True)
 class EverySetting:
     """The settings of all commands; equal names as `foreblock dev` has them."""
 
     dev: DevSettings = settings_of(DevSettings, SERVICE)
     source: SourceSettings = settings_of(SourceSettings, SOURCE)
+    follow: FollowChoices = settings_of(FollowChoices, FOLLOWING)

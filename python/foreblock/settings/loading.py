@@ -14,13 +14,23 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from foreblock.errors import BadSetting
 from foreblock.setting import Bounds, from_text, from_value, shown_type
-from foreblock.settings import SERVICE, DevSettings, EverySetting, ServeSettings, Settings
+from foreblock.settings import (
+    SERVICE,
+    DevSettings,
+    EverySetting,
+    FollowingSettings,
+    ServeSettings,
+    Settings,
+)
 
 FILE: Final = "foreblock.toml"
 DEFAULT: Final = "default"
+_IN_WORDS: Final[Mapping[object, str]] = MappingProxyType(
+    {int: "a number", float: "a number", bool: "true or false"}
+)
 NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
 
-S = TypeVar("S", Settings, DevSettings, ServeSettings, EverySetting)
+S = TypeVar("S", Settings, DevSettings, ServeSettings, FollowingSettings, EverySetting)
 
 
 class Declared(NamedTuple):
@@ -142,19 +152,26 @@ def _default(it: Declared, replaced: Mapping[str, str]) -> object:
 def _dotted(place: str, tables: Mapping[str, object]) -> list[str]:
     """Tables such as [network.main] as NAME.SETTING=VALUE, the form of flags and variables."""
     texts = []
-    numbers = {it.name for it in declared(ServeSettings) if it.kind is int}
+    kinds = {it.name: it.kind for it in declared(ServeSettings)}
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise BadSetting(f"{place}.{name}", f"expected a table, found {table!r}")
         for key, value in table.items():
             values = value if isinstance(value, list) else [value]
-            if key in numbers and isinstance(value, int) and not isinstance(value, bool):
+            if kinds.get(key) in (int, float, bool) and _is_of(kinds[key], value):
                 values = [str(value)]
             if not all(isinstance(each, str) for each in values):
-                expected = "a number" if key in numbers else "a string or a list of strings"
+                expected = _IN_WORDS.get(kinds.get(key), "a string or a list of strings")
                 raise BadSetting(f"{place}.{name}.{key}", f"expected {expected}, found {value!r}")
             texts += [f"{name}.{key}={each}" for each in values]
     return texts
+
+
+def _is_of(kind: type, value: object) -> bool:
+    """Whether a value of the file is a number or a truth, as the setting is."""
+    if kind is bool or isinstance(value, bool):
+        return kind is bool and isinstance(value, bool)
+    return isinstance(value, int) or (kind is float and isinstance(value, float))
 
 
 def _build(kind: type, prefix: str, values: Mapping[str, object]) -> Any:  # noqa: ANN401

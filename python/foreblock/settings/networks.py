@@ -7,13 +7,14 @@ NAME.SETTING=VALUE. A network takes what it does not set from the settings thems
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct
 
 from foreblock.errors import BadSetting
 from foreblock.setting import from_text
-from foreblock.settings import ServeSettings
+from foreblock.settings import FollowChoices, FollowSettings, ServeSettings
 from foreblock.settings.loading import Declared, declared, flat
 
 
@@ -78,7 +79,7 @@ class Network(Struct, frozen=True, kw_only=True):
 
     name: str
     data: str  # the directory of its store
-    source: Literal["store", "dev", "feed", "log"]
+    source: Literal["store", "dev", "feed", "log", "follow"]
     keep_states: int = 0  # blocks; 0 keeps all
     keep_partials: int = 64
     keep_nodes: int = 128
@@ -90,6 +91,7 @@ class Network(Struct, frozen=True, kw_only=True):
     view: Literal["preconfirmed", "sealed"] | None = None
     dev: DevChain | None = None
     feed: FeedChain | None = None
+    follow: FollowSettings | None = None
     log: LogOptions | None = None  # none: commits go to the store alone
 
 
@@ -126,6 +128,29 @@ class NetworkSettings(NamedTuple):
     takeover: float
     snapshot_listen: str
     snapshot_from: tuple[str, ...]
+    chain: str
+    upstream: tuple[str, ...]
+    trust: Literal["proven", "trusted"]
+    trust_fallback: bool
+    sealed: Literal["named", "computed"]
+    anchor: str
+    fetch_timeout: float
+    fetch_rounds: int
+    fetch_keys: int
+    fetch_behind: int
+    upstream_units: float
+    upstream_reserve: float
+    cold: Literal["fetch", "refuse"]
+    beyond: Literal["refuse", "verify"]
+    follow_idle: float
+    lag_blocks: int
+    send: str
+
+    @property
+    def follow(self) -> FollowSettings:
+        """How its public chain is followed."""
+        names = (each.name for each in fields(FollowChoices))
+        return FollowSettings(**{name: getattr(self, name) for name in names}, feed=self.feed)
 
 
 class _Given(NamedTuple):

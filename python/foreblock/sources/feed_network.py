@@ -6,10 +6,10 @@ and blocks of the canonical source come in between.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
@@ -32,11 +32,12 @@ from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.settings.networks import FeedChain, Network
+from foreblock.settings.networks import Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.sources.feed_metrics import FeedMetrics
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.types import Block, Flashblock, FlashblockId
+from foreblock.upstream.polled_feed import PolledFeed
 from foreblock.upstream.reader import CanonicalHead
 from foreblock.upstream.source import CanonicalSource
 
@@ -68,11 +69,8 @@ class FeedNetwork:
 
         `seen` is what was served of the network.
         """
-        chain = network.feed
-        assert chain is not None, "a followed chain has feeds"
         self.name: Final = network.name
         self._network: Final = network
-        self._chain: Final[FeedChain] = chain
         self._clock: Final = clock
         self._publish: Final = publish
         self._tell: Final = tell
@@ -80,20 +78,45 @@ class FeedNetwork:
         self._seen: Final = seen
         self._commits: Final = commits
         self._metrics: Final = metrics or NetworkMetrics.private()
-        self._feed_metrics: Final = FeedMetrics(
-            self._metrics.sheet, network.name, len(chain.feeds), canonical=bool(chain.canonical)
-        )
         self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
         self._wake: Final = asyncio.Event()
         self._stopping = False
         self._place: FlashblockId | None = None  # of the newest commit
         self._told_commit = 0
         self._facts: tuple[str, ...] = ()
-        self._clients: Final = [self._client(url) for url in chain.feeds]
-        self._canonical: Final = (
-            CanonicalSource(chain.canonical, _Chain(self), clock) if chain.canonical else None
+        self._clients: Sequence[FeedClient | PolledFeed] = self._make_clients()
+        self._canonical: Final = self._make_canonical()
+        self._feed_metrics: Final = FeedMetrics(
+            self._metrics.sheet,
+            network.name,
+            len(self._clients),
+            canonical=self._canonical is not None,
         )
         self._source: FeedSource
+
+    def _make_clients(self) -> Sequence[FeedClient | PolledFeed]:
+        assert self._network.feed is not None, "a followed chain has feeds"
+        return [self._client(url) for url in self._network.feed.feeds]
+
+    def _make_canonical(self) -> CanonicalSource | None:
+        chain = self._network.feed
+        if chain is None or not chain.canonical:
+            return None
+        return CanonicalSource(chain.canonical, NetworkChain(self), self._clock)
+
+    def _make_source(
+        self, publish: Callable[[Flashblock], None], wanted: Callable[[bytes], None]
+    ) -> FeedSource:
+        """Open the store; on the network's thread."""
+        return FeedSource(
+            self._network,
+            self._clock,
+            publish,
+            wanted,
+            self._seen,
+            self._metrics,
+            self._commits,
+        )
 
     async def open(self) -> None:
         """Open the store, on the network's thread. Raises `ForeblockError`."""
@@ -107,10 +130,8 @@ class FeedNetwork:
                 loop.call_soon_threadsafe(self._canonical.want, hash)
 
         try:
-            opening = partial(FeedSource, self._network, self._clock, publish, wanted)
-            self._source = await loop.run_in_executor(
-                self._executor, opening, self._seen, self._metrics, self._commits
-            )
+            opening = partial(self._make_source, publish, wanted)
+            self._source = await loop.run_in_executor(self._executor, opening)
         except BaseException:
             self._executor.shutdown()
             raise
@@ -152,6 +173,7 @@ class FeedNetwork:
         """Follow until told to stop."""
         beside = [asyncio.create_task(client.run()) for client in self._clients]
         beside.append(asyncio.create_task(self._keep_telling()))
+        beside += map(asyncio.create_task, self._beside())
         if self._canonical is not None:
             beside.append(asyncio.create_task(self._canonical.run()))
         working = asyncio.create_task(self._work())
@@ -174,6 +196,10 @@ class FeedNetwork:
             self._executor.shutdown()
 
     # --- Inside --------------------------------------------------------------------------
+
+    def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """What else runs until the network stops."""
+        yield from ()
 
     async def on_thread(self, work: Callable[[], T]) -> T:
         """Do something on the network's thread, and give workers a hint of what it commits."""
@@ -249,11 +275,15 @@ class FeedNetwork:
             feeds = [self._state(client) for client in self._clients]
             canonical = self._canonical_state()
             self._feed_metrics.sample(feeds, following, canonical, now, self._clock.wall_ns())
-            self._facts = feed_facts(feeds, following, canonical, now)
+            self._facts = (*feed_facts(feeds, following, canonical, now), *self._more_facts())
             self._tell(SourceFacts(self.name, now, self._facts))
             await asyncio.sleep(TELL_SECONDS)
 
-    def _state(self, client: FeedClient) -> FeedState:
+    def _more_facts(self) -> Sequence[str]:
+        """What else there is to say of the source."""
+        return ()
+
+    def _state(self, client: FeedClient | PolledFeed) -> FeedState:
         return FeedState(
             url=client.url,
             connected=client.connected,
@@ -273,24 +303,29 @@ class FeedNetwork:
         return CanonicalState(source.url, tip, source.fetched, source.failures, source.last_error)
 
 
-class _Chain:
+class NetworkChain:
     """The network as its canonical source sees it."""
 
     def __init__(self, network: FeedNetwork) -> None:
         self._network: Final = network
 
     async def latest(self) -> CanonicalHead:
+        """The last sealed block."""
         return await self._network.on_thread(lambda: self._network.source.latest)
 
     async def earliest(self) -> int:
+        """The oldest block that can get a child."""
         return await self._network.on_thread(lambda: self._network.source.earliest)
 
     async def knows(self, hash: bytes) -> bool:
+        """Whether this block is sealed."""
         return await self._network.on_thread(lambda: self._network.source.knows(hash))
 
     async def add(self, blocks: Sequence[Block]) -> None:
+        """Add blocks, each the parent of the next."""
         await self._network.on_thread(lambda: self._network.source.add(blocks))
         self._network.stir()
 
     async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        """Set the safe and finalized blocks."""
         await self._network.on_thread(lambda: self._network.source.name_heads(safe, finalized))

@@ -27,7 +27,7 @@ from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.network_store import StaleReaders, open_network_store
-from foreblock.types import Block, Flashblock, FlashblockId
+from foreblock.types import Block, Flashblock, FlashblockId, Learned
 from foreblock.upstream.reader import CanonicalHead
 
 
@@ -61,35 +61,52 @@ class FeedSource:
         commits: Commits = TO_STORE,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
-        chain = network.feed
-        assert chain is not None, "a followed chain has feeds"
-        genesis = genesis_of(chain)
-        self._store: Final[Store] = open_network_store(network, genesis, seen, commits)
+        self._network: Final = network
+        self._clock: Final = clock
+        self._publish: Final = publish
+        self._wanted: Final = wanted
+        self._seen: Final = seen
+        self._metrics: Final = metrics
+        self._commits: Final = commits
+        self._store: Final = self._opened()
         try:
-            self._writer: Final = LedgerWriter(
-                self._store,
-                clock,
-                keep_partials=network.keep_partials,
-                address_index=network.address_index,
-                metrics=metrics,
-                commits=commits,
-            )
-            self._follower: Final = Follower(
-                self._writer,
-                clock,
-                BufferBounds(),
-                publish,
-                wanted,
-                run_bounds=RunBounds(believe_cheats=chain.believe_cheats),
-            )
-            self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
+            self._take_up()
         except BaseException:
             self._store.close()
             raise
         self._readers: Final = StaleReaders(self._store, clock)
-        self._clock: Final = clock
         self._malformed: Counter[str] = Counter()
         self._last_malformed = ""
+
+    def _opened(self) -> Store:
+        """The store, with its first block."""
+        chain = self._network.feed
+        assert chain is not None, "a followed chain has feeds"
+        return open_network_store(self._network, genesis_of(chain), self._seen, self._commits)
+
+    def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
+        """Go on with what the store has."""
+        chain = self._network.feed
+        self._writer = LedgerWriter(
+            self._store,
+            self._clock,
+            keep_partials=self._network.keep_partials,
+            address_index=self._network.address_index,
+            metrics=self._metrics,
+            commits=self._commits,
+            learned=learned,
+        )
+        self._follower = Follower(
+            self._writer,
+            self._clock,
+            BufferBounds(),
+            self._publish,
+            self._wanted,
+            run_bounds=RunBounds(
+                believe_cheats=chain is not None and chain.believe_cheats, computes=computes
+            ),
+        )
+        self._watch = StoreWatch(self._store, self._seen or SeenCommit(), self._clock)
 
     @property
     def next_due_ns(self) -> int:

@@ -99,7 +99,7 @@ def probing(*, whole: bool) -> Probing:
     said = yield Asking("web3_clientVersion")
     client = "" if isinstance(said, RefusedAnswer) else harmless(_text(_needed(said)))
     tip = yield from _head("latest")
-    at = tip if tip.number < _BEHIND else (yield from _head(tip.number - _BEHIND))
+    at = tip if tip.number < _BEHIND else (yield from _near(tip))
     forms = yield from _forms(at, reasons, whole=whole)
     form = forms[0] if forms else BlockForm.NUMBER
     return Capabilities(
@@ -122,6 +122,14 @@ def _head(of: str | int) -> Generator[Asking, Said, BlockAt]:
     number = of if isinstance(of, int) else _number_of(said)
     header = read_header(number, said)
     return BlockAt(header.number, header.hash)
+
+
+def _near(tip: BlockAt) -> Generator[Asking, Said, BlockAt]:
+    """A block a little below the tip; the tip itself where the endpoint has no other."""
+    try:
+        return (yield from _head(tip.number - _BEHIND))
+    except RefusedAnswer:
+        return tip
 
 
 def _number_of(said: Raw) -> int:

@@ -93,7 +93,6 @@ class CanonicalSource:
         self._clock: Final = clock
         self._options: Final = options
         self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
-        self._executor: Final = ThreadPoolExecutor(1, "foreblock-canonical")
         self._open()
 
         self._wanted: bytes | None = None
@@ -137,9 +136,7 @@ class CanonicalSource:
                     if is_done:
                         await self._rest()
         finally:
-            self._endpoint.abort()
-            self._executor.submit(self._endpoint.close)  # after the request in flight
-            self._executor.shutdown(wait=False)
+            self._close()
 
     async def _step(self) -> bool:
         """Read the heads and fetch what is next; true if nothing is left to fetch."""
@@ -147,6 +144,8 @@ class CanonicalSource:
         self.tip = heads.latest
         await self._chain.heads(*_hashes(heads))
         self._wake.clear()
+        if await self._begins_anew(heads.latest):
+            return False
         following = await self._plan(heads.latest, self._wanted)
         if isinstance(following, Walk) and following.hash == self._wanted:
             try:
@@ -161,6 +160,10 @@ class CanonicalSource:
                 return await self._walk(hash)
             case Follow(first, last):
                 return await self._follow(first, last)
+
+    async def _begins_anew(self, tip: CanonicalHead) -> bool:  # noqa: ARG002, for others
+        """Whether the chain was begun anew, because it cannot come to this tip; never here."""
+        return False
 
     def _miss(self, absent: NoSuchBlock) -> None:
         """Count a wanted block that the endpoint lacks: it may be new, or abandoned.
@@ -226,17 +229,21 @@ class CanonicalSource:
             head = await self._ask(partial(self._reader.head_at, number))
             search = search.narrow(number, is_shared=await self._chain.knows(head.hash))
         if search.shared is None:
-            self._foreign = head
-            self._note(
-                f"its block {head.number} is 0x{head.hash.hex()} and ours is another, and "
-                f"no older state is kept: it cannot be followed"
-            )
-            return True
+            return await self._part(head)
         first = await self._fetch(partial(self._reader.block_at, search.shared + 1))
         if await self._chain.knows(first.header.parent_hash):
             last = min(latest.number + 1, self.tip.number)
             await self._hand_over(await self._run_of(first, last))
         return False
+
+    async def _part(self, head: CanonicalHead) -> bool:
+        """The endpoint's chain has no block in common with ours from `head` on, its oldest."""
+        self._foreign = head
+        self._note(
+            f"its block {head.number} is 0x{head.hash.hex()} and ours is another, and "
+            f"no older state is kept: it cannot be followed"
+        )
+        return True
 
     async def _follow(self, first: int, last: int) -> bool:
         """Hand over blocks by number, or by hash if the chain turns out to be on a branch.
@@ -277,6 +284,7 @@ class CanonicalSource:
         return block
 
     async def _ask(self, question: Callable[[], T]) -> T:
+        """The answer to a question to the reader."""
         answer = asyncio.get_running_loop().run_in_executor(self._executor, question)
         answer.add_done_callback(_retrieve)
         done, _ = await asyncio.wait([answer], timeout=self._options.timeout)
@@ -286,13 +294,22 @@ class CanonicalSource:
         self._endpoint.abort()
         await asyncio.wait([answer])
         self._endpoint.close()
-        self._open()
+        self._connect()
         raise Unreachable(self.url, f"no answer in {self._options.timeout:g} s")
 
     def _open(self) -> None:
+        self._executor = ThreadPoolExecutor(1, "foreblock-canonical")
+        self._connect()
+
+    def _connect(self) -> None:
         options = self._options
         self._endpoint = Endpoint(self.url, options.timeout, options.longest_answer)
         self._reader = BlockReader(self._endpoint)
+
+    def _close(self) -> None:
+        self._endpoint.abort()
+        self._executor.submit(self._endpoint.close)  # after the request in flight
+        self._executor.shutdown(wait=False)
 
     async def _rest(self) -> None:
         """Wait for the next poll, or until a block is wanted."""

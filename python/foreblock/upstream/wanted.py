@@ -171,6 +171,10 @@ class Found:
         self.codes_of[address] = code_hash
         return code_hash
 
+    def put_codes(self, codes: Iterable[bytes]) -> None:
+        """Take codes of no account in particular."""
+        self.codes.update((keccak256(code), code) for code in codes)
+
     def merge(self, other: "Found") -> None:
         """Take all of another; what is here already stays."""
         self.accounts = {**other.accounts, **self.accounts}

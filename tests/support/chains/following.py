@@ -14,6 +14,7 @@ from typing import Any
 from foreblock._engine import (
     Block,
     Header,
+    Learned,
     Message,
     Store,
     Transaction,
@@ -240,8 +241,7 @@ class Following:
     def open(self) -> None:
         """Start, as a process does."""
         self.store = Store(str(self.folder), write=True, **self.kept)
-        begin_chain(self.store, read_genesis(genesis(self.config)))
-        self.writer = LedgerWriter(self.store, self.clock)
+        self.writer = LedgerWriter(self.store, self.clock, learned=self.begin())
         self.follower = Follower(
             self.writer,
             self.clock,
@@ -261,6 +261,11 @@ class Following:
             self.commits += 1
 
         self.writer.commit = counted  # type: ignore[method-assign]
+
+    def begin(self) -> Learned | None:
+        """Begin the chain in an empty store; what is learned of it, if it is known in part."""
+        begin_chain(self.store, read_genesis(genesis(self.config)))
+        return None
 
     def reopen(self) -> None:
         """Leave everything as it lies, as a killed process does, and start again."""

@@ -131,7 +131,11 @@ impl Overlay {
         if let Some(code) = self.codes.get(&hash) {
             return Ok(code.clone());
         }
-        code_cache::analysed(hash, || self.reader()?.code(&hash))
+        let reader = self.reader()?;
+        if !reader.shares_codes() {
+            return reader.code(&hash).map(code_cache::analyse);
+        }
+        code_cache::analysed(hash, || reader.code(&hash))
     }
 
     /// # Errors
@@ -351,6 +355,10 @@ impl StateReader for Overlay {
 
     fn block_hash(&self, number: u64) -> Result<B256> {
         Overlay::block_hash(self, number)
+    }
+
+    fn shares_codes(&self) -> bool {
+        self.reader.as_ref().is_none_or(|reader| reader.shares_codes())
     }
 
     fn may_miss(&self) -> bool {

@@ -66,6 +66,10 @@ impl<R: StateReader> StateReader for Remembering<R> {
         self.state.block_hash(number)
     }
 
+    fn shares_codes(&self) -> bool {
+        self.state.shares_codes()
+    }
+
     fn may_miss(&self) -> bool {
         self.state.may_miss()
     }

@@ -12,9 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
+use alloy_trie::Nibbles;
 
 use super::head_trie::{build, changes_of, root_of};
+use super::heads::Anchor;
 use super::nodes::StoredNodes;
+use super::proof::LED_BACK;
 use super::state::State;
 use super::view::View;
 use crate::error::{Error, Result};
@@ -22,9 +25,10 @@ use crate::evm::deadline::Watch;
 use crate::state::{AccountChange, AccountState, Changes, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT, SLOT};
+use crate::trie::hints::{Hinted, Hints};
 use crate::trie::proof::ProofNodes;
 use crate::trie::state_root::StateRoot;
-use crate::trie::{LayeredNodes, NodeWrites};
+use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded};
 
 /// Looking an account or a slot up in an older state.
 const ENTRY_NS: u64 = 4_000;
@@ -36,6 +40,35 @@ pub struct BranchTrie {
     stored: StoredNodes,
     /// All nodes of the state, where none are stored.
     built: Option<Arc<NodeWrites>>,
+    /// Nodes of proofs, for a state of which only some are stored.
+    hints: Hints,
+}
+
+/// The nodes of one state, wherever they come from, and its root.
+pub struct StateNodes {
+    pub root: B256,
+    layers: Vec<Arc<NodeWrites>>,
+    stored: StoredNodes,
+}
+
+impl StateNodes {
+    fn layered(&self) -> LayeredNodes<'_> {
+        LayeredNodes { layers: self.layers.clone(), base: &self.stored }
+    }
+}
+
+impl NodeReader for StateNodes {
+    fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
+        self.layered().node(owner, path)
+    }
+
+    fn by_hash(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
+        self.stored.by_hash(hash)
+    }
+
+    fn is_partial(&self) -> bool {
+        self.stored.is_partial()
+    }
 }
 
 impl BranchTrie {
@@ -50,7 +83,6 @@ impl BranchTrie {
 
     /// The same until a deadline: `DeadlineExceeded`.
     pub(super) fn open_within(state: &State, watch: &mut Watch) -> Result<Self> {
-        state.check_whole("a root")?;
         let view = View { lease: state.lease().clone() };
         let base = state.base();
         let Some(nodes) = view.heads().nodes else { return Self::build(&view, state) };
@@ -58,7 +90,7 @@ impl BranchTrie {
         if base < earliest {
             return Err(Error::PrunedState { block: base, earliest });
         }
-        let mut branch = Self::start(StoredNodes::at(&view, base), None)?;
+        let mut branch = Self::start(StoredNodes::at(&view, base), None, view.heads().anchor)?;
         for block in nodes + 1..=base {
             let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
             branch.replay(&view, &view.state(block - 1)?, sealed.delta, watch)?;
@@ -77,7 +109,7 @@ impl BranchTrie {
         let Some(changes) = changes_back(&view, from, state.base(), most, watch)? else {
             return Ok(None);
         };
-        let mut branch = Self::start(StoredNodes::at(&view, from), None)?;
+        let mut branch = Self::start(StoredNodes::at(&view, from), None, view.heads().anchor)?;
         branch.apply_within(&changes, watch)?;
         for (before, delta) in state.unsealed() {
             branch.replay(&view, &before, delta, watch)?;
@@ -105,14 +137,45 @@ impl BranchTrie {
         Self::open(state)
     }
 
-    fn build(view: &View, state: &State) -> Result<Self> {
-        Self::start(StoredNodes::none(view), Some(Arc::new(build(state)?)))
+    /// The nodes of a state that is kept, however old, until a deadline: `DeadlineExceeded`.
+    ///
+    /// # Errors
+    ///
+    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    pub(crate) fn settled(state: &State, watch: &mut Watch) -> Result<StateNodes> {
+        let view = View { lease: state.lease().clone() };
+        let heads = view.heads();
+        let below = heads.nodes.is_some() && state.base() < heads.nodes_earliest;
+        let branch = match below {
+            false => Self::open_within(state, watch)?,
+            true => match Self::led_back(state, LED_BACK, watch)? {
+                Some(branch) => branch,
+                None => Self::build(&view, state)?,
+            },
+        };
+        branch.settle()
     }
 
-    fn start(stored: StoredNodes, built: Option<Arc<NodeWrites>>) -> Result<Self> {
+    fn settle(mut self) -> Result<StateNodes> {
+        let mut layers: Vec<_> = self.built.iter().cloned().collect();
+        let nodes = LayeredNodes { layers: layers.clone(), base: &self.stored };
+        let root = self.trie.root(&nodes)?;
+        layers.push(Arc::new(self.trie.take_writes(&nodes)?));
+        Ok(StateNodes { root, layers, stored: self.stored })
+    }
+
+    fn build(view: &View, state: &State) -> Result<Self> {
+        Self::start(StoredNodes::none(view), Some(Arc::new(build(state)?)), None)
+    }
+
+    fn start(
+        stored: StoredNodes,
+        built: Option<Arc<NodeWrites>>,
+        anchor: Option<Anchor>,
+    ) -> Result<Self> {
         let nodes = LayeredNodes { layers: built.iter().cloned().collect(), base: &stored };
-        let trie = StateRoot::open(root_of(&nodes)?);
-        Ok(Self { trie, stored, built })
+        let trie = StateRoot::open(root_of(&nodes, anchor)?);
+        Ok(Self { trie, stored, built, hints: Hints::default() })
     }
 
     /// Takes in changes that start from the state as it stands here.
@@ -125,8 +188,8 @@ impl BranchTrie {
     }
 
     pub(super) fn apply_within(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
-        let layers = self.built.iter().cloned().collect();
-        self.trie.apply_within(changes, &LayeredNodes { layers, base: &self.stored }, watch)
+        let Self { trie, stored, built, hints } = self;
+        with_nodes(stored, built, hints, |nodes| trie.apply_within(changes, nodes, watch))
     }
 
     /// The nodes on the way to an account, its storage root, and those on the way to slots.
@@ -137,26 +200,61 @@ impl BranchTrie {
         slots: &[U256],
         watch: &mut Watch,
     ) -> Result<(ProofNodes, B256, Vec<ProofNodes>)> {
-        let layers = self.built.iter().cloned().collect();
-        let nodes = LayeredNodes { layers, base: &self.stored };
-        self.trie.prove(address, account, slots, &nodes, watch)
+        let Self { trie, stored, built, hints } = self;
+        with_nodes(stored, built, hints, |nodes| trie.prove(address, account, slots, nodes, watch))
     }
 
     /// # Errors
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn root(&mut self) -> Result<B256> {
-        let layers = self.built.iter().cloned().collect();
-        self.trie.root(&LayeredNodes { layers, base: &self.stored })
+        let Self { trie, stored, built, hints } = self;
+        with_nodes(stored, built, hints, |nodes| trie.root(nodes))
     }
 
     /// # Errors
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
-        let layers = self.built.iter().cloned().collect();
-        self.trie.storage_root(address, &LayeredNodes { layers, base: &self.stored })
+        let Self { trie, stored, built, hints } = self;
+        with_nodes(stored, built, hints, |nodes| trie.storage_root(address, nodes))
     }
+
+    /// The root of the account's storage after changes that are not taken in.
+    ///
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
+        let Self { trie, stored, built, hints } = self;
+        with_nodes(stored, built, hints, |nodes| trie.storage_root_after(address, changes, nodes))
+    }
+
+    /// The proofs without which `apply` and `root` end with `MissingNode`; none where all
+    /// nodes are stored.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged`, or what reading the store failed with.
+    pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
+        let Self { trie, stored, built, hints } = self;
+        with_nodes(stored, built, hints, |nodes| trie.needs(changes, nodes))
+    }
+
+    /// Takes in nodes of proofs. Each is used where its hash is referred to.
+    pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>]) {
+        nodes.iter().for_each(|node| self.hints.add(node.as_ref()));
+    }
+}
+
+fn with_nodes<T>(
+    stored: &StoredNodes,
+    built: &Option<Arc<NodeWrites>>,
+    hints: &Hints,
+    read: impl FnOnce(&dyn NodeReader) -> T,
+) -> T {
+    let nodes = LayeredNodes { layers: built.iter().cloned().collect(), base: stored };
+    read(&Hinted { nodes: &nodes, hints })
 }
 
 /// What leads from the state after block `from` back to that after `to`, below it. None

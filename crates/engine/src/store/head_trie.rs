@@ -4,6 +4,9 @@
 //! whose nodes are neither stored nor waiting as a layer, because the writer was
 //! killed or never computed them, are replayed from their deltas at opening. Where
 //! there are no nodes at all, the trie is built anew from the whole state.
+//!
+//! On a partial base nothing is built. There whoever opens it says the root, and nothing is
+//! replayed either: blocks whose roots were not computed here may lie between.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,6 +15,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 
+use super::heads::Anchor;
 use super::nodes::StoredNodes;
 use super::open::Store;
 use super::state::State;
@@ -22,8 +26,9 @@ use crate::state::{AccountChange, AccountState, Changes, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT, SLOT};
 use crate::trie::bulk_root::{BulkRoot, bulk_storage_root};
+use crate::trie::hints::{Hinted, Hints};
 use crate::trie::state_root::StateRoot;
-use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, leaf, node_key};
+use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, leaf, node_key};
 
 /// Entries of a delta that may be read while others wait for the thread.
 const READ_IN_PLACE: usize = 128;
@@ -35,6 +40,8 @@ pub struct HeadTrie {
     trie: StateRoot,
     /// Nodes are read as of this block; `None` in an empty store.
     block: Option<u64>,
+    /// Nodes of proofs, for a state of which only some are stored.
+    hints: Hints,
 }
 
 impl HeadTrie {
@@ -42,16 +49,29 @@ impl HeadTrie {
     ///
     /// `StoreReadOnly`, or what reading the store failed with.
     pub fn open(store: Arc<Store>) -> Result<Self> {
+        Self::open_at(store, None)
+    }
+
+    /// `root` is that of the latest block. It is only looked at on a partial base, where
+    /// without it the layers since the last that is stored are computed again.
+    ///
+    /// # Errors
+    ///
+    /// `StoreReadOnly`, `MissingNode` on a partial base, or what reading the store failed
+    /// with.
+    pub fn open_at(store: Arc<Store>, root: Option<B256>) -> Result<Self> {
         let view = store.view()?;
-        if view.heads().anchor.is_some() {
-            return Err(Error::IncompleteState("a root"));
-        }
         let block = view.heads().latest.map(|latest| latest.number);
-        if let Some(latest) = block {
-            restore_layers(&store, &view, latest)?;
-        }
-        let root = with_nodes(&store, block, root_of)?;
-        Ok(Self { store, trie: StateRoot::open(root), block })
+        let anchor = view.heads().anchor;
+        let root = match (root, block) {
+            (Some(root), _) if anchor.is_some() => root,
+            (_, Some(latest)) => {
+                restore_layers(&store, &view, latest)?;
+                with_nodes(&store, block, |nodes| root_of(nodes, anchor))?
+            }
+            (_, None) => EMPTY_ROOT_HASH,
+        };
+        Ok(Self { store, trie: StateRoot::open(root), block, hints: Hints::default() })
     }
 
     /// Takes in changes that start from the state as it stands here.
@@ -60,21 +80,55 @@ impl HeadTrie {
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
-        with_nodes(&self.store, self.block, |nodes| self.trie.apply(changes, nodes))
+        let Self { store, trie, block, hints } = self;
+        with_nodes(store, *block, |nodes| trie.apply(changes, &Hinted { nodes, hints }))
     }
 
     /// # Errors
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn root(&mut self) -> Result<B256> {
-        with_nodes(&self.store, self.block, |nodes| self.trie.root(nodes))
+        let Self { store, trie, block, hints } = self;
+        with_nodes(store, *block, |nodes| trie.root(&Hinted { nodes, hints }))
     }
 
     /// # Errors
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
-        with_nodes(&self.store, self.block, |nodes| self.trie.storage_root(address, nodes))
+        let Self { store, trie, block, hints } = self;
+        with_nodes(store, *block, |nodes| trie.storage_root(address, &Hinted { nodes, hints }))
+    }
+
+    /// The root of the account's storage after changes that are not taken in.
+    ///
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
+        let hints = &self.hints;
+        with_nodes(&self.store, self.block, |nodes| {
+            self.trie.storage_root_after(address, changes, &Hinted { nodes, hints })
+        })
+    }
+
+    /// The proofs without which `apply` and `root` end with `MissingNode`; none where all
+    /// nodes are stored.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged`, or what reading the store failed with.
+    pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
+        let hints = &self.hints;
+        with_nodes(&self.store, self.block, |nodes| {
+            self.trie.needs(changes, &Hinted { nodes, hints })
+        })
+    }
+
+    /// Takes in nodes of proofs until the next `take`. Each is used where its hash is
+    /// referred to.
+    pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>]) {
+        nodes.iter().for_each(|node| self.hints.add(node.as_ref()));
     }
 
     /// What changed since the last call, for `Batch::nodes`.
@@ -83,7 +137,10 @@ impl HeadTrie {
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn take(&mut self) -> Result<NodeWrites> {
-        with_nodes(&self.store, self.block, |nodes| self.trie.take_writes(nodes))
+        let Self { store, trie, block, hints } = self;
+        let taken = with_nodes(store, *block, |nodes| trie.take_writes(&Hinted { nodes, hints }));
+        self.hints.clear();
+        taken
     }
 }
 
@@ -98,22 +155,27 @@ fn with_nodes<T>(
     read(&LayeredNodes { layers: store.node_layers(block)?, base: &base })
 }
 
-/// The root of the state that `nodes` show: the row of a root is always there.
-pub(super) fn root_of(nodes: &dyn NodeReader) -> Result<B256> {
+/// The root of the state that `nodes` show: the row of a root is always there, but for that
+/// of an anchor.
+pub(super) fn root_of(nodes: &dyn NodeReader, anchor: Option<Anchor>) -> Result<B256> {
     let row = nodes.node(&Owner::Accounts, &Nibbles::new())?;
-    Ok(row.map_or(EMPTY_ROOT_HASH, keccak256))
+    let otherwise = anchor.map_or(EMPTY_ROOT_HASH, |anchor| anchor.root);
+    Ok(row.map_or(otherwise, keccak256))
 }
 
 /// Compute the layers that are missing up to `latest`.
 fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
     let Some(known) = store.layers()?.last_known(view.heads().nodes, latest) else {
+        // A partial base has nodes from its beginning, if none but its root.
         let writes = build(&view.state(latest)?)?;
         return store.restore_layer(latest, Arc::new(writes));
     };
     if known >= latest {
         return Ok(());
     }
-    let mut trie = StateRoot::open(with_nodes(store, Some(known), root_of)?);
+    let anchor = view.heads().anchor;
+    let root = with_nodes(store, Some(known), |nodes| root_of(nodes, anchor))?;
+    let mut trie = StateRoot::open(root);
     for block in known + 1..=latest {
         let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
         let before = view.state(block - 1)?;

@@ -22,8 +22,10 @@ mod floors;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod hashes_below;
 mod head_trie;
 mod heads;
+pub mod import;
 mod learning;
 mod load;
 mod log_row;
@@ -48,7 +50,7 @@ mod tests;
 pub(crate) use tests::folder as test_folder;
 
 pub use batch::{Batch, Parent};
-pub use branch_trie::BranchTrie;
+pub use branch_trie::{BranchTrie, StateNodes};
 pub use head_trie::HeadTrie;
 pub use heads::{Anchor, BlockRef, FORMAT, Heads};
 pub use log_row::LogRow;

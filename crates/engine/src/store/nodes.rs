@@ -5,9 +5,14 @@
 //! to which block they are stored; after a crash the layers above are computed again
 //! from the blocks' deltas. Versions are kept for a window of their own, as far as a
 //! rewind may go without a rebuild.
+//!
+//! On a partial base only nodes are here that blocks have written since the anchor and whose
+//! layers were computed; the others come from proofs, under their hashes (`learning`). A
+//! block may then have no layer, so a row may be out of date: its hash says so.
 
 use std::sync::Arc;
 
+use alloy_primitives::B256;
 use alloy_trie::Nibbles;
 
 use super::heads::Fields;
@@ -57,6 +62,14 @@ impl NodeReader for StoredNodes {
                 found.filter(|(found, _)| found.len() == wanted.len() && found.starts_with(&key));
             Ok(version.map(|(_, node)| node.to_vec()).filter(|node| !node.is_empty()))
         })
+    }
+
+    fn by_hash(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
+        self.lease.learned_node(hash)
+    }
+
+    fn is_partial(&self) -> bool {
+        self.lease.heads.anchor.is_some()
     }
 }
 

@@ -101,7 +101,7 @@ pub struct Tables {
     pub flat: Table,
     /// Deltas in chunks: number ‖ first entry key → chunk.
     pub deltas: Table,
-    /// Code by its hash.
+    /// Code by its hash; hashes of blocks before the first one (`hashes_below`).
     pub codes: Table,
     /// Sealed blocks by number.
     pub sealed: Table,

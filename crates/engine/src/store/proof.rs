@@ -24,7 +24,7 @@ use crate::state::{AccountState, StateReader};
 use crate::trie::proof::ProofNodes;
 
 /// Accounts and slots that are led back at most: some 2 kB each in memory, and 30 µs.
-const LED_BACK: usize = 20_000;
+pub(super) const LED_BACK: usize = 20_000;
 
 /// What a state says of an account and some of its slots, with the nodes that prove it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,14 +53,20 @@ impl State {
         limits: Limits,
         led_back: usize,
     ) -> Result<Proof> {
-        self.check_whole("a proof")?;
         let mut watch = Watch::new(limits);
         let account = self.account(address)?;
-        let (account_nodes, storage_root, slot_nodes) = match open_trie(self, led_back, &mut watch)?
-        {
-            Some(mut trie) => trie.prove(address, account.as_ref(), slots, &mut watch)?,
-            None => flat_proof::prove(self, address, slots, &mut watch)?,
+        let found = match open_trie(self, led_back, &mut watch) {
+            Ok(Some(mut trie)) => trie.prove(address, account.as_ref(), slots, &mut watch),
+            Ok(None) => self
+                .check_whole("a proof")
+                .and_then(|()| flat_proof::prove(self, address, slots, &mut watch)),
+            Err(failed) => Err(failed),
         };
+        let (account_nodes, storage_root, slot_nodes) = found.map_err(|failed| match failed {
+            // Of a partial base all values may be known, and not the way to them.
+            Error::MissingNode(_) => self.check_whole("a proof").err().unwrap_or(failed),
+            _ => failed,
+        })?;
         let value = |slot| match &account {
             Some(account) => self.storage(address, account.generation, slot),
             None => Ok(U256::ZERO),

@@ -415,8 +415,14 @@ impl StateReader for State {
         if self.lease.heads.anchor.is_some_and(|anchor| number < anchor.number) {
             return self.learned_block(number);
         }
-        let sealed = self.lease.read(|txn| self.lease.tables.sealed_block(txn, number))?;
-        Ok(sealed.map(|sealed| sealed.hash).unwrap_or_default())
+        let known = self.lease.read(|txn| {
+            let tables = &self.lease.tables;
+            match tables.sealed_block(txn, number)? {
+                Some(sealed) => Ok(Some(sealed.hash)),
+                None => tables.hash_below(txn, number),
+            }
+        })?;
+        Ok(known.unwrap_or_default())
     }
 
     fn may_miss(&self) -> bool {

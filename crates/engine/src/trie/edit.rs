@@ -7,7 +7,7 @@
 
 use std::mem;
 
-use alloy_trie::Nibbles;
+use alloy_trie::{Nibbles, nodes::RlpNode};
 
 use super::{
     Rows,
@@ -19,6 +19,7 @@ pub(super) struct Edit<'a> {
     pub key: &'a Nibbles,
     pub rows: &'a Rows<'a>,
     pub given_up: &'a mut Vec<Nibbles>,
+    pub assumed: &'a mut Option<usize>,
 }
 
 impl Edit<'_> {
@@ -92,16 +93,38 @@ impl Edit<'_> {
     }
 
     /// What a branch becomes that has one child left, `None` when it has more. The
-    /// child has to be loaded: unless it is a branch, it merges with its parent.
+    /// child has to be loaded: unless it is a branch, it merges with its parent. One that
+    /// is known to be a branch need not be here.
     fn collapse(&mut self, children: &mut [Node; 16], depth: usize) -> Result<Option<Body>> {
         let mut present = (0u8..).zip(children.iter_mut()).filter(|(_, child)| !child.is_vacant());
         let (Some((nibble, child)), None) = (present.next(), present.next()) else {
             return Ok(None);
         };
         let path = child_path(self.path(depth), nibble);
-        child.load(&path, self.rows)?;
+        let key = Nibbles::from_nibbles([nibble]);
+        match child.load(&path, self.rows) {
+            Err(Error::MissingNode(_)) if self.may_be_branch(child) => {
+                return Ok(Some(Body::Extension { key, child: mem::take(child) }));
+            }
+            loaded => loaded?,
+        }
         let child = mem::take(child);
-        Ok(self.prepend(Nibbles::from_nibbles([nibble]), child, path))
+        Ok(self.prepend(key, child, path))
+    }
+
+    /// Whether a node that is not here is known to be a branch, or taken for one.
+    fn may_be_branch(&mut self, node: &Node) -> bool {
+        let hash = node.reference().and_then(RlpNode::as_hash);
+        if hash.is_some_and(|hash| self.rows.nodes.is_branch(&hash)) {
+            return true;
+        }
+        match self.assumed {
+            Some(count) => {
+                *count += 1;
+                true
+            }
+            None => false,
+        }
     }
 
     /// The loaded child at `path`, reached by `prefix` from where the result will be.

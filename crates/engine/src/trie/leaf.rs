@@ -23,13 +23,28 @@ pub fn encode_account(account: &AccountState, storage_root: B256) -> Vec<u8> {
     alloy_rlp::encode(TrieAccount::new(nonce, balance, storage_root, code_hash))
 }
 
+/// The account in its leaf, which does not say which life it is, and its storage root.
+pub fn decode_account(leaf: &[u8], generation: u64) -> Result<(AccountState, B256)> {
+    let TrieAccount { nonce, balance, storage_root, code_hash, .. } = decode("account", leaf)?;
+    Ok((AccountState { nonce, balance, code_hash, generation }, storage_root))
+}
+
 /// The storage root in an account's leaf.
 pub fn storage_root_of(leaf: &[u8]) -> Result<B256> {
+    Ok(decode::<TrieAccount>("account", leaf)?.storage_root)
+}
+
+/// The value in a slot's leaf.
+pub fn decode_slot(leaf: &[u8]) -> Result<U256> {
+    decode("slot", leaf)
+}
+
+fn decode<T: Decodable>(what: &str, leaf: &[u8]) -> Result<T> {
     let mut rest = leaf;
-    match TrieAccount::decode(&mut rest) {
-        Ok(account) if rest.is_empty() => Ok(account.storage_root),
-        Ok(_) => Err(Error::StoreDamaged("account leaf: bytes after it".into())),
-        Err(why) => Err(Error::StoreDamaged(format!("account leaf: {why}"))),
+    match T::decode(&mut rest) {
+        Ok(value) if rest.is_empty() => Ok(value),
+        Ok(_) => Err(Error::StoreDamaged(format!("{what} leaf: bytes after it"))),
+        Err(why) => Err(Error::StoreDamaged(format!("{what} leaf: {why}"))),
     }
 }
 

@@ -12,9 +12,11 @@
 
 pub(crate) mod bulk_root;
 mod edit;
+pub(crate) mod hints;
 pub(crate) mod keccak;
 mod key;
 pub(crate) mod leaf;
+pub(crate) mod needs;
 mod node;
 pub mod ordered_root;
 pub(crate) mod proof;
@@ -25,13 +27,13 @@ pub(crate) mod tests;
 mod tree;
 pub(crate) mod walk;
 
-pub use rows::NodeWrites;
+pub use key::Owner;
+pub use needs::{Keys, ProofsNeeded};
+pub use rows::{MissingNode, NodeReader, NodeWrites};
 
 pub(crate) use alloy_trie::EMPTY_ROOT_HASH;
-pub(crate) use key::{
-    Owner, is_node_key, is_storage_prefix, node_key, owner_prefix, parse_node_key,
-};
-pub(crate) use rows::{LayeredNodes, NodeReader, Rows};
+pub(crate) use key::{is_node_key, is_storage_prefix, node_key, owner_prefix, parse_node_key};
+pub(crate) use rows::{LayeredNodes, Rows};
 pub(crate) use tree::Trie;
 
 /// The shortest RLP that its parent refers to by hash (yellow paper, appendix D).

@@ -4,9 +4,14 @@
 //! layer above it until they are. A layer answers for every key it has, removals
 //! included; storage of a former life needs no such answer, because a new
 //! generation never asks for the rows of an old one.
+//!
+//! A node is asked for by its place, and where that has none by the hash that its parent
+//! has for it (`by_hash`). One that is in neither place is a `MissingNode`, which is a
+//! value: whoever asked can find it elsewhere.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use alloy_primitives::{B256, keccak256};
 use alloy_trie::Nibbles;
 
 use super::{Owner, node_key};
@@ -16,6 +21,41 @@ use crate::error::{Error, Result};
 pub trait NodeReader {
     /// The node's RLP, `None` when there is no node.
     fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>>;
+
+    /// The node with this hash, wherever it belongs, if it lies under its hash.
+    fn by_hash(&self, _hash: &B256) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    /// Whether nodes by their places may be missing or out of date without being damaged.
+    fn is_partial(&self) -> bool {
+        false
+    }
+
+    /// Whether the node of this hash, which is not here, is known to be a branch.
+    fn is_branch(&self, _hash: &B256) -> bool {
+        false
+    }
+}
+
+/// A node that a trie refers to and that is not here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MissingNode {
+    pub owner: Owner,
+    pub path: Nibbles,
+}
+
+impl MissingNode {
+    /// The path, a hexadecimal digit for each nibble.
+    pub fn digits(&self) -> String {
+        self.path.iter().filter_map(|nibble| char::from_digit(nibble.into(), 16)).collect()
+    }
+}
+
+impl fmt::Display for MissingNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "path '{}' of {}", self.digits(), self.owner)
+    }
 }
 
 /// The stored nodes of one trie.
@@ -29,19 +69,30 @@ impl Rows<'_> {
     /// For a trie that lives in memory only and so never asks for a row.
     pub const NONE: Rows<'static> = Rows { owner: Owner::Accounts, nodes: &NoNodes };
 
-    pub(super) fn load(&self, path: &Nibbles) -> Result<Vec<u8>> {
+    /// The node at this path, which must have this hash.
+    pub(super) fn load(&self, path: &Nibbles, hash: &B256) -> Result<Vec<u8>> {
         let row = self.nodes.node(&self.owner, path)?;
-        row.ok_or_else(|| Error::MissingNode(self.place(path)))
+        // A stale or damaged row must not become a wrong root. Measured for 1,000
+        // changes in 500,000 accounts, rows in memory, development build: 12.3 ms
+        // with this check, 9.0 ms without.
+        let is_wrong = match row {
+            Some(row) if keccak256(&row) == *hash => return Ok(row),
+            Some(_) => !self.nodes.is_partial(),
+            None => false,
+        };
+        match self.nodes.by_hash(hash)? {
+            Some(node) if keccak256(&node) == *hash => Ok(node),
+            None if !is_wrong => Err(Error::MissingNode(self.place(path))),
+            _ => Err(self.damaged(path, format_args!("it does not hash to {hash}"))),
+        }
     }
 
     pub(super) fn damaged(&self, path: &Nibbles, why: impl std::fmt::Display) -> Error {
         Error::StoreDamaged(format!("trie node at {}: {why}", self.place(path)))
     }
 
-    fn place(&self, path: &Nibbles) -> String {
-        let digits: String =
-            path.iter().filter_map(|nibble| char::from_digit(nibble.into(), 16)).collect();
-        format!("path '{digits}' of {}", self.owner)
+    fn place(&self, path: &Nibbles) -> MissingNode {
+        MissingNode { owner: self.owner, path: *path }
     }
 }
 
@@ -81,5 +132,17 @@ impl NodeReader for LayeredNodes<'_> {
             }
         }
         self.base.node(owner, path)
+    }
+
+    fn by_hash(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
+        self.base.by_hash(hash)
+    }
+
+    fn is_partial(&self) -> bool {
+        self.base.is_partial()
+    }
+
+    fn is_branch(&self, hash: &B256) -> bool {
+        self.base.is_branch(hash)
     }
 }

@@ -5,6 +5,10 @@
 //! root is asked for. It writes nothing: `take_writes` says what a store, or a layer
 //! above it, has to show from then on. After an error it must be dropped.
 //!
+//! Deletions come last. A branch that loses a child and gains another then never has one
+//! alone, whose node would have to be read although no root depends on it: of a state of
+//! which only some nodes are known it need not be among them.
+//!
 //! Every call is given the nodes it may read: those of the state the trie was
 //! opened on, with all writes taken since on top or without them. Roots from scratch are in `bulk_root`.
 
@@ -20,6 +24,7 @@ use crate::{
     trie::{
         EMPTY_ROOT_HASH, NodeReader, NodeWrites, Owner, Rows, Trie,
         leaf::{account_key, encode_account, encode_slot, slot_key, storage_root_of},
+        needs::Keys,
         proof::ProofNodes,
     },
 };
@@ -31,13 +36,16 @@ const SLOT_NS: u64 = 20_000;
 
 #[derive(Debug, Clone)]
 pub struct StateRoot {
-    accounts: Trie,
+    pub(super) accounts: Trie,
     /// Touched storage, of the life the account has now.
     storage: AddressMap<StorageTrie>,
     /// Accounts whose leaf is to be changed before the next root, in the order of
     /// the trie so that neighbouring rows are read together.
     waiting: BTreeMap<Nibbles, (Address, Option<AccountState>)>,
     retired: BTreeSet<Owner>,
+    /// Of a copy that is only tried (`needs`): keys that vanished from beside nodes that
+    /// were taken for branches.
+    assumed: Option<Keys>,
 }
 
 #[derive(Debug, Clone)]
@@ -54,7 +62,28 @@ impl StateRoot {
             storage: AddressMap::default(),
             waiting: BTreeMap::new(),
             retired: BTreeSet::new(),
+            assumed: None,
         }
+    }
+
+    /// From here on, takes missing nodes beside deleted ones for branches. Roots are then
+    /// worth nothing.
+    pub(super) fn assume(&mut self) {
+        self.assumed = Some(Keys::new());
+        self.accounts.assumed = Some(0);
+        for touched in self.storage.values_mut() {
+            touched.trie.assumed = Some(0);
+        }
+    }
+
+    /// The keys whose deletion took a missing node for a branch.
+    pub(super) fn assumed(self) -> Keys {
+        self.assumed.unwrap_or_default()
+    }
+
+    /// The storage of an account, if it was touched.
+    pub(super) fn storage_of(&mut self, address: &Address) -> Option<&mut Trie> {
+        self.storage.get_mut(address).map(|touched| &mut touched.trie)
     }
 
     /// Takes the changes in. They must start from the state as it stands here.
@@ -78,9 +107,10 @@ impl StateRoot {
 
     pub fn root(&mut self, nodes: &dyn NodeReader) -> Result<B256> {
         let rows = Rows { owner: Owner::Accounts, nodes };
+        let mut gone = Vec::new();
         for (key, (address, account)) in std::mem::take(&mut self.waiting) {
             let Some(account) = account else {
-                self.accounts.delete(&key, &rows)?;
+                gone.push((key, address));
                 continue;
             };
             let storage_root = self.storage.get_mut(&address).map(|touched| touched.trie.root());
@@ -92,6 +122,15 @@ impl StateRoot {
                 };
                 Ok(Some(encode_account(&account, storage_root)))
             })?;
+        }
+        for (key, address) in gone {
+            let before = self.accounts.assumed;
+            self.accounts.delete(&key, &rows)?;
+            if self.accounts.assumed != before
+                && let Some(assumed) = &mut self.assumed
+            {
+                assumed.entry(address).or_default();
+            }
         }
         Ok(self.accounts.root())
     }
@@ -108,6 +147,20 @@ impl StateRoot {
         }
         let rows = Rows { owner: Owner::Accounts, nodes };
         self.accounts.get(&key, &rows)?.map_or(Ok(EMPTY_ROOT_HASH), storage_root_of)
+    }
+
+    /// The same after changes that are not taken in. Only those of the account count.
+    pub fn storage_root_after(
+        &self,
+        address: &Address,
+        changes: &Changes,
+        nodes: &dyn NodeReader,
+    ) -> Result<B256> {
+        let mut trial = self.clone();
+        if let Some(change) = changes.accounts.get(address) {
+            trial.apply_to_account(address, change, nodes)?;
+        }
+        trial.storage_root(address, nodes)
     }
 
     /// The nodes on the way to an account, its storage root, and the nodes on the way to
@@ -177,11 +230,21 @@ impl StateRoot {
         if change.slots.is_empty() {
             return Ok(());
         }
+        let mut assumed = self.assumed.take();
         let trie = self.storage_trie(address, generation, nodes)?;
         let rows = Rows { owner, nodes };
-        for (slot, value) in &change.slots {
+        let set = change.slots.iter().filter(|(_, value)| !value.is_zero());
+        let cleared = change.slots.iter().filter(|(_, value)| value.is_zero());
+        for (slot, value) in set.chain(cleared) {
+            let before = trie.assumed;
             trie.update(&slot_key(slot), &rows, |_| Ok(encode_slot(value)))?;
+            if trie.assumed != before
+                && let Some(assumed) = &mut assumed
+            {
+                assumed.entry(*address).or_default().insert(*slot);
+            }
         }
+        self.assumed = assumed;
         Ok(())
     }
 
@@ -195,7 +258,9 @@ impl StateRoot {
             let rows = Rows { owner: Owner::Accounts, nodes };
             let leaf = self.accounts.get(&account_key(address), &rows)?;
             let root = storage_root_of(leaf.ok_or_else(|| not_in_trie(address))?)?;
-            self.storage.insert(*address, StorageTrie { generation, trie: Trie::open(root) });
+            let mut trie = Trie::open(root);
+            trie.assumed = self.accounts.assumed.map(|_| 0);
+            self.storage.insert(*address, StorageTrie { generation, trie });
         }
         match self.storage.get_mut(address) {
             Some(touched) if touched.generation == generation => Ok(&mut touched.trie),

@@ -10,7 +10,7 @@ use alloy_trie::{
 };
 use proptest::{collection::vec, prelude::*};
 
-use super::{NodeReader, NodeWrites, Owner, Rows, Trie, node_key, owner_prefix};
+use super::{MissingNode, NodeReader, NodeWrites, Owner, Rows, Trie, node_key, owner_prefix};
 use crate::{
     error::{Error, Result},
     trie::bulk_root::BulkRoot,
@@ -256,8 +256,10 @@ fn a_missing_row_is_named() {
         partial.0.remove(missing);
         let mut trie = Trie::open(root);
         let failed = leaves.keys().find_map(|key| trie.get(key, &partial.rows()).err());
-        let Some(Error::MissingNode(place)) = failed else { panic!("{failed:?}") };
-        assert!(place.ends_with("of the account trie"), "{place}");
+        let Some(Error::MissingNode(MissingNode { owner, path })) = failed else {
+            panic!("{failed:?}")
+        };
+        assert_eq!(node_key(&owner, &path), *missing);
     }
 }
 
@@ -270,7 +272,10 @@ fn a_branch_that_cannot_see_its_last_child_does_not_collapse() {
     let mut trie = Trie::open(table.build(&Owner::Accounts, &leaves));
     table.0.remove(&node_key(&Owner::Accounts, &Nibbles::from_nibbles([1, 5])));
     let failed = trie.delete(&key([1, 2, 3, 4]), &table.rows());
-    assert_eq!(failed, Err(Error::MissingNode("path '15' of the account trie".into())));
+    let path = Nibbles::from_nibbles([1, 5]);
+    let missing = MissingNode { owner: Owner::Accounts, path };
+    assert_eq!(failed, Err(Error::MissingNode(missing)));
+    assert_eq!(missing.to_string(), "path '15' of the account trie");
 }
 
 #[test]

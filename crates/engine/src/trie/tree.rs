@@ -24,6 +24,8 @@ pub struct Trie {
     given_up: Vec<Nibbles>,
     /// Where nodes are encoded, kept to be allocated once.
     buffer: Vec<u8>,
+    /// Of a trie that is only tried: nodes that were taken for branches, being unknown.
+    pub(super) assumed: Option<usize>,
 }
 
 impl Trie {
@@ -77,7 +79,8 @@ impl Trie {
         if key.is_empty() {
             return Err(Error::invalid("a trie key is empty"));
         }
-        let mut edit = Edit { key, rows, given_up: &mut self.given_up };
+        let (given_up, assumed) = (&mut self.given_up, &mut self.assumed);
+        let mut edit = Edit { key, rows, given_up, assumed };
         edit.update(&mut self.root, 0, change)?;
         Ok(())
     }

@@ -7,7 +7,7 @@ from foreblock.cli.verb import VerbGroup
 
 @click.group(cls=VerbGroup)
 def store() -> None:
-    """Look at a store, check it, compact it, copy it, fetch it."""
+    """Look at a store, check, compact, copy, dump and fetch it."""
 
 
 store.add_section(
@@ -17,6 +17,7 @@ store.add_section(
         "check": "store.check",
         "compact": "store.compact",
         "copy": "store.copy",
+        "dump": "store.dump",
         "fetch": "store.fetch",
     },
 )

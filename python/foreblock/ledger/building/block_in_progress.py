@@ -13,6 +13,7 @@ when it changed. A block holds a view of the store until it is closed. After an 
 other than `InvalidTransaction` and `OverBudget` it must be thrown away.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -22,6 +23,8 @@ from foreblock._engine import (
     Executed,
     GrowingRoot,
     Header,
+    Misses,
+    Overlay,
     Transaction,
     logs_bloom,
 )
@@ -30,7 +33,7 @@ from foreblock.ledger.building.block_base import base_of, header_of
 from foreblock.ledger.building.block_end import BlockEnd, has_requests
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import ParentState
-from foreblock.ledger.building.state_roots import StateRoots
+from foreblock.ledger.building.state_roots import NamedRoots
 from foreblock.ledger.rules.block_start import start_block
 from foreblock.ledger.rules.execution import environment, receipt_of
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
@@ -87,8 +90,8 @@ class BlockInProgress:
         self._parent_state: Final = parent_state
         self._overlay: Final = parent_state.overlay
         excess = excess_blob_gas_after(parent, base.timestamp, profile, self.rules)
-        self._empty: Final = header_of(base, self.rules, excess)
-        self._env: Final = environment(self._empty, self.rules, profile)
+        self.empty: Final = header_of(base, self.rules, excess)  # while nothing is in it
+        self._env: Final = environment(self.empty, self.rules, profile)
         self._end: Final = (
             BlockEnd(
                 self._overlay,
@@ -100,7 +103,7 @@ class BlockInProgress:
             if has_requests(self.rules)
             else None
         )
-        self._requests_hash = self._empty.requests_hash
+        self._requests_hash = self.empty.requests_hash
         # Of the block so far.
         self.gas_used = 0
         self.da_footprint = 0
@@ -111,7 +114,7 @@ class BlockInProgress:
         self._transactions: Final = GrowingRoot()
         self._receipts: Final = GrowingRoot()
         self._logs_bloom = 0
-        self._withdrawals_root = self._empty.withdrawals_root
+        self._withdrawals_root = self.empty.withdrawals_root
         # Of its committed indices.
         self.partials: tuple[int, ...] = ()
         self.header: Header | None = None  # of the last; its state root is zero, without cheats
@@ -133,7 +136,7 @@ class BlockInProgress:
         block = cls(parent_state, base, payload_id)
         block._check(chosen=chosen)
         parent_rules = parent_state.parent_rules
-        start_block(block._overlay, block._env, block._empty, block.rules, parent_rules)
+        start_block(block._overlay, block._env, block.empty, block.rules, parent_rules)
         if parent_rules.includes(OptimismFork.ISTHMUS):
             block._withdrawals_root = parent_state.parent.withdrawals_root
         elif block.rules.includes(OptimismFork.ISTHMUS):
@@ -171,7 +174,7 @@ class BlockInProgress:
 
     def _check(self, *, chosen: bool) -> None:
         """Check what the block begins with against its parent."""
-        parent_state, header = self._parent_state, self._empty
+        parent_state, header = self._parent_state, self.empty
         if not parent_state.proven:
             header = header.replace(parent_hash=self.parent.hash)
         rules = self.rules, parent_state.parent_rules
@@ -185,7 +188,7 @@ class BlockInProgress:
     @property
     def excess_blob_gas(self) -> int:
         """What decides the price of its blobs; 0 where it has none."""
-        return self._empty.excess_blob_gas or 0
+        return self.empty.excess_blob_gas or 0
 
     @property
     def stacked(self) -> int:
@@ -220,6 +223,23 @@ class BlockInProgress:
         self.da_footprint += executed.da_footprint
         self._keep(transaction, executed)
         return executed
+
+    def unknown(self, transactions: Sequence[Transaction]) -> Misses:
+        """What the next transactions read that is not known here; nothing is changed."""
+        self.reopen()
+        return self._overlay.probe(
+            self._env, transactions, gas_used=self.gas_used, da_footprint=self.da_footprint
+        )
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the state below it is known in part."""
+        return isinstance(self.roots, NamedRoots)
+
+    @property
+    def overlay(self) -> Overlay:
+        """The state so far, for reading."""
+        return self._overlay
 
     @property
     def takes_unsigned(self) -> bool:
@@ -265,12 +285,18 @@ class BlockInProgress:
         """A slot after the last transaction that ran."""
         return self._overlay.storage(address, slot)
 
-    def close_index(self, number: int, state_root: bytes | None = None) -> ClosedIndex:
+    def close_index(
+        self,
+        number: int,
+        state_root: bytes | None = None,
+        withdrawals_root: bytes | None = None,
+    ) -> ClosedIndex:
         """Close the index being filled and open the next one.
 
         `number` is what it will be stored as: new accounts are stored under it. `state_root`
         is shown in its header, as the builder of the block announces it; without one it is
-        zero, but for cheats.
+        zero, but for cheats. `withdrawals_root` is what it announces, where that cannot be
+        computed here.
         """
         if self._end is not None:
             self._end.take_back()
@@ -279,7 +305,9 @@ class BlockInProgress:
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
         if self.rules.includes(OptimismFork.ISTHMUS) and changes.touches(MESSAGE_PASSER):
-            self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER)
+            self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER) or withdrawals_root
+        if self._withdrawals_root is None and self.rules.includes(OptimismFork.ISTHMUS):
+            self._withdrawals_root = withdrawals_root  # of the first block of the fork
         closed, self._knows_root = self._open, False
         root = self._shown_root() if state_root is None else state_root
         header = self._header().replace(state_root=root)
@@ -336,7 +364,7 @@ class BlockInProgress:
             previous=FlashblockId(self.number, self.index - 1),
             view=self._parent_state.view,
             overlay=self._overlay,
-            roots=StateRoots(self.roots.hand_over),
+            roots=self.roots.following(),
             proven=sealed.hash == parent_hash,
             stacked=self.stacked + 1,
             is_idle=self._end is not None and self._end.is_idle,
@@ -378,7 +406,7 @@ class BlockInProgress:
         return self.header.state_root  # nothing happened since
 
     def _header(self) -> Header:
-        header = self._empty.replace(
+        header = self.empty.replace(
             transactions_root=self._transactions.root(),
             receipts_root=self._receipts.root(),
             logs_bloom=self._logs_bloom.to_bytes(_BLOOM_BYTES),

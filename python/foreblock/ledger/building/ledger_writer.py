@@ -17,7 +17,7 @@ progress must be thrown away; `open_block` reads the pending one back.
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
-from foreblock._engine import Header, Heads, Store
+from foreblock._engine import Header, Heads, Learned, Store
 from foreblock.clock import Clock, boot_id
 from foreblock.errors import NoChain
 from foreblock.ledger.building.block_in_progress import BlockInProgress
@@ -63,15 +63,19 @@ class LedgerWriter:
         address_index: bool = False,
         metrics: NetworkMetrics | None = None,
         commits: Commits = TO_STORE,
+        learned: Learned | None = None,
     ) -> None:
         """`store` is open for writing and has its genesis: `NoChain` otherwise.
 
-        With `chooses_bases`, blocks may begin with any base fee and gas limit.
+        With `chooses_bases`, blocks may begin with any base fee and gas limit. What is `learned`
+        of a base that is known in part goes along with every commit: a value must be stored
+        before, or with, the first block that changes it.
         """
         self.store: Final = store
         self.metrics: Final = metrics or NetworkMetrics.private()
         self._clock: Final = clock
         self._commits: Final = commits
+        self._learned: Final = learned
         self._boot_id: Final = boot_id()
         self._keep_partials: Final = keep_partials
         self._prune_heights: Final = prune_heights
@@ -353,6 +357,8 @@ class LedgerWriter:
 
     def _commit(self, builder: CommitBuilder) -> None:
         begun_ns = self._clock.monotonic_ns()
+        if self._learned is not None:
+            builder.batch.learn(self._learned)
         self._heads = builder.commit(self._commits)
         if self._store_held != self._held:
             self._store_held = self._held

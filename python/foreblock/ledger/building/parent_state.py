@@ -7,15 +7,23 @@ view. Blocks that go on after their last stored index are read back in `resume_b
 
 from dataclasses import dataclass
 from functools import partial as bound
+from typing import Protocol
 
 from foreblock._engine import Header, Overlay, Store, View
-from foreblock.ledger.building.state_roots import OpenTrie, StateRoots
+from foreblock.ledger.building.state_roots import NamedRoots, OpenTrie, StateRoots
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_header, rules_of
 from foreblock.ledger.storage.freshness import last_index_of
 from foreblock.types import FlashblockId
+
+
+class StateSource(Protocol):
+    """What a state is read from: a view of the store, or a witness."""
+
+    def close(self) -> None:
+        """Let go of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,7 @@ class ParentState:
     parent: Header  # sealed, or as it will be
     parent_rules: Rules
     previous: FlashblockId | None  # the last index of the parent, if it was made of indices
-    view: View
+    view: StateSource
     overlay: Overlay  # above the state that the block goes on from
     roots: StateRoots  # from that same state on
     # Whether the parent's header has its state root, and so the hash that the block names.
@@ -52,7 +60,7 @@ def on_sealed(store: Store, profile: ChainProfile, number: int) -> ParentState:
         previous=last_index(view, number),
         view=view,
         overlay=state.overlay(remember=True),
-        roots=StateRoots(open_trie),
+        roots=roots_above(view, open_trie),
     )
 
 
@@ -82,9 +90,14 @@ def on_partial(
         previous=place,
         view=view,
         overlay=overlay,
-        roots=StateRoots(open_trie or state.trie),
+        roots=roots_above(view, open_trie or state.trie),
         proven=sealed.hash == parent_hash,
     )
+
+
+def roots_above(view: View, open_trie: OpenTrie, *, whole: bool = True) -> StateRoots:
+    """The roots of what follows, computed by this trie where the base of the store is complete."""
+    return StateRoots(open_trie, whole=whole) if view.heads.base.is_complete else NamedRoots()
 
 
 def last_index(view: View, block: int) -> FlashblockId | None:

@@ -16,7 +16,7 @@ from foreblock._engine import (
     receipts_end,
 )
 from foreblock.ledger.building.block_in_progress import BlockInProgress, StoredIndices
-from foreblock.ledger.building.parent_state import ParentState, last_index
+from foreblock.ledger.building.parent_state import ParentState, last_index, roots_above
 from foreblock.ledger.building.state_roots import SealsAs, StateRoots
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
@@ -63,7 +63,7 @@ def _read_block(view: View, profile: ChainProfile, partial: int) -> BlockInProgr
         previous=last_index(view, parent.number),
         view=view,
         overlay=state.overlay(remember=True),
-        roots=_roots(view, StateRoots(state.trie, whole=False), stored),
+        roots=_roots(view, roots_above(view, state.trie, whole=False), stored),
         proven=proven,
     )
     return BlockInProgress.resume(parent_state, stored)

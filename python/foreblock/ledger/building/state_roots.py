@@ -8,6 +8,9 @@ The trie is opened when it is first needed. That of the store gives the nodes to
 when the block is sealed. That of a view serves a block whose parent is not sealed yet, or
 that was read back from its rows: then the store makes the nodes again by itself.
 When the next block begins on what is in memory of this one, the trie goes on with it.
+
+Where the base of the store is known in part, no trie is at hand: `NamedRoots` computes nothing,
+and blocks are sealed by name, with the roots that their headers announce.
 """
 
 from collections import deque
@@ -85,8 +88,8 @@ class StateRoots:
         self.catch_up()
         return self._trie_after(len(self._changes)).root()
 
-    def storage_root(self, address: bytes) -> bytes:
-        """The root of one account's storage after all that was taken in."""
+    def storage_root(self, address: bytes) -> bytes | None:
+        """The root of one account's storage after all that was taken in; none if not known."""
         self.catch_up()
         return self._trie_after(len(self._changes)).storage_root(address)
 
@@ -110,6 +113,10 @@ class StateRoots:
         assert trie is not None, "it gave a root"
         return trie
 
+    def following(self) -> "StateRoots":
+        """The roots of the next block, which begins on all that was taken in."""
+        return StateRoots(self.hand_over)
+
     def restart(self, open_trie: OpenTrie) -> None:
         """Go on with another trie, which stands where the block began.
 
@@ -125,3 +132,37 @@ class StateRoots:
             self._trie.apply(changes)
         self._applied = max(self._applied, count)
         return self._trie
+
+
+class NamedRoots(StateRoots):
+    """The roots of a block whose parent's state is known in part: what is announced is taken."""
+
+    def __init__(self) -> None:
+        super().__init__(_no_trie)
+
+    def take_in(self, changes: Changes) -> None:
+        """Forget the changes: nothing is computed from them."""
+
+    def add(self, partial: int, header: Header) -> None:
+        """Wait for nothing."""
+
+    def step(self) -> bool:
+        """False: no root is computed."""
+        return False
+
+    def storage_root(self, address: bytes) -> None:
+        """None: it is not known."""
+
+    def take_nodes(self) -> None:
+        """None: there are no nodes to store."""
+
+    def following(self) -> "NamedRoots":
+        """The same for the next block."""
+        return NamedRoots()
+
+    def restart(self, open_trie: OpenTrie) -> None:
+        """Go on without a trie."""
+
+
+def _no_trie() -> StateTrie:
+    raise AssertionError("roots of a state that is known in part are not computed")

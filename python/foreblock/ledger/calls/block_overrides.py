@@ -37,8 +37,12 @@ AS_IT_IS: Final = BlockOverrides()
 def state_and_context(
     view: LedgerView, named: BlockId, overrides: BlockOverrides | None
 ) -> tuple[State, BlockContext]:
-    """The state that a call in the named block runs on, and the block as it sees it."""
+    """The state that a call in the named block runs on, and the block as it sees it.
+
+    Raises `UnknownRules` where the block cannot be executed.
+    """
     block = view.resolve(named)
+    view.check_rules(block.number)
     context = block.context if overrides is None else overridden(block, overrides)
     return view.state(block), context
 

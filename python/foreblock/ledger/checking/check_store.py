@@ -16,6 +16,7 @@ from foreblock.ledger.checking.block_check import BlockCheck
 from foreblock.ledger.checking.damage import Damage, Report, Tell
 from foreblock.ledger.checking.index_check import check_indices
 from foreblock.ledger.checking.partial_check import check_partials
+from foreblock.ledger.storage.first_block import GENESIS, FirstBlock, read_first_block
 
 _LOOK_SECONDS: Final = 0.1
 _NO_ROOT: Final = bytes(32)
@@ -58,26 +59,35 @@ def check_view(view: View, found: Tell, report: Report) -> Checked:
     tell, latest = _Counting(found), view.heads.latest
     blocks = BlockCheck(view, tell)
     roots: list[bytes] = []
-    count = _sealed_blocks(view)
-    for number in range(count):
-        roots.append(blocks.check(number) or _NO_ROOT)
-        report("blocks", number + 1, count)
+    first = _first(view)
+    stop = _sealed_end(view, first.number)
+    for number in range(first.number, stop):
+        roots.append(blocks.check(number, has_body=number >= first.whole) or _NO_ROOT)
+        report("blocks", number + 1 - first.number, stop - first.number)
     if latest is not None:
-        check_indices(view, count, tell, report)
-    _run_parts(StoreCheck(view, 0, b"".join(roots)), tell, report)
+        check_indices(view, first.whole, stop, tell, report)
+    _run_parts(StoreCheck(view, first.number, b"".join(roots)), tell, report)
     if latest is not None:
         check_partials(view, tell, report)
-    return Checked(view.heads, count, blocks.transactions, tell.count)
+    return Checked(view.heads, len(roots), blocks.transactions, tell.count)
 
 
-def _sealed_blocks(view: View) -> int:
-    """The number of sealed blocks; where the latest is not sealed, of those without a gap."""
+def _first(view: View) -> FirstBlock:
+    try:
+        return read_first_block(view)
+    except ForeblockError:
+        return GENESIS  # its blocks are then told of as missing
+
+
+def _sealed_end(view: View, first: int) -> int:
+    """The block after the last sealed one; where the latest is not sealed, after the first gap."""
     latest = view.heads.latest
     if latest is None:
-        return 0
+        return first
     if view.sealed(latest[0]) is not None:
         return latest[0] + 1
-    return next(number for number in range(latest[0] + 1) if view.sealed(number) is None)
+    numbers = range(first, latest[0] + 1)
+    return next(number for number in numbers if view.sealed(number) is None)
 
 
 def _run_parts(check: StoreCheck, tell: Tell, report: Report) -> None:

@@ -14,11 +14,14 @@ from foreblock.ledger.storage.section_index import FIRST_ENTRY, SIZES, Section, 
 _ALL: Final = 1 << 24  # more rows than a section can have
 
 
-def check_indices(view: View, blocks: int, tell: Tell, report: Report) -> None:
-    """Check the index of logs, and that of addresses if there is one."""
-    _check_index(view, LOGS, _log_terms, blocks, tell, report)
+def check_indices(view: View, first: int, stop: int, tell: Tell, report: Report) -> None:
+    """Check the index of logs, and that of addresses if there is one.
+
+    `first` is the first block that has a body, `stop` the one after the last.
+    """
+    _check_index(view, LOGS, _log_terms, (first, stop), tell, report)
     if ADDRESSES.exists(view):
-        _check_index(view, ADDRESSES, terms_of, blocks, tell, report)
+        _check_index(view, ADDRESSES, terms_of, (first, stop), tell, report)
 
 
 def _log_terms(view: View, block: int) -> bytes | None:
@@ -30,23 +33,28 @@ def _check_index(
     view: View,
     index: SectionIndex,
     terms: Callable[[View, int], bytes | None],
-    blocks: int,
+    blocks: tuple[int, int],
     tell: Tell,
     report: Report,
 ) -> None:
+    begin, stop = blocks
     try:
         indexed = index.read(view)
     except ForeblockError as why:
         tell(Damage(ROWS, index.key, str(why)))
         return
-    if indexed.end > blocks:
-        tell(Damage(ROWS, index.key, f"{indexed.end} blocks are indexed, there are {blocks}"))
+    if indexed.end > stop:
+        tell(Damage(ROWS, index.key, f"{indexed.end} blocks are indexed, there are {stop}"))
         return
-    first = 0
+
+    def terms_from(view: View, block: int) -> bytes | None:
+        return terms(view, block) if block >= begin else b""
+
+    first = begin // SIZES[-1] * SIZES[-1]
     for size in reversed(range(len(SIZES))):
         for start in range(first, indexed.ends[size], SIZES[size]):
             section = Section(index.key, size, start)
-            _check_section(view, section, terms, tell)
+            _check_section(view, section, terms_from, tell)
             report("index", section.stop, indexed.end)
         first = max(first, indexed.ends[size])
 

@@ -53,6 +53,8 @@ class RunBounds:
     longest_block: float = 160.0  # the same, at the last
     # Whether accounts are set as a dev chain says; otherwise the state root of it is wrong.
     believe_cheats: bool = False
+    # Whether roots of sealed blocks are computed where the state is known in part.
+    computes: bool = False
 
     def of_message(self, gas_used: int, parent_gas_limit: int) -> Allowance:
         """The allowance of a flashblock that says its block has used this gas."""

@@ -3,6 +3,9 @@
 A block that one of our partials seals as is sealed by that, without execution. Any other is
 executed and verified to the state root; then it stands in the place of ours. A block whose
 parent is not known waits, and the parent is requested.
+
+Where the state is known in part, a block that needs more of it is not taken in; what it needs is
+collected, and whoever brought the block brings it again when that is learned.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +17,13 @@ from foreblock.ledger.following.canonical_verifier import BoundedBlocks, Canonic
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied
+from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.verification import Verified
 
 MOST_BLOCKS: Final = 1024
 MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_FILLED: Final = 64  # blocks that wait for trie nodes
+WAITS: Final = "canonical: a block waits for state"
 
 Find = Callable[[int, bytes], bool]
 
@@ -75,6 +81,7 @@ class Canonical:
         self._find_job_sealing_as: Final = find_job_sealing_as
         self._wanted: Final = wanted
         self._waiting: Final = WaitingBlocks()
+        self._nodes: dict[bytes, list[bytes]] = {}  # fetched for the roots of blocks, by their hash
 
     def take_in(self, block: Block, later: Sequence[Block] = ()) -> str | None:
         """Take in a block, and those that waited for it; gives what is wrong, if anything.
@@ -83,6 +90,8 @@ class Canonical:
         """
         for each in later:
             self._waiting.add(each)
+            self._chain.announce(each.header)
+        self._chain.announce(block.header)
         if not self._is_known(block) and not self._is_parent_sealed(block):
             self._waiting.add(block)
             self._wanted(block.header.parent_hash)
@@ -94,6 +103,12 @@ class Canonical:
             following = None if last is None else self._waiting.take(last)
         self._waiting.forget_through(self._chain.latest.number)
         return error
+
+    def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
+        """Take trie nodes that the root of a block needs, for when it is taken in again."""
+        if len(self._nodes) >= MOST_FILLED:
+            self._nodes.clear()
+        self._nodes.setdefault(block_hash, []).extend(nodes)
 
     def _is_parent_sealed(self, block: Block) -> bool:
         """Whether the parent is sealed, for which the block itself may be the proof."""
@@ -128,7 +143,13 @@ class Canonical:
         with self._chain.store.view() as view:
             if fork < view.heads.earliest:
                 return f"canonical: block {fork} is needed, and its state is not kept", None
-        verifier = CanonicalVerifier(self._chain.store, self._chain.profile, fork)
+        verifier = CanonicalVerifier(
+            self._chain.store,
+            self._chain.profile,
+            fork,
+            computes=self._chain.computes,
+            nodes=self._nodes.get(block.hash, ()),
+        )
         verified: list[Verified] = []
         following: Block | None = block
         error = None
@@ -142,6 +163,8 @@ class Canonical:
         self._chain.count("SealForeign")
         last = verified[-1].block
         chain.settle(last.header.number)
+        if error is not None:
+            chain.flush()  # the verifier has seen parts of another block
         return error, last.hash
 
     def _verify(
@@ -154,7 +177,12 @@ class Canonical:
             return f"canonical: {bad}"
         number = self._chain.builder.next + len(verified)
         try:
-            verified.append(self._blocks.verify(verifier, task, number))
+            result = self._blocks.verify(verifier, task, number)
+            if isinstance(result, WantedState):
+                self._chain.runs.want(result)
+                return WAITS
+            verified.append(result)
+            self._nodes.pop(block.hash, None)
         except OverBudget as over:
             self._chain.count("CanonicalOverrun")
             return f"canonical: block {block.header.number}: {over}"

@@ -10,23 +10,35 @@ as the failed try took, so that a source that lies takes a small share of its ne
 Blocks that are known here already need no execution and are sealed meanwhile.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from foreblock._engine import Allowance, Block, Header, Store
 from foreblock.clock import Clock
-from foreblock.errors import BadBlock, ExecutionError, OverBudget
+from foreblock.errors import BadBlock, ExecutionError, OverBudget, StateMissing
 from foreblock.ledger.building.parent_state import ParentState, on_sealed
-from foreblock.ledger.building.state_roots import StateRoots
+from foreblock.ledger.building.state_roots import NamedRoots, StateRoots
 from foreblock.ledger.following.bounds import (
     GAS,
     MOST_GROWTH_SEALED,
     PRICE_OF_BLOCK,
     RunBounds,
 )
+from foreblock.ledger.following.wanting import (
+    WantedNodes,
+    WantedState,
+    missed_by,
+    unknown_at_start,
+    unknown_in_envelopes,
+)
 from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.execution import Task
+from foreblock.ledger.rules.execution import Task, environment, execute
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.verification import Verified, check_before_execution, verify
+from foreblock.ledger.rules.verification import (
+    Verified,
+    check_and_finish,
+    check_before_execution,
+)
 from foreblock.ledger.rules.working_state import WorkingState
 
 MOST_REMEMBERED: Final = 64  # blocks that overran; on overflow all begin anew
@@ -36,14 +48,34 @@ MOST_FAILURES: Final = 32
 class CanonicalVerifier:
     """Blocks that follow a sealed one, none of them stored yet."""
 
-    def __init__(self, store: Store, profile: ChainProfile, fork: int) -> None:
-        """`fork` is the sealed block that the first follows."""
+    def __init__(
+        self,
+        store: Store,
+        profile: ChainProfile,
+        fork: int,
+        *,
+        computes: bool = False,
+        nodes: Sequence[bytes] = (),
+    ) -> None:
+        """`fork` is the sealed block that the first follows.
+
+        Where the state is known in part, roots are computed if that is asked for, with `nodes`
+        that were fetched for it; otherwise blocks are sealed by name.
+        """
         parent_state = on_sealed(store, profile, fork)
         self._view: Final = parent_state.view
         self._profile: Final = profile
         self.parent: Header = parent_state.parent  # of the next block
         self._parent_rules = parent_state.parent_rules
-        self._state: Final = WorkingState(parent_state.overlay, parent_state.roots.hand_over())
+        self._is_partial: Final = isinstance(parent_state.roots, NamedRoots)
+        trie = None if self._is_partial else parent_state.roots.hand_over()
+        if self._is_partial and computes:
+            with store.view() as view:
+                is_latest = view.heads.latest == (fork, parent_state.parent.hash)
+            if is_latest:  # a branch that begins lower is sealed by name
+                trie = store.trie(root=parent_state.parent.state_root)
+                trie.fill(list(nodes))
+        self._state: Final = WorkingState(parent_state.overlay, trie)
 
     def check(self, block: Block) -> Task:
         """The task to execute, if the block is whole and may follow the last."""
@@ -53,16 +85,60 @@ class CanonicalVerifier:
         rules = profile.rules(header.number, header.timestamp, merged=True)
         return check_before_execution(block, rules, self.parent, self._parent_rules, profile)
 
-    def verify(self, task: Task, number: int, allowance: Allowance) -> Verified:
-        """Execute a block, which will be stored as `number`, and verify its header."""
+    def verify(self, task: Task, number: int, allowance: Allowance) -> Verified | WantedState:
+        """Execute a block, which will be stored as `number`, and verify its header.
+
+        Gives what is wanted instead, where the state is known in part: the verifier must be
+        thrown away then.
+        """
+        wanted = self._unknown(task)
+        if wanted:
+            return wanted
         try:
-            verified = verify(task, self._state, number, allowance)
+            self._state.number = number
+            execution = execute(task, self._state, allowance)
+            unproven = self._nodes(task)
+            if unproven:
+                return unproven
+            verified = check_and_finish(task, execution, self._state)
+        except StateMissing as missing:
+            return missed_by(missing)
         except OverBudget as over:
             if over.what == GAS:
                 task.check.fail("gas used", task.block.header.gas_used, "more")
             raise
         self.parent, self._parent_rules = task.block.header, task.rules
         return verified
+
+    def _unknown(self, task: Task) -> WantedState:
+        """What a block needs that is not known, by its envelopes and by its start."""
+        wanted = WantedState()
+        if self._is_partial:
+            overlay, header = self._state.overlay, task.block.header
+            wanted.merge(unknown_at_start(overlay, header, task.rules))
+            wanted.merge(unknown_in_envelopes(overlay, task.transactions, task.rules))
+            env = environment(header, task.rules, task.profile)
+            missed = overlay.probe(env, task.transactions)
+            if missed:
+                wanted.add(missed)
+                wanted.contracts.update(set(missed.accounts) - wanted.plain)
+        return wanted
+
+    def _nodes(self, task: Task) -> WantedState:
+        """The trie nodes that the root of an executed block needs and that are not known.
+
+        A key that is deleted needs a node beside it: it is in the proof of its absence, after.
+        """
+        wanted, trie = WantedState(), self._state.trie
+        if self._is_partial and trie is not None:
+            needed = trie.needs(self._state.collect())
+            header = task.block.header
+            if needed.before:
+                before = WantedNodes(header.number - 1, header.parent_hash, needed.before)
+                wanted.nodes.append(before)
+            if needed.after:
+                wanted.nodes.append(WantedNodes(header.number, header.hash, needed.after))
+        return wanted
 
     def as_parent(self) -> ParentState:
         """The state that a block after the last one begins on; nothing can be verified then."""
@@ -74,7 +150,7 @@ class CanonicalVerifier:
             previous=None,
             view=self._view,
             overlay=self._state.overlay,
-            roots=StateRoots(lambda: trie),
+            roots=NamedRoots() if trie is None else StateRoots(lambda: trie),
         )
 
     def close(self) -> None:
@@ -95,7 +171,9 @@ class BoundedBlocks:
         """Whether nothing is executed for a while."""
         return self._clock.monotonic_ns() < self._rests_until_ns
 
-    def verify(self, verifier: CanonicalVerifier, task: Task, number: int) -> Verified:
+    def verify(
+        self, verifier: CanonicalVerifier, task: Task, number: int
+    ) -> Verified | WantedState:
         """Verify a block within its allowance; `BadBlock`, `ExecutionError`, `OverBudget`."""
         header, bounds = task.block.header, self._bounds
         failures = self._failures.get(header.hash, 0)

@@ -25,7 +25,7 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.alternates import Alternate, alternates
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds, Buffered, Received, memory_of
-from foreblock.ledger.following.canonical import Canonical
+from foreblock.ledger.following.canonical import WAITS, Canonical
 from foreblock.ledger.following.canonical_verifier import BoundedBlocks
 from foreblock.ledger.following.classification import (
     DEFAULT_DEPTH,
@@ -54,7 +54,8 @@ from foreblock.ledger.following.prober import Prober
 from foreblock.ledger.following.recovery import read_jobs
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
-from foreblock.ledger.following.verdict import Applied, Verdict, malformed
+from foreblock.ledger.following.verdict import Applied, Overrun, Verdict, Wanting, malformed
+from foreblock.ledger.following.wanting import WaitingRounds, WantedState
 from foreblock.types import Flashblock
 
 NEVER_NS: Final = (1 << 63) - 1
@@ -93,6 +94,7 @@ class Follower:
         self._is_behind = True
         self._is_broken = False  # what is in memory differs from the store
         self._asked: bytes | None = None
+        self._rounds: Final = WaitingRounds()
         self._far: bytes | None = None  # the parent of what was too far ahead to be kept
         self.last_error: str | None = None
         self._chain: ServedChain
@@ -130,6 +132,24 @@ class Follower:
             log.warning("cheats_not_believed", feed=feed, setting="believe_cheats")
         self._counters["Cheats"] += 1
 
+    def take_wanted(self) -> WantedState:
+        """The state that messages and blocks have wanted since the last call, and that waits."""
+        return self._runs.take_wanted()
+
+    def try_again(self, *, learned: bool) -> None:
+        """Try again what waits for state, of which some was `learned` or not."""
+        with self._recovering():
+            if learned:
+                self._rounds.learned()
+            for each in self._buffered:
+                self._stirred.update((each.message.block_number - 1, each.message.block_number))
+            if self._stirred:
+                self._finish()
+
+    def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
+        """Take trie nodes that the root of a block needs, for when it comes again."""
+        self._canonical.fill(block_hash, nodes)
+
     def take_wasted(self) -> Mapping[str, int]:
         """The time spent in vain since the last call, in nanoseconds, by feed."""
         return self._runs.take_wasted()
@@ -138,7 +158,8 @@ class Follower:
         """Take in a sealed block of the canonical chain, with some of those that follow it."""
         with self._recovering():
             error = self._canonical.take_in(block, later)
-            self.last_error = error or self.last_error
+            if error != WAITS:
+                self.last_error = error or self.last_error
             self._far = None
             self._stirred.add(block.header.number)
             self._finish()
@@ -258,8 +279,11 @@ class Follower:
         assert job is not None, "it follows its job"
         if not job.is_served:
             self._stirred.add(job.block)
-            return self._count(received, self._prober.probe(job, [received]))
-        if self._count(received, self._growth.extend(job, received)):
+            return self._count_or_wait(received, self._prober.probe(job, [received]))
+        verdict = self._growth.extend(job, received)
+        if isinstance(verdict, Wanting):
+            return self._count_or_wait(received, verdict)
+        if self._count(received, verdict):
             if any(self._prober.firsts_at(job.block + 1)):
                 self._prober.compute_roots(job)  # what waits may follow in the same commit
                 self._stirred.add(job.block)
@@ -276,15 +300,17 @@ class Follower:
             case FirstUnproven(parent):
                 at = self._step_ref(message, parent)
                 verdict = self._growth.begin_unproven(received, at)
-                if not isinstance(verdict, Applied):
+                if not isinstance(verdict, Applied | Wanting):
                     self._prober.compute_roots(at.job)
                     if at.step.sealed is None or at.step.sealed.hash != base.parent_hash:
                         return self._decide(received)  # it stands elsewhere
             case _:
                 verdict = self._begin_on_known(received, base.parent_hash)
-        if not self._count(received, verdict):
+        if not self._count_or_wait(received, verdict):
             return False
         self._stirred.add(message.block_number)
+        if self._chain.is_partial and isinstance(outcome, FirstUnproven):
+            self._ask(base.parent_hash)  # only its header can seal it
         return True
 
     def _begin_on_known(self, received: Received, parent_hash: bytes) -> Verdict:
@@ -325,7 +351,7 @@ class Follower:
         job = Job(*received.job, Standing.ASIDE, message.base.parent_hash, received.feed)
         jobs.add(job)
         self._stirred.add(job.block)
-        if self._count(received, self._prober.probe(job, [received])):
+        if self._count_or_wait(received, self._prober.probe(job, [received])):
             return True
         jobs.remove(job)
         return False
@@ -433,8 +459,21 @@ class Follower:
 
     # --- Small things ------------------------------------------------------------------
 
+    def _count_or_wait(self, received: Received, verdict: Verdict) -> bool:
+        """Count a verdict; a message that wants state is kept, but not for ever."""
+        if isinstance(verdict, Wanting):
+            if self._rounds.is_over(received.identity):
+                verdict = Overrun("its state is not known after too many rounds")
+            else:
+                self._buffered.keep(received)
+                return self._count(received, verdict)
+        self._rounds.done(received.identity)
+        return self._count(received, verdict)
+
     def _count(self, received: Received, verdict: Verdict) -> bool:
         self._tally(type(verdict).__name__)
+        if isinstance(verdict, Wanting):
+            return False
         if isinstance(verdict, Applied):
             self._far = None  # it goes on, so nothing is missed
             return True

@@ -14,11 +14,11 @@ from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.classification import FlashblockRef, Standing
 from foreblock.ledger.following.jobs import Job, Step, StepRef
-from foreblock.ledger.following.message_execution import begin_block, check_claims
+from foreblock.ledger.following.message_execution import check_claims
 from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
-from foreblock.ledger.following.verdict import Applied, Verdict
+from foreblock.ledger.following.verdict import Applied, Verdict, Wanting
 from foreblock.types import FlashblockId
 
 
@@ -61,6 +61,8 @@ class Growth:
         """Begin a block on a partial, which is sealed by that, with all that is below it."""
         path = self._chain.path_to(parent)
         if self._chain.serves(path):
+            if any(end.step.sealed is None for end in path):
+                return self.begin_unproven(received, parent)  # a header below it has not come yet
             return self._begin(received, self._state_of(parent), seal=path)
         rebuilt = rebuild(self._chain, path)
         if not isinstance(rebuilt, Rebuilt):
@@ -79,7 +81,7 @@ class Growth:
         """Begin a block; where it is true, first seal the path that leads to it."""
         message, chain = received.message, self._chain
         assert message.base is not None, "a block begins with its base"
-        block = begin_block(parent_state, message.base, message.payload_id)
+        block = chain.runs.begin(parent_state, message)
         if not isinstance(block, BlockInProgress):
             return block
         count = 0 if rebuilt is None else len(rebuilt.closings)
@@ -123,6 +125,10 @@ class Growth:
         """Add the next index to a job that is served."""
         block, chain = self._in_progress(job), self._chain
         closed = chain.runs.apply(block, received, job.last_diff, chain.builder.next)
+        if isinstance(closed, Wanting):
+            if closed.spoiled:
+                job.close()
+            return closed
         if not isinstance(closed, ClosedIndex):
             job.refuse(received)
             job.standing = Standing.FROZEN
@@ -150,7 +156,8 @@ class Growth:
             closed = chain.runs.apply(block, received, diff, number)
             if not isinstance(closed, ClosedIndex):
                 block.close()
-                job.refuse(received)
+                if not isinstance(closed, Wanting):
+                    job.refuse(received)
                 return False
             block.committed(number, closed.header)
             closings.append(closed)

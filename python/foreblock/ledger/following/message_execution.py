@@ -6,10 +6,14 @@ not tried again, and its feed has to rest; so has one that has more refused than
 disagreement: nothing of it is executed for many times as long, so that all that is done for
 a feed in vain takes a small share of its network's time. Its messages are refused meanwhile,
 as if they had overrun.
+
+Where the state is known in part, a message is refused for now that needs what is not known, and
+what that is is collected (`wanting`): nobody is to blame for it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -29,6 +33,7 @@ from foreblock.errors import (
     ExecutionError,
     InvalidTransaction,
     OverBudget,
+    StateMissing,
 )
 from foreblock.errors import Undecodable as UndecodableBytes
 from foreblock.ledger.building.block_in_progress import BlockInProgress
@@ -52,9 +57,16 @@ from foreblock.ledger.following.verdict import (
     Refusal,
     Undecodable,
     Unsupported,
+    Wanting,
     check_growth,
     judge,
     judge_state_root,
+)
+from foreblock.ledger.following.wanting import (
+    WantedState,
+    missed_by,
+    unknown_at_start,
+    unknown_in_envelopes,
 )
 from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.primitives import ZERO_HASH, format_data
@@ -65,15 +77,19 @@ MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tr
 log = structlog.get_logger()
 
 
-def begin_block(
-    parent_state: ParentState, base: Base, payload_id: bytes
+def _begin_block(
+    parent_state: ParentState, base: Base, payload_id: bytes, raws: tuple[bytes, ...]
 ) -> BlockInProgress | Refusal:
-    """The block that begins there, unless its base cannot follow; the view is closed then."""
     most = MOST_GROWTH * parent_state.parent.gas_limit
+    refusal: Refusal
     try:
         if base.gas_limit <= most:
             return BlockInProgress.begin(parent_state, base, payload_id)
         refusal = Diverged("gas_limit", f"{most} at most", str(base.gas_limit))
+    except StateMissing as missing:
+        wanted = missed_by(missing)
+        wanted.merge(_unknown_at_begin(BlockInProgress(parent_state, base, payload_id), raws))
+        refusal = Wanting(wanted, spoiled=True)
     except BadBlock as bad:
         refusal = Diverged(bad.what, bad.expected, bad.found)
     except CallerError as wrong:
@@ -92,6 +108,28 @@ class BoundedRuns:
         self._rests_until_ns: dict[str, int] = {}
         self._in_vain: dict[str, tuple[int, int]] = {}  # since when, and how much is left of it
         self._wasted: Counter[str] = Counter()
+        self._wanted = WantedState()
+
+    def begin(self, parent_state: ParentState, first: Flashblock) -> BlockInProgress | Refusal:
+        """The block that begins there, unless its base cannot follow; the view is closed then.
+
+        `first` is its first message.
+        """
+        assert first.base is not None, "a block begins with its base"
+        raws = first.diff.transactions
+        block = _begin_block(parent_state, first.base, first.payload_id, raws)
+        if isinstance(block, Wanting):
+            self._wanted.merge(block.wanted)
+        return block
+
+    def want(self, wanted: WantedState) -> None:
+        """Collect what something else wants."""
+        self._wanted.merge(wanted)
+
+    def take_wanted(self) -> WantedState:
+        """What was wanted and not known since the last call."""
+        wanted, self._wanted = self._wanted, WantedState()
+        return wanted
 
     def apply(
         self, block: BlockInProgress, received: Received, before: Diff | None, number: int
@@ -110,7 +148,9 @@ class BoundedRuns:
         allowance = self.bounds.of_message(message.diff.gas_used, block.parent.gas_limit)
         result = _apply(block, message, before, number, allowance)
         took = self._clock.monotonic_ns() - begun
-        if isinstance(result, Overrun):
+        if isinstance(result, Wanting):
+            self._wanted.merge(result.wanted)
+        elif isinstance(result, Overrun):
             self._remember(received.identity)
             self._book(received.feed, took)
         elif not isinstance(result, ClosedIndex):
@@ -154,15 +194,18 @@ def _apply(
 ) -> ClosedIndex | Refusal:
     diff = message.diff
     shrunk = check_growth(diff, before, block.base.gas_limit)
-    refusal = shrunk or _run(block, diff.transactions, allowance)
-    refusal = refusal or _set_accounts(block, message.cheats)
-    if refusal is not None:
-        return refusal
-    closed = block.close_index(number, diff.state_root)
+    try:
+        refusal = shrunk or _run(block, diff.transactions, allowance)
+        refusal = refusal or _set_accounts(block, message.cheats)
+        if refusal is not None:
+            return refusal
+        closed = block.close_index(number, diff.state_root, diff.withdrawals_root)
+    except StateMissing as missing:
+        return Wanting(missed_by(missing), spoiled=True)
     verdict = judge(message, closed.header, block.rules)
     if isinstance(verdict, Diverged):
         return verdict
-    if diff.state_root != ZERO_HASH:
+    if diff.state_root != ZERO_HASH and not block.is_partial:
         verdict = judge_state_root(diff, block.roots.root())
         if isinstance(verdict, Diverged):
             return verdict
@@ -174,11 +217,34 @@ def _run(block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance) 
         transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
     except UndecodableBytes as undecodable:
         return Undecodable(str(undecodable))
+    if block.is_partial:
+        wanted = _unknown(block, transactions)
+        if wanted:
+            return Wanting(wanted)
     for place, transaction in enumerate(transactions):
         refusal = _run_one(block, place, transaction, allowance)
         if refusal is not None:
             return refusal
     return None
+
+
+def _unknown_at_begin(block: BlockInProgress, raws: tuple[bytes, ...]) -> WantedState:
+    """What a block needs that has not begun: at its start, and for its first transactions."""
+    wanted = unknown_at_start(block.overlay, block.empty, block.rules)
+    with suppress(UndecodableBytes):
+        transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
+        wanted.merge(_unknown(block, transactions))
+    return wanted
+
+
+def _unknown(block: BlockInProgress, transactions: Sequence[Transaction]) -> WantedState:
+    """What transactions need that is not known, by their envelopes and by running them."""
+    wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
+    missed = block.unknown(transactions)
+    if missed:
+        wanted.add(missed)
+        wanted.contracts.update(set(missed.accounts) - wanted.plain)
+    return wanted
 
 
 def _set_accounts(block: BlockInProgress, cheats: tuple[Cheat, ...]) -> Refusal | None:
@@ -200,6 +266,8 @@ def _run_one(
         return Unsupported(f"transactions[{place}]: {what}")
     try:
         block.run(transaction, allowance)
+    except StateMissing:
+        raise  # nobody is to blame
     except InvalidTransaction as invalid:
         return Diverged(f"transactions[{place}]", "one that is valid here", invalid.why)
     except OverBudget as over:
@@ -222,7 +290,10 @@ def check_claims(
     """
     if message.claims is None:
         return
-    differs = _contradiction(message.claims, closed, block)
+    try:
+        differs = _contradiction(message.claims, closed, block)
+    except StateMissing:
+        return  # it says something of an account that nobody has touched here
     count("MetadataAgrees" if differs is None else "MetadataDiffers")
     if differs is not None:
         place = f"{message.block_number}.{message.index}"

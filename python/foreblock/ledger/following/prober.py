@@ -16,10 +16,9 @@ from foreblock.ledger.following.buffer import Buffered, Received
 from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.growth import Growth
 from foreblock.ledger.following.jobs import MOST_PROBED, Job, Step, StepRef
-from foreblock.ledger.following.message_execution import begin_block
 from foreblock.ledger.following.rebuilding import Rebuilt, rebuild, state_of_sealed_parent
 from foreblock.ledger.following.served_chain import ServedChain
-from foreblock.ledger.following.verdict import Applied, Refusal, Verdict
+from foreblock.ledger.following.verdict import Applied, Refusal, Verdict, Wanting
 
 Count = Callable[[Received, Verdict], bool]
 
@@ -57,6 +56,9 @@ class Prober:
 
     def compute_roots(self, job: Job) -> None:
         """Find out what all steps of a job seal as."""
+        if self._chain.is_partial:
+            self._chain.name_steps(job)
+            return
         while self._growth.compute_root(job):
             pass
         if any(step.sealed is None for step in job.steps):
@@ -75,11 +77,15 @@ class Prober:
             number = self._chain.builder.next
             closed = self._chain.runs.apply(job.progress, received, job.last_diff, number)
             if not isinstance(closed, ClosedIndex):
-                job.refuse(received)
+                if not isinstance(closed, Wanting):
+                    job.refuse(received)
                 job.close()
                 return closed
-            sealed = closed.header.replace(state_root=job.progress.roots.root())
+            sealed = None
+            if not job.progress.is_partial:
+                sealed = closed.header.replace(state_root=job.progress.roots.root())
             job.steps.append(Step(received, closed.header, None, sealed))
+        self._chain.name_steps(job)
         return Applied()
 
     def held(self, job: Job) -> list[Received]:
@@ -135,11 +141,10 @@ class Prober:
         if job.steps:
             rebuilt = self._rebuild(StepRef(job, len(job.steps) - 1))
             return rebuilt.block if isinstance(rebuilt, Rebuilt) else rebuilt
-        base, parent_state = first.message.base, self._parent_state(job)
-        assert base is not None, "a block begins with its base"
+        parent_state = self._parent_state(job)
         if not isinstance(parent_state, ParentState):
             return parent_state
-        return begin_block(parent_state, base, job.payload_id)
+        return self._chain.runs.begin(parent_state, first.message)
 
     def _parent_state(self, job: Job) -> ParentState | Refusal:
         parent = self._chain.parent(job)

@@ -13,7 +13,6 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import ParentState, on_sealed
 from foreblock.ledger.following.jobs import Job, StepRef
-from foreblock.ledger.following.message_execution import begin_block
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Diverged, Refusal
 from foreblock.primitives import format_data
@@ -51,7 +50,7 @@ def rebuild(chain: ServedChain, path: Sequence[StepRef]) -> Rebuilt | Refusal:
     """Execute the blocks of a path up to their ends; commits what was gathered first.
 
     Indices without a number, or all if they replace sealed blocks, get the next numbers, in
-    order. Every step learns what it seals as.
+    order. Every step learns what it seals as, where roots can be computed.
     """
     chain.flush()
     parent_state = state_of_sealed_parent(chain, path[0].job)
@@ -62,9 +61,7 @@ def rebuild(chain: ServedChain, path: Sequence[StepRef]) -> Rebuilt | Refusal:
     closings: dict[int, ClosedIndex] = {}
     for end in path:
         steps = end.job.steps[: end.index + 1]
-        base = steps[0].received.message.base
-        assert base is not None, "the first step of a job has its base"
-        block = begin_block(parent_state, base, end.job.payload_id)
+        block = chain.runs.begin(parent_state, steps[0].received.message)
         if not isinstance(block, BlockInProgress):
             return block
         before = None
@@ -78,9 +75,12 @@ def rebuild(chain: ServedChain, path: Sequence[StepRef]) -> Rebuilt | Refusal:
                 return closed
             if is_new:
                 closings[id(step)] = closed
-            if step.sealed is None:
+            if step.sealed is None and not block.is_partial:
                 step.sealed = closed.header.replace(state_root=block.roots.root())
             before = step.received.message.diff
+        if end.step.sealed is None:
+            block.close()
+            return Diverged("state_root", "one that a header announces", "none yet")
         last = Rebuilt(block, end, closings)
         if end is not path[-1]:
             parent_state = last.as_parent()

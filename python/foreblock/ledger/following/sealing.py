@@ -14,7 +14,7 @@ from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.jobs import StepRef
 from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
 from foreblock.ledger.following.served_chain import ServedChain
-from foreblock.ledger.following.verdict import Applied, Verdict
+from foreblock.ledger.following.verdict import Applied, Diverged, Verdict
 from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import partial_rows
@@ -32,6 +32,8 @@ class Sealing:
         """Seal a partial and all that is below it; what stands on it stays."""
         path = self._chain.path_to(end)
         if self._chain.serves(path):
+            if any(each.step.sealed is None for each in path):
+                return Diverged("state_root", "one that a header announces", "none yet")
             self.seal_path(path, None)
             return Applied()
         rebuilt = rebuild(self._chain, path)

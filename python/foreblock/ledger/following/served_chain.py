@@ -15,6 +15,7 @@ from foreblock.clock import Clock
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.state_roots import SealsAs
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.jobs import Job, Jobs, StepRef
@@ -22,6 +23,8 @@ from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.pending_commit import PendingCommit
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.types import Flashblock
+
+MOST_ANNOUNCED: Final = 256  # headers of the canonical chain that steps may turn out to have
 
 
 class SealedEnd:
@@ -86,6 +89,7 @@ class ServedChain:
         depth: int,
     ) -> None:
         """`depth` is how many sealed blocks the messages of a feed may still change."""
+        self.computes: Final = runs.bounds.computes
         self.writer: Final = writer
         self.store: Final = writer.store
         self.profile: Final = writer.profile
@@ -94,6 +98,9 @@ class ServedChain:
         self.count: Final = count
         self.commit: Final = PendingCommit(writer, publish)
         self.given_up: list[Received] = []  # messages to be classified anew
+        self._announced: dict[bytes, Header] = {}  # by hash
+        with writer.store.view() as view:
+            self.is_partial: Final = not view.heads.base.is_complete
         self._clock: Final = clock
         self._end: Final = SealedEnd(writer.store, depth)
 
@@ -138,12 +145,50 @@ class ServedChain:
         return self._end.hashes
 
     def step_sealing_as(self, block: int, block_hash: bytes) -> StepRef | None:
-        """The step of this height that seals as this hash, of any job."""
+        """The step of this height that seals as this hash, of any job.
+
+        Where an index is empty, several do: then it is the one that the next block stands on.
+        """
         for job in self.jobs.at(block):
-            for index, step in enumerate(job.steps):
-                if step.sealed is not None and step.sealed.hash == block_hash:
-                    return StepRef(job, index)
+            found = [
+                index
+                for index, step in enumerate(job.steps)
+                if step.sealed is not None and step.sealed.hash == block_hash
+            ]
+            if found:
+                child = self.jobs.served(block + 1) if job.is_served else None
+                stands_on = None if child is None else child.stacked_on
+                is_one = stands_on is not None and stands_on.index in found
+                return StepRef(job, stands_on.index if stands_on and is_one else found[0])
         return None
+
+    def announce(self, header: Header) -> None:
+        """Take in a header of the chain, after which steps of its height may be sealed.
+
+        Where roots are computed, a block is executed whole instead.
+        """
+        if not self.is_partial or self.computes:
+            return
+        self._announced[header.hash] = header
+        while len(self._announced) > MOST_ANNOUNCED:
+            self._announced.pop(next(iter(self._announced)))
+        for job in self.jobs.at(header.number):
+            self.name_steps(job)
+
+    def name_steps(self, job: Job) -> None:
+        """Let steps that have an announced header, but for its state root, seal as it.
+
+        Where the state is known in part, only the announced root can complete a header: all else
+        in it was executed here, and its hash is the one that the chain goes on from.
+        """
+        headers = [each for each in self._announced.values() if each.number == job.block]
+        for step in job.steps if headers else ():
+            if step.sealed is not None:
+                continue
+            named = (step.header.replace(state_root=each.state_root) for each in headers)
+            step.sealed = next((each for each in named if each.hash in self._announced), None)
+            if step.sealed is not None and step.partial is not None and job.is_served:
+                self.commit.computed.append(SealsAs(step.partial, step.sealed))
 
     def parent(self, job: Job) -> StepRef | None:
         """The step that a job stands on; none where that is a sealed block."""

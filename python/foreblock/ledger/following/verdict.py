@@ -10,6 +10,7 @@ from typing import Final
 
 from foreblock._engine import Header, decode_transaction
 from foreblock.errors import Undecodable as UndecodableBytes
+from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
@@ -70,7 +71,18 @@ class Overrun:
         return f"overrun: {self.why}"
 
 
-Refusal = Diverged | Undecodable | Unsupported | Overrun
+@dataclass(frozen=True, slots=True)
+class Wanting:
+    """It needs state that is not known yet, and is tried again when that is learned."""
+
+    wanted: WantedState
+    spoiled: bool = False  # its block has seen parts of it, and must be thrown away
+
+    def __str__(self) -> str:
+        return f"{len(self.wanted)} keys of the state are not known yet"
+
+
+Refusal = Diverged | Undecodable | Unsupported | Overrun | Wanting
 Verdict = Applied | Refusal
 
 

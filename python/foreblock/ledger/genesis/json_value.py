@@ -74,6 +74,13 @@ class JsonValue:
             member.refuse("missing")
         return JsonValue(self.value[index], member.path, self.refusal)
 
+    def elements(self) -> Iterator["JsonValue"]:
+        """The elements of this list."""
+        if not isinstance(self.value, list):
+            self.refuse("expected a list")
+        for index, value in enumerate(self.value):
+            yield JsonValue(value, f"{self.path}[{index}]", self.refusal)
+
     def number(self, bits: int = 64) -> int:
         """This value as a number of at most `bits` bits."""
         return self.read(lambda value: parse_number(value, bits))

@@ -13,15 +13,26 @@ from pathlib import Path
 from typing import Final
 
 from foreblock._engine import Block, Heads, State, Store, decode_block
-from foreblock.errors import BadBlock, BadForkChoice, DifferentBlock, ImportFailure, Undecodable
+from foreblock.errors import (
+    BadBlock,
+    BadForkChoice,
+    DifferentBlock,
+    ImportFailure,
+    NoChain,
+    StoreMissing,
+    Undecodable,
+)
 from foreblock.ledger.genesis.fork_choice import ForkChoice, read_fork_choice
 from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
 from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.importing.chain_file import ChainItem, read_items
 from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.chain_head import stored_profile
 from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.ledger.storage.store_watch import DATA_FILE
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.primitives import format_data
 
@@ -57,7 +68,7 @@ class Imported:
 
 
 def import_files(
-    genesis: Path,
+    genesis: Path | None,
     chain: Path,
     data: Path,
     fork_choice: Path | None,
@@ -68,9 +79,11 @@ def import_files(
     """Import the blocks of a file; raises `ForeblockError` or `OSError`.
 
     The small files are read before the store is opened, so that a mistake in them leaves no
-    folder behind.
+    folder behind. Without a genesis the store must have a chain, which goes on.
     """
-    beginning = read_genesis(genesis.read_bytes())
+    beginning = None if genesis is None else read_genesis(genesis.read_bytes())
+    if beginning is None and not (data / DATA_FILE).exists():
+        raise StoreMissing(str(data))
     choice = None if fork_choice is None else read_fork_choice(fork_choice.read_bytes())
     with chain.open("rb") as file, Store(str(data), write=True) as store:
         items = read_items(file)
@@ -83,7 +96,7 @@ def import_files(
 
 def import_chain(
     store: Store,
-    genesis: Genesis,
+    genesis: Genesis | None,
     items: Iterable[ChainItem],
     fork_choice: ForkChoice | None = None,
     report: Report = lambda _: None,
@@ -95,8 +108,7 @@ def import_chain(
     Raises `ImportFailure` at the first block that is not right; all before it is
     stored then, and nothing of it.
     """
-    begin_chain(store, genesis)
-    run = _Import(Chain(store, genesis.profile), report)
+    run = _Import(Chain(store, _begin(store, genesis)), report)
     try:
         run.add_all(_blocks(items, run.progress.number + 1, fork_choice))
     except ImportFailure:
@@ -110,6 +122,17 @@ def import_chain(
     if fork_choice is not None:
         _apply_fork_choice(store, fork_choice)
     return run.progress
+
+
+def _begin(store: Store, genesis: Genesis | None) -> ChainProfile:
+    """Begin the chain, or find it; gives its rules."""
+    if genesis is not None:
+        begin_chain(store, genesis)
+        return genesis.profile
+    with store.view() as view:
+        if view.heads.latest is None:
+            raise NoChain(store.path)
+        return stored_profile(view)
 
 
 class _Import:

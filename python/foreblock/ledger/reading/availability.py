@@ -5,13 +5,15 @@ refuses every request with the reason. If the worker ended instead, it would be 
 again and again, and clients would wait in between. It ends when a store can be served again.
 
 An imported chain is always ready: it does not move. One with a source is ready while its
-pending block is fresh, which shows that the source lives.
+pending block is fresh, which shows that the source lives; one that is followed may have no
+flashblocks, and is ready too while its latest block is young.
 """
 
 from collections.abc import Callable, Hashable
 from typing import Final
 
 from foreblock.errors import StoreError, StoreReplaced
+from foreblock.ledger.reading.followed import FollowTerms, base_fact
 from foreblock.ledger.reading.view import Behind, Ledger, LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -48,19 +50,34 @@ class AbsentLedger:
 
 
 def open_served(
-    path: str, seen: SeenCommit, *, announce: bool, max_readers: int | None = None
+    path: str,
+    seen: SeenCommit,
+    *,
+    announce: bool,
+    max_readers: int | None = None,
+    followed: FollowTerms | None = None,
 ) -> Ledger | AbsentLedger:
     """The ledger in a folder, or an `AbsentLedger` where the one served before is gone or behind.
 
     Errors of opening are raised where nothing was served before.
     """
     try:
-        return Ledger.open(path, announce=announce, seen=seen, max_readers=max_readers)
+        return Ledger.open(
+            path, announce=announce, seen=seen, max_readers=max_readers, followed=followed
+        )
     except StoreError as why:
         if not seen.highest:
             raise
         reason = why if isinstance(why, StoreReplaced) else StoreReplaced(path, str(why))
         return AbsentLedger(path, reason, announce=announce)
+
+
+def is_ready(view: LedgerView, wall_ns: int, *, moves: bool) -> bool:
+    """Whether the network is ready at this wall time."""
+    if view.pending is not None or not moves:
+        return True
+    age = wall_ns / _SECOND_NS - view.latest.header.timestamp
+    return view.followed is not None and age <= view.followed.fresh_seconds
 
 
 def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tuple[str, ...]]:
@@ -81,6 +98,11 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
         facts.append("pending: none; no flashblock came in time, so pending means latest")
     else:
         facts.append("pending: none; nothing is written to this chain, so pending means latest")
+    if view.followed is not None:
+        facts.append(base_fact(view.base, view.followed.trust))
+    if view.rules_end is not None:
+        end = view.rules_end
+        facts.append(f"rules: not known since block {end.block} ({end.why}); no calls, no pending")
     behind = view.behind
     facts.append(f"states: from block {behind.earliest} on")
     facts.append(f"logs: {behind.to_index} blocks to index")
@@ -93,7 +115,7 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
         facts.append(
             f"cheats: from block {state.first_cheat} on; followers need believe_cheats for them"
         )
-    return (pending is not None or not moves), tuple(facts)
+    return is_ready(view, wall_ns, moves=moves), tuple(facts)
 
 
 def _maintenance(behind: Behind) -> str:

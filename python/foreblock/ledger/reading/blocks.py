@@ -12,9 +12,12 @@ from typing import Final, Literal
 
 from foreblock._engine import Header, Heads, View
 from foreblock.ledger.reading.block_context import BlockContext
+from foreblock.ledger.reading.followed import header_members
 from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage.chain_head import read_header, rules_of
+from foreblock.ledger.storage.first_block import read_first_block
 from foreblock.ledger.storage.freshness import Quiet
 from foreblock.ledger.storage.partial_rows import PartialRow
 
@@ -56,10 +59,18 @@ class SealedBlock:
     # The partial at which its state is read, if it is not its own: `latest` under cheats.
     read_at: int | None = None
 
-    def __init__(self, header: Header, total_difficulty: int, profile: ChainProfile) -> None:
+    def __init__(
+        self,
+        header: Header,
+        total_difficulty: int,
+        profile: ChainProfile,
+        *,
+        has_body: bool = True,
+    ) -> None:
         self.number: Final = header.number
         self.hash: Final = header.hash
         self.key: Final = header.hash  # in caches
+        self.has_body: Final = has_body
         self.header: Final = header
         self.profile: Final = profile
         self.total_difficulty: Final = total_difficulty
@@ -75,7 +86,9 @@ class SealedBlock:
 
     def read_through(self, partial: int) -> "SealedBlock":
         """The same block, whose state is read at a partial of the next one."""
-        block = SealedBlock(self.header, self.total_difficulty, self.profile)
+        block = SealedBlock(
+            self.header, self.total_difficulty, self.profile, has_body=self.has_body
+        )
         block.read_at = partial
         return block
 
@@ -134,7 +147,8 @@ class KnownBlocks:
         known = self._sealed.get(block_hash)
         if known is None:
             header, total_difficulty = read_header(view, number)
-            known = SealedBlock(header, total_difficulty, self._profile)
+            has_body = number >= read_first_block(view).whole
+            known = SealedBlock(header, total_difficulty, self._profile, has_body=has_body)
             if len(self._sealed) >= KEPT_BLOCKS:
                 self._sealed.clear()
             self._sealed[block_hash] = known
@@ -164,6 +178,8 @@ class Snapshot:
     pending: PreconfirmedBlock | None
     deadline_ns: int  # monotonic; from then on there is no pending block
     header_line: bytes  # the `Foreblock-Snapshot` header; empty where it is switched off
+    trust: str = ""  # in what is known of a partial base
+    rules_end: RulesEnd | None = None  # from where on nothing can be executed
 
 
 def make_snapshot(
@@ -173,18 +189,30 @@ def make_snapshot(
     deadline_ns: int,
     *,
     announce: bool,
+    trust: str = "",
+    rules_end: RulesEnd | None = None,
 ) -> Snapshot:
-    """The snapshot of these heads."""
+    """The snapshot of these heads; `trust` is that in what is known of a partial base."""
     line = b""
     if announce:
         text = f"commit={heads.commit}; latest={latest.number:#x}:0x{latest.hash.hex()}"
         if pending is not None:
             text += f"; pending={pending.number:#x}.{pending.index}:0x{pending.hash.hex()}"
+        if not heads.base.is_complete:
+            text += header_members(heads.base, trust)
         line = f"Foreblock-Snapshot: {text}\r\n".encode()
-    return Snapshot(heads, latest, pending, deadline_ns, line)
+    return Snapshot(heads, latest, pending, deadline_ns, line, trust, rules_end)
 
 
 def expired(snapshot: Snapshot) -> Snapshot:
     """The same commit after the deadline."""
     announce = bool(snapshot.header_line)
-    return make_snapshot(snapshot.heads, snapshot.latest, None, 0, announce=announce)
+    return make_snapshot(
+        snapshot.heads,
+        snapshot.latest,
+        None,
+        0,
+        announce=announce,
+        trust=snapshot.trust,
+        rules_end=snapshot.rules_end,
+    )

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from foreblock._engine import BlockLogs, LogFilter, LogSearch
-from foreblock.errors import CursorTooOld, InvalidParams, NoSuchHead, NotHere, RefusedFilter
+from foreblock.errors import (
+    CursorTooOld,
+    HeaderOnly,
+    InvalidParams,
+    NoSuchHead,
+    NotHere,
+    RefusedFilter,
+)
 from foreblock.ledger.reading.blocks import BlockId, ByHash, PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.reading.event_items import PlacedLog, read_logs
 from foreblock.ledger.reading.events import BlockRemoved
@@ -69,6 +76,8 @@ def block_range(view: LedgerView, block_hash: bytes) -> LogRange:
         return LogRange(number, number + 1, removed=removed)
     if isinstance(block, PreconfirmedBlock):
         return LogRange(block.number, block.number, (block,))
+    if not block.has_body:
+        raise HeaderOnly(block.number, block.number + 1)
     return LogRange(block.number, block.number + 1)
 
 
@@ -78,11 +87,14 @@ def number_range(view: LedgerView, first: BlockId, last: BlockId) -> LogRange:
     Raises `InvalidParams` as geth does, and `RefusedFilter`.
     """
     start, end = _find(view, first), _find(view, last)
+    whole = view.first_block.whole
     lowest = start if isinstance(start, int) else start.number
     highest = end if isinstance(end, int) else end.number
     # In geth `latest` is above every number, its own too.
     if lowest > highest or (first == "latest" and isinstance(last, int)):
         raise InvalidParams("invalid block range params")
+    if lowest < whole:
+        raise HeaderOnly(lowest, whole)
     if isinstance(end, PreconfirmedBlock):
         unsealed = _unsealed(view, end, lowest)
         return LogRange(lowest, unsealed[0].number, unsealed)
@@ -123,7 +135,7 @@ def _find(view: LedgerView, block: BlockId) -> int | ReadableBlock:
     if isinstance(block, int):
         return block
     if block == "earliest":
-        return 0  # blocks are kept longer than states
+        return view.first_block.whole  # blocks are kept longer than states
     try:
         return view.resolve(block)
     except NoSuchHead as none:

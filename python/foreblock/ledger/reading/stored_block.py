@@ -9,7 +9,7 @@ callers decode a few transactions at a time where a store of an older version la
 Single transactions are read through `transaction_lookup`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -139,6 +139,18 @@ def read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portion
     """The portion of one flashblock of a block."""
     stored = portion_rows(block, number)
     return _portion(view, block, stored, view.row(stored.transactions, block))
+
+
+def portion_of(
+    block: ReadableBlock, transactions: Sequence[bytes], receipts: Sequence[bytes]
+) -> Portion:
+    """The whole body of a block that is not in the store, as it is in its tries."""
+    return Portion(
+        items=StoredItems(rows.encode_items(transactions)),
+        receipts=StoredItems(rows.encode_items(receipts)),
+        senders=None,
+        homestead=block.rules.ethereum >= EthereumFork.HOMESTEAD,
+    )
 
 
 def _portion(view: LedgerView, block: ReadableBlock, stored: PortionRows, body: bytes) -> Portion:

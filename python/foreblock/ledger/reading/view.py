@@ -14,15 +14,18 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from foreblock._engine import Env, FastPath, State, Store, View
+from foreblock._engine import Env, FastPath, Learned, State, StateBase, Store, View
 from foreblock.clock import Clock, SystemClock, boot_id
 from foreblock.errors import (
+    BeforeAnchor,
+    HeaderOnly,
     NoChain,
     NoSuchHead,
     NotCanonical,
     StoreReplaced,
     UnknownBlock,
     UnknownBlockHash,
+    UnknownRules,
 )
 from foreblock.ledger.reading.blocks import (
     BlockId,
@@ -44,16 +47,20 @@ from foreblock.ledger.reading.fast_path import (
     make_fast_path,
     set_snapshot,
 )
+from foreblock.ledger.reading.followed import FollowTerms
 from foreblock.ledger.reading.partials import check_reachable, partial_at, pending_partial
 from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.address_index import ADDRESSES
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_row, stored_profile
 from foreblock.ledger.storage.dev_row import DevState, read_dev_state
+from foreblock.ledger.storage.first_block import FirstBlock, read_first_block
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.ledger.storage.log_index import read_indexed
+from foreblock.ledger.storage.rules_row import read_rules_end
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.snapshot_rows import held_by_snapshots
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
@@ -64,9 +71,17 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 class Ledger:
     """A store and the chain it holds, for reading."""
 
-    def __init__(self, store: Store, *, announce: bool = True, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        announce: bool = True,
+        clock: Clock | None = None,
+        followed: FollowTerms | None = None,
+    ) -> None:
         """`announce` names the snapshot in a header line of each answer. Raises `NoChain`."""
         self._store: Final = store
+        self.followed: Final = followed
         self._announce: Final = announce
         self._now: Final = (clock or SystemClock()).monotonic_ns
         self._boot_id: Final = boot_id()
@@ -87,6 +102,7 @@ class Ledger:
         announce: bool = True,
         seen: SeenCommit | None = None,
         max_readers: int | None = None,
+        followed: FollowTerms | None = None,
     ) -> "Ledger":
         """The ledger in a folder; raises `StoreMissing`, `NoChain`.
 
@@ -95,7 +111,7 @@ class Ledger:
         store = Store(path, max_readers=max_readers)
         try:
             check_goes_on(store, seen or SeenCommit())
-            return cls(store, announce=announce)
+            return cls(store, announce=announce, followed=followed)
         except BaseException:
             store.close()
             raise
@@ -119,7 +135,12 @@ class Ledger:
             self,
             client,
             visibility,
+            snapshot.rules_end,
         )
+
+    def lay(self, learned: Learned) -> None:
+        """Let views from now on read what the store does not know here."""
+        self._store.lay(learned)
 
     @property
     def space(self) -> "StoreSpace":
@@ -172,7 +193,7 @@ class Ledger:
         """Make this the snapshot of the next views."""
         self._snapshot = snapshot
         if self.fast_path is not None:
-            if self._is_held:
+            if self._is_held or snapshot.rules_end is not None:
                 forget_snapshot(self.fast_path, snapshot)
             else:
                 set_snapshot(self.fast_path, snapshot, self._now())
@@ -191,7 +212,19 @@ class Ledger:
             if freshness.quiet is not None and freshness.quiet.partial == number:
                 pending = pending.going_on(freshness.quiet)
             deadline_ns = freshness.deadline_ns(self._boot_id)
-        return make_snapshot(heads, latest, pending, deadline_ns, announce=self._announce)
+        trust = "trusted" if self.followed is None else self.followed.trust
+        rules_end = read_rules_end(view)
+        if rules_end is not None:
+            pending = None
+        return make_snapshot(
+            heads,
+            latest,
+            pending,
+            deadline_ns,
+            announce=self._announce,
+            trust=trust,
+            rules_end=rules_end,
+        )
 
 
 class StoreSpace(NamedTuple):
@@ -224,6 +257,7 @@ class LedgerView(Struct, frozen=True, gc=False):
     _ledger: Ledger
     client: Hashable | None = None  # that asks, where it is known
     visibility: Visibility = PRECONFIRMED
+    rules_end: RulesEnd | None = None  # from where on nothing can be executed
 
     def close(self) -> None:
         """Release the snapshot; nothing can be read after this."""
@@ -244,6 +278,16 @@ class LedgerView(Struct, frozen=True, gc=False):
     def profile(self) -> ChainProfile:
         """The chain."""
         return self._ledger.profile
+
+    @property
+    def base(self) -> StateBase:
+        """The state below everything that the store holds."""
+        return self._view.heads.base
+
+    @property
+    def followed(self) -> FollowTerms | None:
+        """What was chosen for a chain that is followed over a partial base."""
+        return self._ledger.followed
 
     @property
     def dev_state(self) -> DevState | None:
@@ -299,6 +343,8 @@ class LedgerView(Struct, frozen=True, gc=False):
             return self.latest
         match block:
             case "pending":
+                if self.rules_end is not None:
+                    raise UnknownRules(self.rules_end.block)
                 return self.pending or self.latest
             case "safe" | "finalized" | "earliest":
                 return self._by_head(block)
@@ -346,11 +392,29 @@ class LedgerView(Struct, frozen=True, gc=False):
             return self._view.state(block.number)
         return self._view.state_of_partial(block.partial)
 
+    def check_rules(self, number: int) -> None:
+        """Raise `UnknownRules` where a block of this number cannot be executed.
+
+        Whoever runs something in a block of this view, or after one, asks here first.
+        """
+        if self.rules_end is not None and number >= self.rules_end.block:
+            raise UnknownRules(self.rules_end.block)
+
     def made_of(self, block: ReadableBlock) -> tuple[int, ...]:
-        """The partials that hold the body of a block; none where it has a row of its own."""
+        """The partials that hold the body of a block; none where it has a row of its own.
+
+        Raises `HeaderOnly`: whoever reads a body asks here first.
+        """
         if isinstance(block, PreconfirmedBlock):
             return block.made_of
+        if not block.has_body:
+            raise HeaderOnly(block.number, block.number + 1)
         return made_of(self._view, block.number)
+
+    @property
+    def first_block(self) -> FirstBlock:
+        """Where the chain of this store begins."""
+        return read_first_block(self._view)
 
     @property
     def stored(self) -> View:
@@ -369,6 +433,8 @@ class LedgerView(Struct, frozen=True, gc=False):
     def _by_number(self, number: int) -> SealedBlock:
         block_hash = self._hash(number)
         if block_hash is None:
+            if number < self.base.number:
+                raise BeforeAnchor(number, self.base.number)
             raise UnknownBlock(number)
         return self._ledger.blocks.sealed(self._view, number, block_hash)
 

@@ -139,6 +139,8 @@ def _run_with_roots(
 ) -> tuple[list[Executed], tuple[Receipt, ...]]:
     results, receipts = [], []
     gas_used = 0
+    if state.trie is None:
+        task.check.fail("receipts", "outcomes, from Byzantium on", "state roots")
     for index, transaction in enumerate(task.transactions):
         try:
             (executed,) = state.overlay.transact(

@@ -14,6 +14,7 @@ from foreblock.ledger.rules.fork_config import StatedForks
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import ANCESTORS_NEEDED, Ancestor
+from foreblock.ledger.storage.first_block import read_first_block
 from foreblock.ledger.storage.partial_rows import made_of_key
 from foreblock.ledger.storage.rows import (
     CONFIG,
@@ -51,15 +52,21 @@ class ChainHead:
 
 def read_chain_head(view: View, profile: ChainProfile) -> ChainHead:
     """The head of a store that holds at least its genesis."""
-    assert view.heads.latest is not None, "a store is begun with its genesis"
+    assert view.heads.latest is not None, "a store is begun with its first block"
     number, _ = view.heads.latest
     header, total_difficulty = read_header(view, number)
     first = max(number - ANCESTORS_NEEDED + 1, 0)
+    begin = read_first_block(view).number
     return ChainHead(
         header=header,
         total_difficulty=total_difficulty,
         rules=rules_of(header, total_difficulty, profile),
-        ancestors=tuple(_ancestor(view, each) for each in range(first, number + 1)),
+        ancestors=tuple(
+            _ancestor(view, each)
+            for each in range(first, number + 1)
+            # Before the first block there are headers if it was mined.
+            if each >= begin or view.row(header_key(each)) is not None
+        ),
     )
 
 
@@ -88,7 +95,7 @@ def rules_of(header: Header, total_difficulty: int, profile: ChainProfile) -> Ru
 
 def _ancestor(view: View, number: int) -> Ancestor:
     header, _ = read_header(view, number)
-    if view.row(made_of_key(number)) is not None:
+    if view.row(made_of_key(number)) is not None or number < read_first_block(view).whole:
         return Ancestor(header, ())  # a block made of partials has no uncles
     body = decode_body(read_row(view, body_key(number), number))
     return Ancestor(header, tuple(uncle.hash for uncle in body.uncles))

@@ -18,6 +18,7 @@ from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.commits import TO_STORE, Commits
+from foreblock.ledger.storage.first_block import GENESIS, read_first_block
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import check_goes_on, check_in_place
 from foreblock.primitives import format_data
@@ -27,6 +28,7 @@ __all__ = [
     "Store",
     "StoreLimits",
     "begin_chain",
+    "check_same_profile",
     "open_to_follow",
     "open_to_write",
 ]
@@ -143,12 +145,21 @@ def _write(store: Store, genesis: Genesis, commits: Commits) -> None:
 
 
 def _check_same(view: View, genesis: Genesis) -> None:
-    """Compare with a genesis without building its state again."""
-    stored, _ = read_header(view, 0)
-    found = genesis.seal(stored.state_root, stored.withdrawals_root or b"")
-    _compare("header", stored.hash, found.hash)
-    _compare("accounts", view.row(rows.ACCOUNTS) or b"", genesis.digest_of_accounts())
-    before, now = stored_profile(view), genesis.profile
+    """Compare with a genesis without building its state again.
+
+    Of a store that was begun with a later state, only the configuration can be compared.
+    """
+    if read_first_block(view) == GENESIS:
+        stored, _ = read_header(view, 0)
+        found = genesis.seal(stored.state_root, stored.withdrawals_root or b"")
+        _compare("header", stored.hash, found.hash)
+        _compare("accounts", view.row(rows.ACCOUNTS) or b"", genesis.digest_of_accounts())
+    check_same_profile(view, genesis.profile)
+
+
+def check_same_profile(view: View, now: ChainProfile) -> None:
+    """Raise `DifferentGenesis` where a store was begun with other rules."""
+    before = stored_profile(view)
     for field in fields(ChainProfile):
         _compare(
             field.name.replace("_", " "), getattr(before, field.name), getattr(now, field.name)

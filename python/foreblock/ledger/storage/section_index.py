@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 
 from foreblock._engine import View
 from foreblock.errors import StoreDamaged
+from foreblock.ledger.storage.first_block import read_first_block
 
 SIZES: Final = (16, 256, 4096)  # blocks in a section
 FIRST_ENTRY: Final = bytes(10)
@@ -116,17 +117,23 @@ class SectionIndex(NamedTuple):
         """How far the chain of a view is indexed; raises `StoreDamaged`."""
         row = view.row(self.key)
         if row is None:
-            return Indexed(self.key)
+            return self._beginning(view)
         if len(row) != _ENDS.size:
             raise StoreDamaged("an index in sections has a row of another length")
         *ends, block_hash = _ENDS.unpack(row)
         indexed = Indexed(self.key, (ends[0], ends[1], ends[2]), block_hash)
-        return indexed if indexed == self.at(view, indexed.ends) else Indexed(self.key)
+        return indexed if indexed == self.at(view, indexed.ends) else self._beginning(view)
 
     def at(self, view: View, ends: tuple[int, int, int]) -> Indexed:
         """These ends on the chain of a view, which has the blocks before them."""
         sealed = view.sealed(ends[0] - 1) if ends[0] else None
         return Indexed(self.key, ends, _NO_HASH if sealed is None else sealed[0])
+
+    def _beginning(self, view: View) -> Indexed:
+        """Nothing is indexed: sections begin with that of the first block."""
+        first = read_first_block(view).whole
+        small, middle, large = (first // blocks * blocks for blocks in SIZES)
+        return Indexed(self.key, (small, middle, large))
 
     def size_prefix(self, size: int) -> bytes:
         """The prefix of the keys of all sections of a size."""

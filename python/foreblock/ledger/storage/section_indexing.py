@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from foreblock._engine import Store, View, log_section, merge_log_sections
+from foreblock.ledger.storage.first_block import read_first_block
 from foreblock.ledger.storage.section_index import (
     FIRST_ENTRY,
     SIZES,
@@ -57,8 +58,7 @@ class _Gathered:
         """Whether it goes on where the index ends, on the chain of the view."""
         if self.first != indexed.end:
             return False
-        last = view.sealed(self.stop - 1) if self.terms else None
-        return not self.terms or (last is not None and last[0] == self.last_hash)
+        return not self.terms or _hash(view, self.stop - 1) == self.last_hash
 
 
 @dataclass(slots=True)
@@ -122,16 +122,17 @@ class SectionIndexing:
     def _gather(self, view: View, latest: int) -> bool:
         """Read terms of further blocks; gives whether there are more."""
         gathered, until = self._gathered, self._clock() + TURN_S
+        first = read_first_block(view).whole
         while gathered.stop <= latest and len(gathered.terms) < GATHERED_BLOCKS:
             block = gathered.stop
-            sealed = view.sealed(block)
-            if sealed is None:  # the caller's latest block is not in this view yet
-                return False
-            terms = self._terms_of(view, block)
+            block_hash = _hash(view, block)
+            if not block_hash and block >= first:
+                return False  # the caller's latest block is not in this view yet
+            terms = self._terms_of(view, block) if block >= first else b""
             if terms is None:
                 return False
             gathered.terms.append(terms)
-            gathered.last_hash = sealed[0]
+            gathered.last_hash = block_hash
             if self._clock() >= until:
                 break
         return gathered.stop <= latest
@@ -184,6 +185,12 @@ class SectionIndexing:
             if merged:
                 return _Written([], merged)
         return None
+
+
+def _hash(view: View, block: int) -> bytes:
+    """The hash of a sealed block; empty for one that is not here, or before the first."""
+    sealed = view.sealed(block)
+    return b"" if sealed is None else sealed[0]
 
 
 def _following(block: int) -> int:

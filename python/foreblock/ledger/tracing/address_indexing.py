@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from foreblock._engine import Store, View, touched_row
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.address_index import ADDRESSES, terms_of, touched_key
+from foreblock.ledger.storage.first_block import read_first_block
 from foreblock.ledger.storage.section_indexing import SectionIndexing
 from foreblock.ledger.tracing.touched import touched_unbounded
 
@@ -93,7 +94,7 @@ class AddressIndexing:
 
     def _first_without_row(self, view: View) -> int:
         """Where to go on; a rewind may have led below the last job."""
-        end = ADDRESSES.read(view).end
+        end = max(ADDRESSES.read(view).end, read_first_block(view).whole)
         if self._next <= end or terms_of(view, self._next - 1) is None:
             return end
         return self._next

@@ -51,10 +51,14 @@ class Replay(Struct, frozen=True, gc=False):
 def read_replay(view: LedgerView, block: ReadableBlock) -> Replay:
     """A block of a view, ready to be run again.
 
-    Raises `RefusedTrace` for the first block, `PrunedState` where its parent's is not kept.
+    Raises `RefusedTrace` for the first block, `PrunedState` where its parent's is not kept,
+    `UnknownRules` where it cannot be executed.
     """
     if block.number == 0:
         raise RefusedTrace("genesis is not traceable")
+    if block.number == view.first_block.number:
+        raise RefusedTrace(f"block {block.number} is the first one here, it is not traceable")
+    view.check_rules(block.number)
     parent = block.number - 1
     sealed = parent <= view.latest.number
     before = view.resolve(parent) if sealed else view.unsealed(parent)

@@ -31,8 +31,8 @@ class BlockByHashParams(Params):
     full_transactions: bool
 
 
-_read_by_number = reader(BlockByNumberParams)
-_read_by_hash = reader(BlockByHashParams)
+read_by_number = reader(BlockByNumberParams)
+read_by_hash = reader(BlockByHashParams)
 
 
 class BlockMethods:
@@ -44,7 +44,7 @@ class BlockMethods:
 
     def get_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The block, or null where there is none."""
-        params = _read_by_number(raw)
+        params = read_by_number(raw)
         named = read_block(params.block, 0)
         text = self._show(view, named, full=params.full_transactions)
         if self._nameless and named == "pending" and view.pending is not None:
@@ -55,7 +55,7 @@ class BlockMethods:
 
     def get_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The sealed or partial block, or null where there is none."""
-        params = _read_by_hash(raw)
+        params = read_by_hash(raw)
         return self._show(view, ByHash(hash32(params.hash, 0)), full=params.full_transactions)
 
     def _show(self, view: LedgerView, named: BlockId, *, full: bool) -> bytes | Awaitable[Text]:

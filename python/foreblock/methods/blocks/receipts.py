@@ -38,7 +38,7 @@ class BlockReceiptsParams(Params):
 
 
 _read_transaction = reader(TransactionHashParams)
-_read_receipts = reader(BlockReceiptsParams)
+read_receipts = reader(BlockReceiptsParams)
 
 
 class ReceiptMethods:
@@ -55,7 +55,7 @@ class ReceiptMethods:
 
     def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All receipts of a block, or null where there is none."""
-        params = _read_receipts(raw)
+        params = read_receipts(raw)
         try:
             block = view.resolve(read_block(params.block, 0))
         except NotHere:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from functools import partial
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.run import simulate
@@ -42,7 +42,7 @@ class SimulateMethods:
         """The simulated blocks with the results of their calls."""
         if is_long(raw):
             return self._scheduler.write(partial(self._read_and_simulate, view, raw), view.client)
-        asked = self._read(raw)
+        asked = _over(view, self._read(raw))
         text = self._single_block(view, asked)
         return text or self._scheduler.write(partial(self._simulate, view, asked), view.client)
 
@@ -51,20 +51,30 @@ class SimulateMethods:
         if asked.full_transactions:
             return None
         base = find_block(view, asked.block, 1)
+        view.check_rules(base.number + 1)
         block = simulate_single_block(base, view.state(base), asked.request, self._limits)
         if block is None or is_long_block(block):
             return None
         return render_block(block, self._dialect)
 
     def _read_and_simulate(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
-        asked = yield from read_in_turn(self._read, raw)
+        asked = _over(view, (yield from read_in_turn(self._read, raw)))
         text = self._single_block(view, asked)
         return text or (yield from self._simulate(view, asked, pace))
 
     def _simulate(self, view: LedgerView, asked: SimulateParams, pace: Pace) -> Steps[Text]:
         base = find_block(view, asked.block, 1)
+        view.check_rules(base.number + 1)
         blocks = yield from simulate(
             base, view.state(base), view.unused, asked.request, self._limits, pace
         )
         shape = BlockShape(self._dialect, full_transactions=asked.full_transactions)
         return (yield from render(blocks, shape, pace))
+
+
+def _over(view: LedgerView, asked: SimulateParams) -> SimulateParams:
+    """The same; without state roots where only a part of the state is known."""
+    if view.base.is_complete or not asked.request.state_roots:
+        return asked
+    request = structs.replace(asked.request, state_roots=False)
+    return structs.replace(asked, request=request)

@@ -101,14 +101,20 @@ def hash_rate(_view: LedgerView, raw: Raw) -> bytes:
 def snapshot(view: LedgerView, raw: Raw) -> bytes:
     """The commit that this request and all others of its batch see, with its heads."""
     take_none(raw)
-    latest, pending = view.latest, view.pending
-    head = b'{"number":"0x%x","hash":%b}' % (latest.number, write_data(latest.hash))
-    if pending is None:
-        return b'{"commit":"0x%x","latest":%b,"pending":null}' % (view.commit, head)
-    place = b'{"number":"0x%x","index":"0x%x","hash":%b}' % (
-        pending.number, pending.index, write_data(pending.hash),
-    )  # fmt: skip
-    return b'{"commit":"0x%x","latest":%b,"pending":%b}' % (view.commit, head, place)
+    latest, pending, base, place = view.latest, view.pending, view.base, b"null"
+    if pending is not None:
+        place = b'{"number":"0x%x","index":"0x%x","hash":%b}' % (
+            pending.number, pending.index, write_data(pending.hash),
+        )  # fmt: skip
+    heads = b'"latest":%b,"pending":%b' % (_head(latest.number, latest.hash), place)
+    if view.followed is not None and not base.is_complete:
+        trust = view.followed.trust.encode()
+        heads += b',"base":%b,"trust":"%b"' % (_head(base.number, base.hash), trust)
+    return b'{"commit":"0x%x",%b}' % (view.commit, heads)
+
+
+def _head(number: int, block_hash: bytes) -> bytes:
+    return b'{"number":"0x%x","hash":%b}' % (number, write_data(block_hash))
 
 
 def coinbase(view: LedgerView, raw: Raw) -> bytes:

@@ -74,8 +74,8 @@ class PriorityFees:
         if known is not None:
             return known
         sample: list[int] = []
-        newest = view.latest.number
-        for number in range(newest, max(newest - BLOCKS, -1), -1):
+        newest, first = view.latest.number, view.first_block.whole
+        for number in range(newest, max(newest - BLOCKS, first - 1), -1):
             tips = yield from self.of(view, view.resolve(number))
             sample += tips.lowest(LOWEST)
         tip = suggestion(sample)
@@ -137,7 +137,8 @@ class FeeMethods:
         count = min(_read_count(params.block_count), MOST_BLOCKS)
         percentiles = _check_percentiles(params.reward_percentiles or ())
         newest = view.resolve(read_block(params.newest_block, 1))
-        count = min(count, newest.number + 1)
+        first = view.first_block
+        count = min(count, newest.number + 1 - (first.whole if percentiles else first.number))
         return self._scheduler.share(
             (self, newest.key, count, tuple(percentiles)),
             partial(self._look_back, view, newest, count, percentiles),

@@ -190,7 +190,7 @@ NODE: Final[dict[str, Schema]] = {
         "head:Head state:Kept tx:Kept logs:Kept receipts:Kept blocks:Kept stateproofs:Kept"
     ),
     "Head": record("number:Quantity hash:Hash"),
-    "Snapshot": record("commit:Quantity latest:Head pending:PendingHead?"),
+    "Snapshot": record("commit:Quantity latest:Head pending:PendingHead?", "base:Head trust:Text"),
     "PendingHead": record("number:Quantity index:Quantity hash:Hash"),
     "Kept": record("disabled:Boolean", "oldestBlock:Quantity deleteStrategy:DeleteStrategy"),
     "DeleteStrategy": record("type:Text retentionBlocks:Quantity"),

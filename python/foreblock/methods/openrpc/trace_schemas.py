@@ -54,6 +54,7 @@ TRACES: Final[dict[str, Schema]] = {
         "required": ["action", "subtraces", "traceAddress", "type"],
         "additionalProperties": False,
     },
+    "ExecutionWitness": record("state:Data[] codes:Data[] keys:Data[] headers:Data[]"),
     "ReplayedTrace": record(
         "output:Data",
         "transactionHash:Hash",

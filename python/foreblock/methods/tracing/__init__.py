@@ -8,6 +8,7 @@ from foreblock.methods.tracing.otterscan_blocks import OtterscanBlockMethods
 from foreblock.methods.tracing.otterscan_search import OtterscanSearchMethods
 from foreblock.methods.tracing.parity_traces import ParityMethods
 from foreblock.methods.tracing.replays import ReplayMethods
+from foreblock.methods.tracing.witnesses import WitnessMethods
 from foreblock.scheduling.scheduler import Scheduler
 
 
@@ -15,6 +16,7 @@ def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ..
     """The methods of this folder."""
     traces, parity = TraceMethods(options, scheduler), ParityMethods(options, scheduler)
     replays = ReplayMethods(options, scheduler)
+    witnesses = WitnessMethods(options, scheduler)
     debug = (
         Method(
             "debug_traceTransaction(transactionHash: Hash, config?: TraceConfig) -> Trace",
@@ -33,6 +35,18 @@ def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ..
         Method(
             "debug_traceBlockByHash(blockHash: Hash, config?: TraceConfig) -> TransactionTrace[]",
             traces.trace_block_by_hash,
+        ),
+        Method(
+            "debug_executionWitness(block: BlockParameter) -> ExecutionWitness",
+            witnesses.by_number,
+        ),
+        Method(
+            "debug_executionWitnessByBlockHash(blockHash: Hash) -> ExecutionWitness",
+            witnesses.by_hash,
+        ),
+        Method(
+            "debug_executionWitnessByHash(blockHash: Hash) -> ExecutionWitness",
+            witnesses.by_hash,
         ),
     )
     flat = (

@@ -172,6 +172,7 @@ class ReplayMethods:
         params = yield from read_in_turn(_read_raw, raw)
         tracer = _tracer(params.trace_types)
         block = find_block(view, params.block, 2)
+        view.check_rules(block.number)
         transaction = read_transaction(data(params.transaction, 0), view.profile)
         text = yield traces.signed(
             view.state(block), block.context.priced, transaction, tracer, self._bounds

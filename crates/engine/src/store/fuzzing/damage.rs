@@ -156,7 +156,7 @@ fn use_all(folder: &Path) -> Result<()> {
 
 /// A check with the roots that the damaged nodes give tells of damage, and goes on.
 fn check_all(view: View) -> Result<()> {
-    let root = |block| root_of(&StoredNodes::at(&view, block)).unwrap_or_default();
+    let root = |block| root_of(&StoredNodes::at(&view, block), None).unwrap_or_default();
     let check = Check::new(view.clone(), 0, (0..12).map(root).collect());
     Check::PARTS.into_iter().try_for_each(|part| check.run(part))
 }

@@ -1,0 +1,107 @@
+//! Witnesses of blocks, read and made, for Python.
+
+use alloy_primitives::Bytes;
+use foreblock_engine::evm::deadline::Limits;
+use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
+use foreblock_engine::{store, witness};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::codec::Header;
+use crate::convert::Arg;
+use crate::env::limits;
+use crate::error::to_python;
+use crate::overlay::Overlay;
+use crate::state::StateTrie;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Witness>()?;
+    module.add_class::<Recording>()?;
+    module.add_class::<NeededState>()
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Witness(witness::Witness);
+
+#[pymethods]
+impl Witness {
+    #[new]
+    fn new(py: Python<'_>, header: &Header, texts: Vec<Arg<Bytes>>) -> Self {
+        let texts: Vec<_> = texts.into_iter().map(|text| text.0).collect();
+        Self(py.detach(|| witness::Witness::new(&header.0, texts)))
+    }
+
+    fn overlay(&self) -> Overlay {
+        Overlay::of(EngineOverlay::new(self.0.state()))
+    }
+
+    fn trie(&self) -> StateTrie {
+        StateTrie::sparse(self.0.trie())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Recording(witness::Recording);
+
+impl Recording {
+    pub fn of(py: Python<'_>, state: &store::State, limits: Limits) -> PyResult<Self> {
+        let begin = || witness::Recording::new(state.clone(), limits);
+        py.detach(begin).map(Self).map_err(to_python)
+    }
+}
+
+#[pymethods]
+impl Recording {
+    fn overlay(&self) -> Overlay {
+        Overlay::of(EngineOverlay::new(self.0.state()))
+    }
+
+    fn trie(&self) -> StateTrie {
+        StateTrie::sparse(self.0.trie())
+    }
+
+    #[pyo3(signature = (*, timeout_us = None, step_us = None))]
+    fn recorded(
+        &self,
+        py: Python<'_>,
+        timeout_us: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
+    ) -> PyResult<NeededState> {
+        let limits = limits(timeout_us, step_us);
+        py.detach(|| self.0.recorded(limits)).map(NeededState).map_err(to_python)
+    }
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct NeededState(witness::NeededState);
+
+fn texts<'py>(py: Python<'py>, texts: &[Bytes]) -> Vec<Bound<'py, PyBytes>> {
+    texts.iter().map(|text| PyBytes::new(py, text)).collect()
+}
+
+#[pymethods]
+impl NeededState {
+    #[getter]
+    fn nodes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        texts(py, &self.0.nodes)
+    }
+
+    #[getter]
+    fn codes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        texts(py, &self.0.codes)
+    }
+
+    #[getter]
+    fn keys<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        texts(py, &self.0.keys)
+    }
+
+    #[getter]
+    fn blocks(&self) -> Vec<u64> {
+        self.0.blocks.clone()
+    }
+}

@@ -1,0 +1,45 @@
+//! Hashes of blocks before the first one of a store, which BLOCKHASH may ask for.
+//!
+//! They are in the table of codes, whose own keys have 32 bytes: `b` ‖ number (8) → hash (32).
+
+use alloy_primitives::B256;
+use heed::{AnyTls, RoTxn};
+
+use super::learning::block_key;
+use super::lmdb;
+use super::open::{Store, Tables};
+use crate::error::{Error, Result};
+
+impl Tables {
+    pub(super) fn hash_below(&self, txn: &RoTxn<AnyTls>, number: u64) -> Result<Option<B256>> {
+        let row = self.codes.get(txn, &block_key(number)).map_err(lmdb)?;
+        let hash = |row| B256::try_from(row);
+        row.map(hash).transpose().map_err(|_| {
+            Error::StoreDamaged(format!("the hash of block {number} has not 32 bytes"))
+        })
+    }
+}
+
+impl Store {
+    /// Keep hashes of blocks before the first one; no number is drawn.
+    ///
+    /// # Errors
+    ///
+    /// `RefusedCommit` for a block that is not before it, `StoreReadOnly`, or what the store
+    /// failed with.
+    pub fn put_hashes_below(&self, hashes: &[(u64, B256)]) -> Result<()> {
+        self.write(|txn| {
+            let first = self.tables.sealed.first(txn).map_err(lmdb)?;
+            let first =
+                first.map_or(Ok(u64::MAX), |(key, _)| super::heads::Fields(key).number())?;
+            for (number, hash) in hashes {
+                if *number >= first {
+                    let why = format!("block {number} is not below the first one, {first}");
+                    return Err(Error::RefusedCommit(why));
+                }
+                self.tables.codes.put(txn, &block_key(*number), hash.as_slice()).map_err(lmdb)?;
+            }
+            Ok(())
+        })
+    }
+}

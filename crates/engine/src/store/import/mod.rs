@@ -1,0 +1,262 @@
+//! A whole state into an empty store, from a dump in any order of its accounts.
+//!
+//! Accounts and slots go into sorted runs on disk, twice: in the order of the flat table, and in
+//! the order of the tries. Merging the second gives the root and all trie nodes, which are sorted
+//! in turn; only if the root is the right one are the tables filled, by appending. Memory is
+//! bounded by `Plan::memory`, whatever the size of the dump or of one account in it.
+//!
+//! The store must be one that is thrown away when this fails: the tables are filled in several
+//! commits. Its first block is added with `Batch::append`, and then `Store::adopt_nodes`.
+
+mod reader;
+mod root;
+mod runs;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use alloy_primitives::{B256, keccak256};
+use heed::PutFlags;
+
+use self::reader::{DumpReader, DumpedAccount};
+use self::root::{LeafSorter, root_of};
+use self::runs::{Merged, Sorter};
+use self::slots::HeldSlots;
+use super::lmdb;
+use super::open::{Store, Table};
+use crate::error::{Error, Result};
+use crate::state::AccountState;
+use crate::store::entry;
+
+/// Rows and bytes that one commit appends.
+const PORTION_ROWS: usize = 100_000;
+const PORTION_BYTES: usize = 16 << 20;
+/// Codes that wait for their commit.
+const CODE_BYTES: usize = 16 << 20;
+/// The life of every account of a dump; the lives of later ones have numbers of commits.
+const GENERATION: u64 = 0;
+
+/// What is to be imported, and how.
+pub struct Plan {
+    /// The block whose state it is.
+    pub block: u64,
+    /// The root that the block names.
+    pub root: B256,
+    /// For runs; the caller removes it.
+    pub folder: PathBuf,
+    /// Bytes of records in memory.
+    pub memory: usize,
+}
+
+/// What a dump had.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Imported {
+    pub accounts: u64,
+    pub slots: u64,
+}
+
+/// How far an import is, as other threads see it.
+#[derive(Default)]
+pub struct Progress {
+    stage: AtomicUsize,
+    done: AtomicU64,
+    stopped: AtomicBool,
+    total: AtomicU64,
+}
+
+impl Progress {
+    /// The names of the stages, in their order.
+    pub const STAGES: [&'static str; 4] = ["read", "root", "state", "nodes"];
+
+    /// The stage, what is done of it, and how much there is: bytes of the dump in the first
+    /// stage, records in the others.
+    pub fn get(&self) -> (&'static str, u64, u64) {
+        let stage = Self::STAGES[self.stage.load(Ordering::Relaxed)];
+        (stage, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+
+    /// The import ends soon, with `DeadlineExceeded`.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn begin(&self, stage: usize, total: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+        self.stage.store(stage, Ordering::Relaxed);
+    }
+
+    fn reach(&self, done: u64) -> Result<()> {
+        self.done.store(done, Ordering::Relaxed);
+        if self.stopped.load(Ordering::Relaxed) { Err(Error::DeadlineExceeded) } else { Ok(()) }
+    }
+}
+
+impl Store {
+    /// Fill the tables of an empty store with the state of a dump of `length` bytes.
+    ///
+    /// # Errors
+    ///
+    /// `BadState` for a dump that is not one, or has another root than `plan` names,
+    /// `RefusedCommit` in a store with blocks, `DeadlineExceeded` when it was stopped,
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the disk failed with.
+    pub fn import_state(
+        &self,
+        dump: impl Read,
+        length: u64,
+        plan: &Plan,
+        progress: &Progress,
+    ) -> Result<Imported> {
+        if self.view()?.heads().latest.is_some() {
+            return Err(Error::RefusedCommit("the store has blocks already".into()));
+        }
+        progress.begin(0, length);
+        let mut reading = Reading::new(self, plan);
+        reading.read(&mut DumpReader::new(dump), progress)?;
+        let Reading { imported, flat, leaves, .. } = reading;
+
+        progress.begin(1, leaves.len());
+        let nodes = root_of(leaves, plan, progress)?;
+        progress.begin(2, flat.len());
+        self.append_all(self.tables.flat, flat.finish()?, progress)?;
+        progress.begin(3, nodes.len());
+        self.append_all(self.tables.nodes, nodes.finish()?, progress)?;
+        Ok(imported)
+    }
+
+    /// Say that the nodes that an import has stored are those of the latest block, which is the
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// `RefusedCommit` for a store that is not at this block, `StoreReadOnly`, or what the store
+    /// failed with.
+    pub fn adopt_nodes(&self, block: u64) -> Result<()> {
+        self.write(|txn| {
+            let mut heads = self.tables.heads(txn)?;
+            let latest = heads.latest.map(|latest| latest.number);
+            if latest != Some(block) || heads.nodes.is_some() {
+                return Err(Error::RefusedCommit(format!("block {block} is not the first")));
+            }
+            (heads.nodes, heads.nodes_earliest) = (Some(block), block);
+            self.tables.put_heads(txn, &heads)
+        })
+    }
+
+    fn append_all(&self, table: Table, mut merged: Merged, progress: &Progress) -> Result<()> {
+        let mut done = 0;
+        loop {
+            let (mut rows, mut bytes) = (Vec::new(), 0);
+            while rows.len() < PORTION_ROWS && bytes < PORTION_BYTES {
+                let Some((key, value)) = merged.next()? else { break };
+                bytes += key.len() + value.len();
+                rows.push((key, value));
+            }
+            if rows.is_empty() {
+                return Ok(());
+            }
+            self.write(|txn| {
+                let append = |(key, value): &(Vec<u8>, Vec<u8>)| {
+                    table.put_with_flags(txn, PutFlags::APPEND, key, value).map_err(lmdb)
+                };
+                rows.iter().try_for_each(append)
+            })?;
+            done += rows.len() as u64;
+            progress.reach(done)?;
+        }
+    }
+}
+
+/// The first stage: lines to records.
+struct Reading<'a> {
+    store: &'a Store,
+    plan: &'a Plan,
+    imported: Imported,
+    flat: Sorter,
+    leaves: LeafSorter,
+    codes: HashMap<B256, Vec<u8>>,
+    code_bytes: usize,
+}
+
+impl<'a> Reading<'a> {
+    fn new(store: &'a Store, plan: &'a Plan) -> Self {
+        Self {
+            store,
+            plan,
+            imported: Imported::default(),
+            flat: Sorter::new(&plan.folder, "flat", plan.memory / 3),
+            leaves: LeafSorter::new(&plan.folder, plan.memory / 3),
+            codes: HashMap::new(),
+            code_bytes: 0,
+        }
+    }
+
+    fn read(&mut self, dump: &mut DumpReader<impl Read>, progress: &Progress) -> Result<()> {
+        let stated = dump.root()?;
+        if stated != self.plan.root {
+            let why = format!("the dump has the root {stated}, the header {}", self.plan.root);
+            return Err(Error::BadState { line: dump.line(), why });
+        }
+        let mut slots = HeldSlots::new(&self.plan.folder);
+        while let Some(account) = dump.account(&mut slots)? {
+            self.take(account, &mut slots)?;
+            progress.reach(dump.position())?;
+        }
+        self.put_codes()
+    }
+
+    fn take(&mut self, dumped: DumpedAccount, slots: &mut HeldSlots) -> Result<()> {
+        let DumpedAccount { line, address, nonce, balance, code, storage_root } = dumped;
+        let code_hash = keccak256(&code);
+        if !code.is_empty() {
+            self.code_bytes += code.len();
+            self.codes.insert(code_hash, code);
+            if self.code_bytes >= CODE_BYTES {
+                self.put_codes()?;
+            }
+        }
+        let account = AccountState { nonce, balance, code_hash, generation: GENERATION };
+        let row = entry::encode_account(&account);
+        self.imported.accounts += 1;
+        let block = self.plan.block;
+        self.flat.push(&entry::versioned(&entry::account_key(&address), block), &row)?;
+        let mut owner = self.leaves.account(line, &address, &row, storage_root)?;
+        slots.drain(|slot, value| {
+            if value.is_zero() {
+                return Ok(());
+            }
+            self.imported.slots += 1;
+            let value = entry::encode_slot(&value);
+            let key = entry::slot_key(&address, GENERATION, &slot);
+            self.flat.push(&entry::versioned(&key, block), &value)?;
+            owner.slot(&slot, &value)
+        })
+    }
+
+    fn put_codes(&mut self) -> Result<()> {
+        let table = self.store.tables.codes;
+        self.store.write(|txn| {
+            for (hash, code) in &self.codes {
+                if table.get(txn, hash.as_slice()).map_err(lmdb)?.is_none() {
+                    table.put(txn, hash.as_slice(), code).map_err(lmdb)?;
+                }
+            }
+            Ok(())
+        })?;
+        (self.codes, self.code_bytes) = (HashMap::new(), 0);
+        Ok(())
+    }
+}
+
+/// A failure of a file of runs.
+fn failed(error: &std::io::Error) -> Error {
+    if super::disk::is_full(error) {
+        return Error::DiskFull(error.to_string());
+    }
+    Error::Store(format!("a run of the import: {error}"))
+}

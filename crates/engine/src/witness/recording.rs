@@ -1,0 +1,179 @@
+//! A state of the store that notes what a run needs of it, so that a witness can be made.
+//!
+//! The run reads the state as ever, and each account, slot, code and hash of a block is
+//! noted. The trie for the root after it reads its nodes through the recording too, those
+//! included that a deletion merges with their parents. At the end the ways to all that was
+//! read are walked in the trie as it was before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_trie::Nibbles;
+
+use super::sparse_trie::SparseTrie;
+use crate::error::Result;
+use crate::evm::deadline::{Limits, Watch};
+use crate::state::{AccountState, StateReader};
+use crate::store::{BranchTrie, State, StateNodes};
+use crate::trie::leaf::{account_key, slot_key, storage_root_of};
+use crate::trie::{NodeReader, Owner, Rows, Trie};
+
+/// The nodes on the way to an account or a slot, read and checked.
+const WAY_NS: u64 = 20_000;
+
+#[derive(Clone)]
+pub struct Recording {
+    state: State,
+    nodes: Arc<RecordedNodes>,
+    reads: Arc<Mutex<Reads>>,
+}
+
+/// What a run needed. Nothing is in it twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NeededState {
+    /// Nodes of all tries.
+    pub nodes: Vec<Bytes>,
+    pub codes: Vec<Bytes>,
+    /// Addresses, each followed by its slots.
+    pub keys: Vec<Bytes>,
+    /// Numbers of blocks whose hashes were asked for.
+    pub blocks: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Reads {
+    slots: BTreeMap<Address, BTreeSet<U256>>,
+    codes: BTreeMap<B256, Bytes>,
+    blocks: BTreeSet<u64>,
+}
+
+impl Recording {
+    /// Begins with nothing. The trie of a state below the window of nodes is made from what
+    /// has changed since, or from the whole state.
+    ///
+    /// # Errors
+    ///
+    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed
+    /// with.
+    pub fn new(state: State, limits: Limits) -> Result<Self> {
+        let nodes = BranchTrie::settled(&state, &mut Watch::new(limits))?;
+        let nodes = Arc::new(RecordedNodes { nodes, seen: Mutex::default() });
+        Ok(Self { state, nodes, reads: Arc::default() })
+    }
+
+    /// The state, to be read.
+    pub fn state(&self) -> Box<dyn StateReader> {
+        Box::new(self.clone())
+    }
+
+    /// The trie of the state, for roots after changes.
+    pub fn trie(&self) -> SparseTrie {
+        SparseTrie::new(self.nodes.nodes.root, self.nodes.clone())
+    }
+
+    /// All that has been needed so far.
+    ///
+    /// # Errors
+    ///
+    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed
+    /// with.
+    pub fn recorded(&self, limits: Limits) -> Result<NeededState> {
+        let reads = self.reads();
+        let mut watch = Watch::new(limits);
+        let mut keys = Vec::new();
+        let mut accounts = Trie::open(self.nodes.nodes.root);
+        for (address, slots) in &reads.slots {
+            watch.step(WAY_NS * (1 + slots.len() as u64))?;
+            keys.push(Bytes::copy_from_slice(address.as_slice()));
+            keys.extend(slots.iter().map(|slot| slot.to_be_bytes::<32>().into()));
+            self.walk(&mut accounts, address, slots)?;
+        }
+        let nodes = self.nodes.seen().values().cloned().collect();
+        let codes = reads.codes.values().cloned().collect();
+        Ok(NeededState { nodes, codes, keys, blocks: reads.blocks.iter().copied().collect() })
+    }
+
+    fn walk(&self, accounts: &mut Trie, address: &Address, slots: &BTreeSet<U256>) -> Result<()> {
+        let nodes = &*self.nodes;
+        let rows = Rows { owner: Owner::Accounts, nodes };
+        let Some(leaf) = accounts.get(&account_key(address), &rows)? else { return Ok(()) };
+        let mut storage = Trie::open(storage_root_of(leaf)?);
+        let Some(AccountState { generation, .. }) = self.state.account(address)? else {
+            return Ok(());
+        };
+        let rows = Rows { owner: Owner::Storage { address: *address, generation }, nodes };
+        for slot in slots {
+            storage.get(&slot_key(slot), &rows)?;
+        }
+        Ok(())
+    }
+
+    fn reads(&self) -> MutexGuard<'_, Reads> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StateReader for Recording {
+    fn account(&self, address: &Address) -> Result<Option<AccountState>> {
+        self.reads().slots.entry(*address).or_default();
+        self.state.account(address)
+    }
+
+    fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
+        self.reads().slots.entry(*address).or_default().insert(*slot);
+        self.state.storage(address, generation, slot)
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytes> {
+        let code = self.state.code(hash)?;
+        self.reads().codes.insert(*hash, code.clone());
+        Ok(code)
+    }
+
+    fn block_hash(&self, number: u64) -> Result<B256> {
+        self.reads().blocks.insert(number);
+        self.state.block_hash(number)
+    }
+
+    fn shares_codes(&self) -> bool {
+        false
+    }
+
+    fn may_miss(&self) -> bool {
+        self.state.may_miss()
+    }
+}
+
+/// Nodes of a state, each kept that was read.
+struct RecordedNodes {
+    nodes: StateNodes,
+    seen: Mutex<BTreeMap<B256, Bytes>>,
+}
+
+impl RecordedNodes {
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<B256, Bytes>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, node: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        if let Some(node) = &node {
+            self.seen().insert(keccak256(node), Bytes::copy_from_slice(node));
+        }
+        node
+    }
+}
+
+impl NodeReader for RecordedNodes {
+    fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
+        Ok(self.keep(self.nodes.node(owner, path)?))
+    }
+
+    fn by_hash(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
+        Ok(self.keep(self.nodes.by_hash(hash)?))
+    }
+
+    fn is_partial(&self) -> bool {
+        self.nodes.is_partial()
+    }
+}

@@ -1,0 +1,71 @@
+//! The root of a state after changes, where nodes come from anywhere.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+
+use crate::error::Result;
+use crate::state::Changes;
+use crate::trie::hints::{Hinted, Hints};
+use crate::trie::state_root::StateRoot;
+use crate::trie::{NodeReader, ProofsNeeded};
+
+/// After an error it must be dropped.
+pub struct SparseTrie {
+    trie: StateRoot,
+    nodes: Arc<dyn NodeReader + Send + Sync>,
+    hints: Hints,
+}
+
+impl SparseTrie {
+    pub(super) fn new(root: B256, nodes: Arc<dyn NodeReader + Send + Sync>) -> Self {
+        Self { trie: StateRoot::open(root), nodes, hints: Hints::default() }
+    }
+
+    /// Takes in changes that start from the state as it stands here.
+    ///
+    /// # Errors
+    ///
+    /// `MissingNode`, or what reading nodes failed with.
+    pub fn apply(&mut self, changes: &Changes) -> Result<()> {
+        self.trie.apply(changes, &Hinted { nodes: &*self.nodes, hints: &self.hints })
+    }
+
+    /// # Errors
+    ///
+    /// `MissingNode`, or what reading nodes failed with.
+    pub fn root(&mut self) -> Result<B256> {
+        self.trie.root(&Hinted { nodes: &*self.nodes, hints: &self.hints })
+    }
+
+    /// # Errors
+    ///
+    /// `MissingNode`, or what reading nodes failed with.
+    pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
+        self.trie.storage_root(address, &Hinted { nodes: &*self.nodes, hints: &self.hints })
+    }
+
+    /// The root of the account's storage after changes that are not taken in.
+    ///
+    /// # Errors
+    ///
+    /// `MissingNode`, or what reading nodes failed with.
+    pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
+        let nodes = Hinted { nodes: &*self.nodes, hints: &self.hints };
+        self.trie.storage_root_after(address, changes, &nodes)
+    }
+
+    /// The proofs without which `apply` and `root` end with `MissingNode`.
+    ///
+    /// # Errors
+    ///
+    /// What reading nodes failed with.
+    pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
+        self.trie.needs(changes, &Hinted { nodes: &*self.nodes, hints: &self.hints })
+    }
+
+    /// Takes in nodes of proofs. Each is used where its hash is referred to.
+    pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>]) {
+        nodes.iter().for_each(|node| self.hints.add(node.as_ref()));
+    }
+}

@@ -1,0 +1,138 @@
+"""`foreblock execute`: blocks from their witnesses alone, each to its hash."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from foreblock.chains.chain_file import ChainFacts
+from foreblock.chains.known_chains import find_chain
+from foreblock.cli.verb import (
+    FILE,
+    INTERRUPTED,
+    failing_in_one_line,
+    in_section,
+    json_option,
+    stop,
+    verb,
+)
+from foreblock.errors import (
+    ForeblockError,
+    MissingCode,
+    MissingHeader,
+    MissingNode,
+)
+from foreblock.ledger.stateless.witness_execution import execute_witnessed
+from foreblock.primitives import format_data
+from foreblock.witness.witness_file import read_witness
+
+MEGAGAS: Final = 10**6
+INCOMPLETE: Final = (MissingNode, MissingCode, MissingHeader)
+
+source = in_section("Input")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedFile:
+    """What became of one file."""
+
+    file: str
+    number: int | None = None
+    hash: str | None = None  # of the executed block; none where there is none
+    expected: str | None = None
+    gas_used: int | None = None
+    milliseconds: float | None = None
+    error: str | None = None  # a sentence; none where the hash is the expected one
+
+
+@verb()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@source("--chain", metavar="CHAIN", help="Chain of files that do not name theirs: a name that "
+        "`foreblock chains` lists, or a file.")  # fmt: skip
+@json_option()
+def execute(*, files: Sequence[Path], chain: str | None, as_json: bool) -> None:
+    """Execute blocks from their witnesses alone.
+
+    Each FILE holds a block with the trie nodes, codes and headers that executing it needs, as
+    JSON, compressed by gzip or not. The block is executed without a store, its state root is
+    computed, and its hash is printed. The exit code is 0 if every hash is the expected one.
+    """
+    with failing_in_one_line():
+        known = None if chain is None else find_chain(chain)
+    results: list[ExecutedFile] = []
+    try:
+        with _progress_bar(files) as shown:
+            for file in shown:
+                results.append(_execute(file, known))
+                if not as_json:
+                    _print(results[-1])
+    except KeyboardInterrupt:
+        stop(f"interrupted after {len(results)} of {len(files)} files", INTERRUPTED)
+    failed = sum(result.error is not None for result in results)
+    if as_json:
+        blocks = [asdict(result) for result in results]
+        click.echo(json.dumps({"blocks": blocks, "executed": len(results), "failed": failed}))
+    if failed:
+        stop(f"{failed} of {len(results)} blocks did not end in the expected hash", 1)
+
+
+def _execute(file: Path, chain: ChainFacts | None) -> ExecutedFile:
+    begun = time.monotonic()
+    number = expected = None
+    try:
+        block = read_witness(file, chain)
+        number, expected = block.number, format_data(block.expected)
+        header = execute_witnessed(block)
+    except INCOMPLETE as missing:
+        why = f"the witness is not complete: {missing}"
+        return ExecutedFile(file.name, number, expected=expected, error=why)
+    except (ForeblockError, OSError) as failure:
+        return ExecutedFile(file.name, number, expected=expected, error=str(failure))
+    differs = header.hash != block.expected
+    return ExecutedFile(
+        file.name,
+        number,
+        format_data(header.hash),
+        expected,
+        header.gas_used,
+        round(1000 * (time.monotonic() - begun), 1),
+        f"block {number} has the hash {format_data(header.hash)}, expected is {expected}"
+        if differs
+        else None,
+    )
+
+
+def _print(result: ExecutedFile) -> None:
+    if result.error is not None:
+        click.echo(f"foreblock: {result.file}: {result.error}", err=True)
+        return
+    assert result.gas_used is not None
+    megagas = result.gas_used / MEGAGAS
+    click.echo(f"{result.number} {result.hash} {megagas:.1f} Mgas {result.milliseconds:.0f} ms")
+
+
+@contextmanager
+def _progress_bar(files: Sequence[Path]) -> Iterator[Iterator[Path]]:
+    """A bar over the files, on standard error if it is a terminal and there are several."""
+    columns = (TextColumn("{task.fields[name]}"), BarColumn(), MofNCompleteColumn(),
+               TimeRemainingColumn())  # fmt: skip
+    console = Console(stderr=True)
+    hidden = not console.is_terminal or len(files) == 1
+    with Bar(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("execute", total=len(files), name="")
+
+        def each() -> Iterator[Path]:
+            for file in files:
+                bar.update(task, name=file.name)
+                yield file
+                bar.advance(task)
+
+        yield each()

@@ -1,0 +1,133 @@
+"""`foreblock follow`: serve a public chain without a node of it."""
+
+import foreblock.starting  # noqa: F401, before all others
+
+# isort: split
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Final
+
+import click
+
+from foreblock.chains.followed_chain import FollowedChain, followed_chain
+from foreblock.cli.config import Given, loaded, settings_options
+from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
+from foreblock.secret_urls import safe_url
+from foreblock.service import launch
+from foreblock.service.temporary import PREFIX, temporary_folder
+from foreblock.settings import FollowingSettings, FollowSettings
+from foreblock.settings.following import NO_FEED, check_followed
+from foreblock.settings.networks import ONLY, Network, check_kept
+
+LOOPBACK: Final = "127.0.0.1"
+# What is otherwise here than in other commands.
+DEFAULTS: Final[Mapping[str, str]] = {"keep_states": "900"}
+
+
+@verb()
+@click.argument("name", metavar="[CHAIN]", required=False)
+@settings_options(FollowingSettings, DEFAULTS)
+@option("--port", type=click.IntRange(0, 65535), help="Port at 127.0.0.1, in place of --listen.")
+def follow(given: Given, *, name: str | None, port: int | None) -> None:
+    """Serve a public chain without a node of it.
+
+    CHAIN is a name that `foreblock chains` lists, or a file: of the form of those chains, or a
+    genesis. --upstream is an ordinary JSON-RPC endpoint of the chain; give several by repeating it,
+    the best first. `foreblock upstream check URL` says what an endpoint can do.
+
+    It begins at the latest block with an empty state, learns what is asked for from the upstream,
+    proves it by Merkle proofs, and keeps it true by executing every block. With --feed, a
+    flashblocks WebSocket or poll+https://HOST for a flashblocks-aware endpoint, `pending` grows
+    with each flashblock; without one it is `latest`.
+
+    Without --data what was learned is removed at the end. Ctrl-C stops it.
+
+    Every option is also a setting in foreblock.toml and an environment variable, as in
+    FOREBLOCK_UPSTREAM; docs/follow.md says what is trusted and what it costs.
+    """
+    with failing_in_one_line():
+        settings = loaded(given, FollowingSettings, DEFAULTS).settings
+        if name is not None:
+            settings = replace(settings, follow=replace(settings.follow, chain=name))
+        if not settings.follow.chain:
+            raise click.UsageError("name a chain: `foreblock chains` lists them")
+        if not settings.follow.upstream:
+            raise click.UsageError("--upstream is needed: a JSON-RPC endpoint of the chain")
+        if port is not None:
+            service = replace(settings.service, listen=f"{LOOPBACK}:{port}")
+            settings = replace(settings, service=service)
+        chain = followed_chain(settings.follow.chain)
+        with _folder(settings.service.data) as folder:
+            served = _network(settings, folder)
+            cut_short = launch.run(
+                settings.service, [served], lambda started: _say(settings, chain, started)
+            )
+    if cut_short:
+        sys.exit(INTERRUPTED)
+
+
+@contextmanager
+def _folder(data: str) -> Iterator[Path]:
+    if data:
+        yield Path(data)
+    else:
+        with temporary_folder(PREFIX + "follow-") as folder:
+            yield folder / ONLY
+
+
+def _network(settings: FollowingSettings, folder: Path) -> launch.ServedNetwork:
+    follow = FollowSettings(**asdict(settings.follow), feed=settings.feed)
+    if follow.chain.endswith(".json") or "/" in follow.chain or "." in follow.chain:
+        follow = replace(follow, chain=str(Path(follow.chain).absolute()))
+    check_followed(follow)
+    check_kept(settings.keep.states, settings.keep.partials)
+    network = Network(
+        name=ONLY,
+        data=str(folder),
+        source="follow",
+        keep_states=settings.keep.states,
+        keep_partials=settings.keep.partials,
+        keep_nodes=settings.keep.nodes,
+        address_index=settings.address_index,
+        map_size=settings.service.store.map_size,
+        max_readers=settings.service.store.max_readers,
+        sync=bool(settings.service.data),  # what is removed at the end has nothing to lose
+        dialect=settings.service.dialect,
+        view=settings.service.view,
+        follow=follow,
+    )
+    return launch.ServedNetwork(network, settings.service.listen, settings.feed_listen)
+
+
+def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Started) -> None:
+    """One screen: what is followed, from whom, how far it is believed, and where to ask."""
+    follow, address = settings.follow, started.addresses[0]
+    feeds = [each for each in settings.feed or chain.feeds if each != NO_FEED]
+    click.echo(f"{chain.title}, chain id {chain.profile.chain_id}, from block {follow.anchor} on")
+    for url in follow.upstream:
+        click.echo(f"  state from   {safe_url(url)}")
+    for url in feeds:
+        click.echo(f"  flashblocks  {safe_url(url)}")
+    if not feeds:
+        click.echo("  flashblocks  no feed: pending is the latest block")
+    meaning = {
+        "proven": "proven: nothing is used before a Merkle proof shows it",
+        "trusted": "trusted: what upstreams say is believed",
+    }
+    click.echo(f"  trust        {meaning[follow.trust]}")
+    where = settings.service.data or "a temporary directory, removed at the end"
+    click.echo(f"  data in      {where}")
+    noun = "worker" if started.workers == 1 else "workers"
+    urls = ", ".join(f"http://{each}" for each in address.split(", "))
+    click.echo(f"listening on {urls} with {started.workers} {noun}")
+    if started.feeds[0]:
+        click.echo(f"flashblocks passed on at ws://{started.feeds[0]}/ws")
+    click.echo("JSON-RPC also as ws:// at the same address; an ordinary node at /eth")
+    first = address.split(", ")[0]
+    click.echo(f"how it goes: http://{first}/readyz?verbose and `foreblock watch`")
+    if started.metrics:
+        click.echo(f"metrics at http://{started.metrics}/metrics")
+    click.echo("Ctrl-C stops it")

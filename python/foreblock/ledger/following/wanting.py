@@ -1,0 +1,203 @@
+"""State that a message or a block waits for: the keys that its run did not find. No I/O.
+
+On a store that knows a part of its base only, a run may miss keys. They are collected over all
+transactions, together with what their envelopes name: senders and recipients, access lists, what
+the start of a block touches. Whoever follows has them fetched and learned, and the message, which
+is buffered meanwhile, or the block is tried again. How often that is done is bounded here.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from foreblock._engine import Header, Overlay, Transaction
+from foreblock.errors import StateMissing
+from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE, start_calls
+from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.forks import EthereumFork, Rules
+from foreblock.ledger.rules.l1 import L1_BLOCK
+from foreblock.ledger.rules.transaction_types import DEPOSIT
+
+MOST_ROUNDS: Final = 16  # in which state is learned for one message
+MOST_WAITING: Final = 1024  # messages whose rounds are counted; on overflow all begin anew
+RING: Final = 8191  # slots of the contracts of EIP-4788 and EIP-2935
+# OP: what every transaction pays to (sequencer, base fee, L1 fee and operator fee vaults).
+FEE_VAULTS: Final = tuple(
+    bytes.fromhex(f"42000000000000000000000000000000000000{last}")
+    for last in ("11", "19", "1a", "1b")
+)
+# OP: where L1Block has what fees are computed from, Bedrock to Jovian.
+L1_SLOTS: Final = tuple(range(9))
+_EMPTY_TO: Final = (None, b"")
+
+
+class MissedKeys(Protocol):
+    """Keys as the engine collects them."""
+
+    @property
+    def accounts(self) -> Collection[bytes]:
+        """Addresses."""
+
+    @property
+    def slots(self) -> Mapping[bytes, Collection[int]]:
+        """Slots by account."""
+
+    @property
+    def codes(self) -> Mapping[bytes, bytes]:
+        """Hashes of codes, with an account that has each, or empty."""
+
+    @property
+    def blocks(self) -> Collection[int]:
+        """Numbers of blocks whose hashes are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedNodes:
+    """Trie nodes that a state root needs: those of proofs of these keys at one block."""
+
+    number: int
+    hash: bytes
+    keys: Mapping[bytes, Collection[int]]  # slots by account
+
+
+@dataclass(slots=True)
+class WantedState:
+    """Keys of one state; `contracts` are accounts whose code is likely to be needed with them."""
+
+    accounts: set[bytes] = field(default_factory=set)
+    slots: dict[bytes, set[int]] = field(default_factory=dict)
+    codes: dict[bytes, bytes] = field(default_factory=dict)  # by hash: an account, or empty
+    blocks: set[int] = field(default_factory=set)
+    contracts: set[bytes] = field(default_factory=set)
+    plain: set[bytes] = field(default_factory=set)  # accounts that are not called
+    nodes: list[WantedNodes] = field(default_factory=list)  # of blocks whose root is computed
+
+    def __bool__(self) -> bool:
+        return bool(self.accounts or self.slots or self.codes or self.blocks or self.nodes)
+
+    def __len__(self) -> int:
+        slots = sum(map(len, self.slots.values()))
+        nodes = sum(len(each.keys) for each in self.nodes)
+        return len(self.accounts) + slots + len(self.codes) + len(self.blocks) + nodes
+
+    def add(self, missed: MissedKeys) -> None:
+        """Add what a run has missed; an account that it called has code, as far as one can say."""
+        self.accounts.update(missed.accounts)
+        for address, slots in missed.slots.items():
+            self.slots.setdefault(address, set()).update(slots)
+        for code, home in missed.codes.items():
+            self.codes[code] = self.codes.get(code) or home
+        self.blocks.update(missed.blocks)
+
+    def merge(self, other: "WantedState") -> None:
+        """Add the keys of another."""
+        self.add(other)
+        self.contracts |= other.contracts
+        self.plain |= other.plain
+        self.nodes += other.nodes
+
+
+def missed_by(missing: StateMissing) -> WantedState:
+    """What a run has missed that raised this."""
+    wanted = WantedState()
+    wanted.add(missing.misses)
+    wanted.contracts |= wanted.accounts
+    return wanted
+
+
+def unknown_in_envelopes(
+    overlay: Overlay, transactions: Sequence[Transaction], rules: Rules
+) -> WantedState:
+    """What the envelopes of transactions name, and is not known."""
+    wanted = WantedState()
+    for each in transactions:
+        wanted.plain.add(each.sender)
+        if each.type != DEPOSIT:
+            _look(overlay, wanted, each.sender)
+        if each.to not in _EMPTY_TO:
+            assert each.to is not None
+            _look(overlay, wanted, each.to, has_code=bool(each.input))
+            if not each.input:
+                wanted.plain.add(each.to)
+        for address, slots in each.access_list or ():
+            _look(overlay, wanted, address, (int.from_bytes(slot) for slot in slots))
+    if rules.optimism is not None and transactions:
+        for vault in FEE_VAULTS:
+            _look(overlay, wanted, vault)
+        _look(overlay, wanted, L1_BLOCK, L1_SLOTS, has_code=True)
+    return wanted
+
+
+def unknown_at_start(overlay: Overlay, header: Header, rules: Rules) -> WantedState:
+    """What the start and the end of a block touch beside its transactions, and is not known."""
+    wanted = WantedState()
+    for contract, _ in start_calls(header, rules):
+        _look(overlay, wanted, contract, _ring_slots(contract, header), has_code=True)
+    if rules.optimism is None:
+        _look(overlay, wanted, header.beneficiary)
+        if rules.ethereum >= EthereumFork.PRAGUE:
+            for contract in (WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS):
+                _look(overlay, wanted, contract, range(4), has_code=True)
+    return wanted
+
+
+def _ring_slots(contract: bytes, header: Header) -> tuple[int, ...]:
+    if contract == BEACON_ROOTS:
+        at = header.timestamp % RING
+        return at, at + RING
+    assert contract == HISTORY_STORAGE
+    return ((header.number - 1) % RING,)
+
+
+def _look(
+    overlay: Overlay,
+    wanted: WantedState,
+    address: bytes,
+    slots: Iterable[int] = (),
+    *,
+    has_code: bool = False,
+) -> None:
+    """Read an account and some of its slots; what is not known is wanted."""
+    try:
+        account = overlay.account(address)
+    except StateMissing as missing:
+        wanted.add(missing.misses)
+        if has_code:
+            wanted.contracts.add(address)
+        more = set(slots)
+        if more:
+            wanted.slots.setdefault(address, set()).update(more)
+        return
+    if account is None:
+        return
+    for slot in slots:
+        try:
+            overlay.storage(address, slot)
+        except StateMissing as missing:
+            wanted.add(missing.misses)
+
+
+class WaitingRounds:
+    """How often each message was tried for want of state, between one learning and the next."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[int, tuple[int, int]] = {}  # by identity: rounds, and the last learning
+        self._learnings = 0
+
+    def learned(self) -> None:
+        """Something was learned, so that trying again makes sense."""
+        self._learnings += 1
+
+    def is_over(self, identity: int) -> bool:
+        """Count a try of a message that wants state; whether it was tried often enough."""
+        rounds, seen = self._rounds.get(identity, (0, -1))
+        if seen != self._learnings:
+            if len(self._rounds) >= MOST_WAITING:
+                self._rounds.clear()
+            rounds += 1
+            self._rounds[identity] = rounds, self._learnings
+        return rounds > MOST_ROUNDS
+
+    def done(self, identity: int) -> None:
+        """A message waits no longer."""
+        self._rounds.pop(identity, None)

@@ -1,0 +1,27 @@
+"""A chain that is followed over a partial base: how far it is believed, and when it is ready.
+
+The base is in the heads of every commit; how what was learned of it is believed, the operator has
+chosen, and every answer says it.
+"""
+
+from typing import NamedTuple
+
+from foreblock._engine import StateBase
+
+
+class FollowTerms(NamedTuple):
+    """What the operator has chosen for a followed chain."""
+
+    trust: str  # as in the setting
+    fresh_seconds: float  # it is ready while its latest block is not older, or pending is fresh
+
+
+def header_members(base: StateBase, trust: str) -> str:
+    """What the `Foreblock-Snapshot` header says of a partial base."""
+    return f"; base={base.number:#x}:0x{base.hash.hex()}; trust={trust}"
+
+
+def base_fact(base: StateBase, trust: str) -> str:
+    """The base as a fact for operators."""
+    place = f"block {base.number}, epoch {base.epoch}, 0x{base.hash.hex()}"
+    return f"base: {place}; what is learned of its state is {trust}"

@@ -1,0 +1,125 @@
+"""What a reader has learned of its partial base, beside the store.
+
+A value is taken if its key is unknown in a view that was opened after the value came from a
+block which that view has: then no block has changed the key, and the value is that of the base,
+for old views and new ones. A key that is known there is not taken: the store has it.
+
+The writer learns the same on its own, and stores it; what is here is soon in the store too. When
+it takes more than its bound, it begins empty.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from foreblock._engine import Account, Learned, keccak256
+from foreblock.errors import UntrueState
+from foreblock.ledger.reading.view import Ledger, LedgerView
+
+LIMIT: Final = 64 << 20  # bytes
+
+
+class SlotProof(Protocol):
+    """Nodes that prove a slot."""
+
+    @property
+    def slot(self) -> int:
+        """The slot."""
+
+    @property
+    def nodes(self) -> Sequence[bytes]:
+        """From the root of the storage down."""
+
+
+class AccountProof(Protocol):
+    """Nodes that prove an account, and some of its slots."""
+
+    @property
+    def address(self) -> bytes:
+        """The account."""
+
+    @property
+    def nodes(self) -> Sequence[bytes]:
+        """From the root of the state down."""
+
+    @property
+    def slots(self) -> Sequence[SlotProof]:
+        """The slots."""
+
+
+class KnownValues(NamedTuple):
+    """Values that are proven, or believed."""
+
+    accounts: Mapping[bytes, Account | None]
+    slots: Mapping[bytes, Mapping[int, int]]
+
+
+class LearnedState:
+    """Values beside the store of one ledger; they belong to one epoch of its base."""
+
+    def __init__(self, ledger: Ledger, limit: int = LIMIT) -> None:
+        self._ledger: Final = ledger
+        self._limit: Final = limit
+        self._learned: Learned | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes, about."""
+        return 0 if self._learned is None else self._learned.size
+
+    def learn(
+        self,
+        view: LedgerView,
+        values: KnownValues,
+        codes: Iterable[bytes] = (),
+        blocks: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """Take what is unknown in this view, whose blocks the values come from.
+
+        `blocks` are hashes of blocks before the base.
+        """
+        learned = self._of_epoch(view.base.epoch)
+        slots = {address: list(keys) for address, keys in values.slots.items()}
+        missing = view.state(view.latest).missing(list(values.accounts), slots)
+        for address in missing.accounts:
+            if address in values.accounts:
+                learned.put_account(address, values.accounts[address])
+        for address, unknown in missing.slots.items():
+            known = values.slots.get(address, {})
+            taken = {slot: known[slot] for slot in unknown if slot in known}
+            learned.put_slots(address, taken)
+        for code in codes:
+            learned.put_code(code)
+        for number, block_hash in (blocks or {}).items():
+            learned.put_block(number, block_hash)
+
+    def _of_epoch(self, epoch: int) -> Learned:
+        learned = self._learned
+        if learned is None or learned.epoch != epoch or learned.size > self._limit:
+            learned = self._learned = Learned(epoch, limit=2 * self._limit, nodes=False)
+            self._ledger.lay(learned)
+        return learned
+
+
+def prove_all(proofs: Sequence[AccountProof], roots: Sequence[bytes]) -> KnownValues:
+    """The values that proofs prove under one of these roots. Raises `UntrueState`."""
+    accounts: dict[bytes, Account | None] = {}
+    slots: dict[bytes, dict[int, int]] = {}
+    scratch = Learned(0, nodes=False)
+    for proof in proofs:
+        root = _root_of(proof, roots)
+        wanted = [(each.slot, list(each.nodes)) for each in proof.slots]
+        account, values = scratch.prove(root, proof.address, list(proof.nodes), wanted)
+        accounts[proof.address] = account
+        slots.setdefault(proof.address, {}).update(
+            (slot, value) for (slot, _), value in zip(wanted, values, strict=True)
+        )
+    return KnownValues(accounts, slots)
+
+
+def _root_of(proof: AccountProof, roots: Sequence[bytes]) -> bytes:
+    """The root that a proof begins at."""
+    if proof.nodes:
+        first = keccak256(proof.nodes[0])
+        if first in roots:
+            return first
+    raise UntrueState(f"the proof of 0x{proof.address.hex()} begins at no root of this chain")

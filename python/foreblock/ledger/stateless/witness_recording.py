@@ -1,0 +1,84 @@
+"""The witness of a sealed block: what executing it needs of its parent's state.
+
+The block is verified once more, above a state that notes what is read of it. Nothing is added
+by hand, so what verification needs is what the witness has, siblings of deleted nodes included.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock._engine import Allowance, Block, NeededState
+from foreblock.errors import BadBlock, DeadlineExceeded, OverBudget, RefusedTrace
+from foreblock.ledger.reading.blocks import ReadableBlock, SealedBlock
+from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.execution import Task
+from foreblock.ledger.rules.verification import verify
+from foreblock.ledger.rules.working_state import WorkingState
+from foreblock.ledger.tracing.replay import Replay, read_replay
+from foreblock.scheduling.steps import Steps, Work
+
+UNUSED_NUMBER: Final = 1 << 63  # of lives of accounts; no commit has it
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionWitness:
+    """Trie nodes, codes, keys and headers, each encoded as it is hashed."""
+
+    nodes: Sequence[bytes]
+    codes: Sequence[bytes]
+    keys: Sequence[bytes]  # addresses, each followed by its slots
+    headers: Sequence[bytes]  # of ancestors, oldest first; the last is the parent's
+
+    @property
+    def size(self) -> int:
+        """All bytes of it."""
+        parts = (self.nodes, self.codes, self.keys, self.headers)
+        return sum(len(each) for part in parts for each in part)
+
+
+def record_witness(view: LedgerView, block: ReadableBlock) -> Steps[ExecutionWitness]:
+    """The witness of a block; raises `RefusedTrace`, and `PrunedState` for old ones."""
+    if not isinstance(block, SealedBlock):
+        raise RefusedTrace(f"block {block.number} is in progress and has no witness yet")
+    replay = read_replay(view, block)
+    if replay.cheats:
+        raise RefusedTrace(
+            f"accounts were set by hand in block {block.number}, so it cannot be executed"
+        )
+    stored = read_stored(view, block)
+    recorded: NeededState = yield _recording(replay, stored)
+    parent = block.number - 1
+    first = min((parent, *recorded.blocks))
+    headers = [view.resolve(number).header.encode() for number in range(first, parent + 1)]
+    return ExecutionWitness(recorded.nodes, recorded.codes, recorded.keys, headers)
+
+
+def _recording(replay: Replay, stored: StoredBlock) -> Work:
+    """Work for a thread: it takes as long as the block did."""
+
+    def record(*, timeout_us: int | None = None, step_us: int | None = None) -> NeededState:
+        if step_us is not None:
+            raise DeadlineExceeded
+        transactions = replay.transactions()
+        raws = [each.raw for each in transactions]
+        block = replay.block
+        task = Task(
+            Block(block.header, raws, stored.uncles, stored.withdrawals),
+            transactions,
+            block.rules,
+            replay.parent_rules,
+            block.profile,
+        )
+        recording = replay.parent_state.record(timeout_us=timeout_us)
+        working = WorkingState(recording.overlay(), recording.trie())
+        try:
+            verify(task, working, UNUSED_NUMBER, Allowance(time_us=timeout_us))
+        except OverBudget:
+            raise DeadlineExceeded from None
+        except BadBlock as wrong:
+            raise RefusedTrace(f"the block cannot be executed again: {wrong}") from wrong
+        return recording.recorded(timeout_us=timeout_us)
+
+    return record

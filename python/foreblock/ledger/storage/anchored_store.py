@@ -1,0 +1,101 @@
+"""Begin a store at an anchor: a block of a running chain, of whose state nothing is known yet.
+
+The anchor is stored with its body, or by its header alone where no upstream had more; everything
+before it is not in the store. A store that was begun so can begin anew at another anchor, in a new
+epoch: what it had is out of reach then, but for codes. The configuration of the chain is that of
+the first time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock._engine import (
+    Block,
+    Header,
+    Store,
+    Transaction,
+    View,
+    decode_receipt,
+    decode_transactions,
+)
+from foreblock.errors import BadGenesis
+from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.json_value import JsonValue
+from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.rules_end import RulesEnd
+from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.first_block import FirstBlock, header_entries, header_rows
+from foreblock.ledger.storage.rules_row import put_rules_end
+
+FIRST_EPOCH: Final = 1
+
+
+def profile_in(config: bytes) -> ChainProfile:
+    """The rules that a configuration, as in a genesis, describes. Raises `BadGenesis`."""
+    return read_profile(JsonValue.parse(config, BadGenesis))
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A block to begin at; without a body where nobody had it."""
+
+    header: Header
+    block: Block | None = None
+    receipts: tuple[bytes, ...] = ()  # as in their trie
+
+    def entries(self) -> dict[bytes, bytes]:
+        """Its index entries."""
+        if self.block is None:
+            return header_entries(self.header)
+        return rows.index_entries(self.block, self._transactions())
+
+    def rows(self, total_difficulty: int) -> Iterator[tuple[bytes, bytes]]:
+        """Its rows."""
+        if self.block is None:
+            yield from header_rows(self.header, total_difficulty)
+            return
+        receipts = tuple(map(decode_receipt, self.receipts))
+        yield from rows.block_rows(self.block, total_difficulty, self._transactions(), receipts)
+        yield FirstBlock(self.header.number, has_body=True).row
+
+    def _transactions(self) -> list[Transaction]:
+        return [] if self.block is None else decode_transactions(self.block.transactions)
+
+
+def begin_at(store: Store, anchor: Anchor, config: bytes) -> None:
+    """Begin an empty store at this block."""
+    header, batch = anchor.header, store.batch()
+    batch.begin_at(header.number, header.hash, header.state_root, FIRST_EPOCH, anchor.entries())
+    for key, value in anchor.rows(total_difficulty_at(header, profile_in(config))):
+        batch.put(key, value)
+    batch.put(rows.CONFIG, config)
+    store.commit(batch)
+
+
+def begin_anew_at(store: Store, anchor: Anchor, end: RulesEnd | None = None) -> None:
+    """Begin anew at this block, in the next epoch.
+
+    `end` says that its rules are not known here, nor those of the blocks after it.
+    """
+    with store.view() as view:
+        epoch = view.heads.base.epoch + 1
+        profile = profile_in(view.row(rows.CONFIG) or b"")
+    header, batch = anchor.header, store.batch()
+    batch.pending(None)
+    batch.rebase(header.number, header.hash, header.state_root, epoch, anchor.entries())
+    for key, value in anchor.rows(total_difficulty_at(header, profile)):
+        batch.put(key, value)
+    put_rules_end(batch, end)
+    store.commit(batch)
+
+
+def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
+    """What counts as the total difficulty of an anchor: after the merge nobody adds to it."""
+    terminal = profile.terminal_total_difficulty or 0
+    return header.difficulty or terminal
+
+
+def is_empty(view: View) -> bool:
+    """Whether a store has no block."""
+    return view.heads.latest is None

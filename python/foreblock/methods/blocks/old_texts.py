@@ -1,0 +1,75 @@
+"""Blocks that are not in the store, as JSON: the same texts as of those that are.
+
+Such a block is given with its body and its receipts, verified by who gives it.
+"""
+
+from collections.abc import Sequence
+
+from foreblock.ledger.reading.blocks import SealedBlock
+from foreblock.ledger.reading.placed_receipts import deposit_fields, some_receipts
+from foreblock.ledger.reading.stored_block import StoredBlock, UnreadPortion, portion_of
+from foreblock.ledger.rules.l1 import attributes_in
+from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.storage.partial_rows import Position
+from foreblock.methods import shapes
+from foreblock.methods.blocks.block_text import BlockText, PortionText
+from foreblock.methods.blocks.receipt_text import ReceiptShape
+from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.steps import UNHURRIED, paced
+from foreblock.types import Block
+
+
+class OldBlockTexts:
+    """The texts of one block."""
+
+    def __init__(self, block: Block, receipts: Sequence[bytes], profile: ChainProfile) -> None:
+        self._sealed = SealedBlock(block.header, profile.terminal_total_difficulty or 0, profile)
+        self._block = block
+        self._portion = portion_of(self._sealed, block.transactions, receipts)
+        self._receipts = receipts
+
+    def block(self, *, full: bool) -> Text:
+        """The block, with full transactions or with their hashes."""
+        block = self._block
+        portion = PortionText(self._portion, 0, block.header)
+        while not (portion.is_whole if full else portion.is_hashed):
+            if full:
+                portion.render_fragments()
+            else:
+                portion.render_hashes()
+        part = UnreadPortion(None, lambda: self._portion)
+        stored = StoredBlock(block.header, block.uncles, block.withdrawals, (part,))
+        steps = paced(BlockText(stored, [portion]).join([portion], full=full), UNHURRIED)
+        try:
+            next(steps)
+        except StopIteration as done:
+            text: Text = done.value
+            return text
+        raise AssertionError("nothing has to wait")
+
+    def transaction(self, place: int) -> bytes:
+        """The transaction at a place."""
+        (transaction,) = self._portion.transactions(place, place + 1)
+        deposit = None
+        if transaction.type == DEPOSIT:
+            deposit = deposit_fields(self._receipts[place])
+        fragment = transaction.fragment(self._block.header, place, deposit)
+        return shapes.whole_transaction(self._block.hash, fragment)
+
+    def receipt(self, place: int) -> bytes:
+        """The receipt at a place."""
+        return self._all_receipts()[place]
+
+    def receipts(self) -> Text:
+        """All receipts."""
+        texts = self._all_receipts()
+        return in_pieces([b"[", b",".join(texts), b"]"])
+
+    def _all_receipts(self) -> list[bytes]:
+        attributes, raws = None, self._block.transactions
+        if self._sealed.rules.optimism is not None and raws:
+            attributes = attributes_in(raws[0])
+        shape = ReceiptShape(self._sealed, attributes)
+        placed = some_receipts(self._portion, 0, len(self._portion), Position())
+        return [shape.receipt(each) for each in placed]

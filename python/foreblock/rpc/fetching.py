@@ -1,0 +1,155 @@
+"""Answers bodies over a state of which only a part is here: fetches what is missing, runs again.
+
+A run that misses something gives no answer. All that the requests of a body have missed is asked
+for together, and then the whole body runs again on a fresh snapshot, until nothing is missing:
+so all answers of a body are of one snapshot, as anywhere else. Where something cannot be had, the
+last run answers what it can, and the rest with the reason.
+
+A request that changes something, such as one that sends a transaction or polls a filter, runs
+once: its answer is kept for the next run.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple, Protocol
+
+from foreblock.errors import StateMissing, TooManyWaiting
+from foreblock.rpc.batch import Limits
+from foreblock.rpc.dispatch import C, Dispatcher, Method
+from foreblock.rpc.envelope import Asked, Item
+from foreblock.rpc.errors import Fault
+from foreblock.scheduling.reply import Client, Reply, Text
+from foreblock.scheduling.steps import Kept
+
+
+class Missed(NamedTuple):
+    """A request of this method that missed something."""
+
+    method: str
+    why: StateMissing
+
+
+class FetchRounds(Protocol):
+    """The rounds of fetching that one body may have."""
+
+    async def fetch(self, missed: Sequence[Missed]) -> None:
+        """Make known what was missed, or a part of it; raises why nothing of it can be had."""
+
+
+class Attempt:
+    """One run of a body."""
+
+    __slots__ = ("is_batch", "kept", "missed", "number", "refusal")
+
+    def __init__(
+        self,
+        kept: dict[int, Text | Awaitable[Text]],
+        refusal: Exception | None = None,
+        *,
+        is_batch: bool,
+    ) -> None:
+        """`kept` are answers of runs before; `refusal` is the answer to what is missing."""
+        self.missed: Final[list[Missed]] = []
+        self.kept: Final = kept
+        self.number = 0  # of the next request that runs once
+        self.refusal: Final = refusal
+        self.is_batch: Final = is_batch
+
+
+_attempt: ContextVar[Attempt] = ContextVar("attempt")
+
+
+class FetchingDispatcher(Dispatcher[C]):
+    """Answers bodies from a table of methods, some of which raise `StateMissing`."""
+
+    def __init__(
+        self,
+        methods: Mapping[str, Method[C]],
+        open_context: Callable[[Client], C],
+        fault: Callable[[Exception], Fault],
+        limits: Limits,
+        *,
+        begin_rounds: Callable[[], FetchRounds],
+        once: Collection[str] = (),
+        **shared: Any,  # noqa: ANN401, those of `Dispatcher`
+    ) -> None:
+        """`once` are the methods that change something."""
+        super().__init__(methods, open_context, fault, limits, **shared)
+        self._begin_rounds: Final = begin_rounds
+        self._once: Final = frozenset(once)
+
+    def _answer(self, asked: Item | list[Item], client: Client) -> Reply | Awaitable[Reply]:
+        attempt = Attempt({}, is_batch=isinstance(asked, list))
+        reply = self._try(asked, client, attempt)
+        if isinstance(reply, Reply) and not attempt.missed:
+            return reply
+        return self._repeat(asked, client, attempt, reply)
+
+    def _try(
+        self, asked: Item | list[Item], client: Client, attempt: Attempt
+    ) -> Reply | Awaitable[Reply]:
+        before = _attempt.set(attempt)
+        try:
+            return super()._answer(asked, client)
+        finally:
+            _attempt.reset(before)
+
+    async def _repeat(
+        self,
+        asked: Item | list[Item],
+        client: Client,
+        attempt: Attempt,
+        reply: Reply | Awaitable[Reply],
+    ) -> Reply:
+        """Wait for a run, and go on until one has missed nothing."""
+        rounds: FetchRounds | None = None
+        while True:
+            if not isinstance(reply, Reply):
+                reply = await _finish(reply, attempt)
+            if not attempt.missed:
+                return reply
+            rounds = rounds or self._begin_rounds()
+            refusal = await self._fetch(rounds, attempt.missed)
+            attempt = Attempt(attempt.kept, refusal, is_batch=attempt.is_batch)
+            reply = self._try(asked, client, attempt)
+
+    async def _fetch(self, rounds: FetchRounds, missed: Sequence[Missed]) -> Exception | None:
+        """Fetch what was missed; gives why it cannot be had."""
+        place = self._room.place()
+        if place is None:
+            return TooManyWaiting(self._room.places)
+        try:
+            await rounds.fetch(missed)
+        except Exception as why:  # noqa: BLE001, the client is told
+            return why
+        finally:
+            del place
+        return None
+
+    def _answer_request(self, context: C, asked: Asked) -> Text | Awaitable[Text]:
+        if asked[0].method not in self._once or not _attempt.get().is_batch:
+            return super()._answer_request(context, asked)
+        attempt = _attempt.get()
+        number, kept = attempt.number, attempt.kept
+        attempt.number += 1
+        if number not in kept:
+            answer = super()._answer_request(context, asked)
+            kept[number] = Kept(answer) if isinstance(answer, Awaitable) else answer
+        return kept[number]
+
+    def _failed(self, asked: Asked, error: Exception, began: float) -> bytes:
+        if not isinstance(error, StateMissing):
+            return super()._failed(asked, error, began)
+        attempt = _attempt.get()
+        if attempt.refusal is not None:
+            return super()._failed(asked, attempt.refusal, began)
+        attempt.missed.append(Missed(asked[0].method, error))
+        return b""
+
+
+async def _finish(reply: Awaitable[Reply], attempt: Attempt) -> Reply:
+    before = _attempt.set(attempt)
+    try:
+        return await reply
+    finally:
+        _attempt.reset(before)

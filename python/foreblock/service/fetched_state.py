@@ -1,0 +1,186 @@
+"""State that a worker's store does not know, asked of the network's process.
+
+The process of the network has the upstreams; what it finds are claims, which become known here by
+their proofs, or because the operator trusts upstreams. One request may have a number of rounds, of
+keys and of seconds. A value is never zero or absent because something failed: without it there is
+no answer, but the reason.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from typing import Final
+
+from foreblock.errors import (
+    BadProof,
+    NewEpoch,
+    NoUpstream,
+    TooMuchState,
+    UnitsSpent,
+    UntrueState,
+)
+from foreblock.ledger.reading.learned_state import KnownValues, LearnedState, prove_all
+from foreblock.ledger.reading.view import Ledger
+from foreblock.metrics.state_metrics import StateMetrics
+from foreblock.rpc.fetching import Missed
+from foreblock.settings import FollowSettings
+from foreblock.types import Account
+from foreblock.upstream.packed import StateAnswer, pack_wanted, unpack_found
+from foreblock.upstream.wanted import Found, Wanted, all_of, wanted_of
+
+THREAD_BYTES: Final = 128 << 10  # longer answers are proven on a thread; these take a millisecond
+
+LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are those of nobody and of precompiles
+
+# Methods that read one account, or slots of some, and run nothing.
+PLAIN_READS: Final = frozenset(
+    {
+        "eth_getBalance",
+        "eth_getStorageAt",
+        "eth_getStorageValues",
+        "eth_getTransactionCount",
+        "ots_hasCode",
+    }
+)
+
+# From an epoch, packed keys and seconds to what was found.
+AskState = Callable[[int, bytes, float], Awaitable[bytes]]
+
+
+class FetchedState:
+    """The state of one network in one worker."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: FollowSettings,
+        ask: AskState,
+        metrics: StateMetrics | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger: Final = ledger
+        self._learned: Final = LearnedState(ledger)
+        self.settings: Final = settings
+        self._ask: Final = ask
+        self._metrics: Final = metrics or StateMetrics.private()
+        self.clock: Final = clock
+
+    def begin_rounds(self) -> "StateRounds":
+        """The rounds of one request or batch."""
+        return StateRounds(self)
+
+    async def fetch(self, wanted: Wanted, seconds: float) -> None:
+        """Make these keys known, or some of them; raises why none of them can be had."""
+        began = self.clock()
+        self._metrics.keys.add(wanted.keys)
+        try:
+            await self._fetch(wanted, seconds)
+        except Exception as why:
+            self._metrics.ended(_outcome(why), self.clock() - began)
+            raise
+        self._metrics.ended("found", self.clock() - began)
+        self._metrics.learned.set(self._learned.size)
+
+    async def _fetch(self, wanted: Wanted, seconds: float) -> None:
+        with closing(self._ledger.view()) as view:
+            epoch = view.base.epoch
+        data = await self._ask(epoch, pack_wanted(wanted), seconds)
+        if len(data) > THREAD_BYTES:
+            judged = await asyncio.to_thread(_judge, data, self.settings)
+        else:
+            judged = _judge(data, self.settings)
+        # Opened after all this came: it has every block that the values are from.
+        with closing(self._ledger.view()) as view:
+            if view.base.epoch != epoch:
+                raise NewEpoch
+            self._learned.learn(view, *judged)
+
+
+class StateRounds:
+    """The rounds that one request or batch has had."""
+
+    def __init__(self, state: FetchedState) -> None:
+        self._state: Final = state
+        self._until: Final = state.clock() + state.settings.fetch_timeout
+        self._rounds = 0
+        self._keys = 0
+
+    async def fetch(self, missed: Sequence[Missed]) -> None:
+        """Make known what was missed; raises why it cannot be had."""
+        settings = self._state.settings
+        wanted = all_of(list(map(_wanted, missed)))
+        self._rounds += 1
+        self._keys += wanted.keys
+        if self._rounds > settings.fetch_rounds:
+            raise TooMuchState(f"more than {settings.fetch_rounds} rounds")
+        if self._keys > settings.fetch_keys:
+            raise TooMuchState(f"more than {settings.fetch_keys} keys")
+        left = self._until - self._state.clock()
+        if left <= 0:
+            raise NoUpstream(f"nothing in {settings.fetch_timeout:g} s", 1)
+        try:
+            await self._state.fetch(wanted, left)
+        except NewEpoch:
+            return  # the next run is on the new base, and misses something else
+
+
+def _wanted(missed: Missed) -> Wanted:
+    """What a request has missed; accounts that a run came to come with their codes.
+
+    So a call of a contract that is new has its code, and its first slots, in the same round.
+    """
+    wanted = wanted_of(missed.why.misses)
+    if missed.method in PLAIN_READS:
+        return wanted
+    called = frozenset(each for each in wanted.accounts if int.from_bytes(each) >= LEAST_CONTRACT)
+    return wanted._replace(codes_of=called)
+
+
+def _judge(
+    data: bytes, settings: FollowSettings
+) -> tuple[KnownValues, Collection[bytes], Mapping[int, bytes]]:
+    """The values, codes and hashes of blocks in an answer that are proven, or believed.
+
+    Raises `UntrueState`.
+    """
+    answer = unpack_found(data)
+    return _values(answer, settings), answer.found.codes.values(), answer.blocks
+
+
+def _values(answer: StateAnswer, settings: FollowSettings) -> KnownValues:
+    if settings.trust == "trusted":
+        return _believed(answer.found)
+    proofs = [each for some in answer.found.proofs.values() for each in some]
+    try:
+        proven = prove_all(proofs, answer.roots)
+    except BadProof as why:
+        raise UntrueState(str(why)) from None
+    if not settings.trust_fallback:
+        return proven
+    said = _believed(answer.found)
+    slots = {at: {**each, **proven.slots.get(at, {})} for at, each in said.slots.items()}
+    return KnownValues({**said.accounts, **proven.accounts}, {**proven.slots, **slots})
+
+
+def _believed(found: Found) -> KnownValues:
+    """What is found, as it is said to be."""
+    accounts = {
+        address: None
+        if each.is_empty
+        else Account(nonce=each.nonce, balance=each.balance, code_hash=each.code_hash)
+        for address, each in found.accounts.items()
+    }
+    return KnownValues(accounts, found.slots)
+
+
+def _outcome(why: Exception) -> str:
+    match why:
+        case UnitsSpent():
+            return "spent"
+        case NewEpoch():
+            return "moved"
+        case UntrueState():
+            return "untrue"
+        case _:
+            return "unavailable"

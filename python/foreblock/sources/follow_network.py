@@ -1,0 +1,347 @@
+"""A network that follows a public chain without a node of it: feeds, upstreams, and one thread.
+
+As `feed_network`, with a state that is known in part. What messages and blocks want of it is
+fetched by the loop, and they are tried again when it is learned; the thread waits for nothing.
+Readers that miss something ask here too (`want`), and what they are given is kept for all.
+
+Where the chain cannot be followed any further, since it parted below the base, is too far ahead,
+or its state cannot be had, the store begins anew at another block.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import Submit, ToWorker
+from foreblock.bus.state_frames import AskState, AskUpstream
+from foreblock.chains.followed_chain import FollowedChain
+from foreblock.clock import Clock
+from foreblock.errors import EndpointError, Unreachable
+from foreblock.feed.client import FeedClient
+from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.feed.inbox import Inbox
+from foreblock.ledger.following.wanting import MOST_ROUNDS, WantedState
+from foreblock.ledger.rules.rules_end import RulesEnd, diverged, rules_end
+from foreblock.ledger.storage.anchored_store import Anchor
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.settings.following import NO_FEED
+from foreblock.settings.networks import Network
+from foreblock.sources.feed_network import FeedNetwork, NetworkChain
+from foreblock.sources.feed_source import FeedSource
+from foreblock.sources.follow_facts import follow_facts
+from foreblock.sources.follow_source import FollowSource
+from foreblock.sources.forwarding import TransactionForwarding
+from foreblock.sources.state_answers import StateAnswers
+from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
+from foreblock.types import Block, Flashblock, FlashblockId, Header
+from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.fetcher import Fetcher
+from foreblock.upstream.followed_source import FollowedSource
+from foreblock.upstream.polled_feed import PREFIX, PolledFeed
+from foreblock.upstream.source import CanonicalOptions
+
+log = structlog.get_logger()
+
+MOST_LEARNING: Final = 4  # fetches for messages at the same time
+BLOCK_TIMES: Final = 2  # that a message may wait for an answer
+SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds after a fetch that found nothing
+STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
+ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least
+_SECOND_NS: Final = 10**9
+
+
+class FollowNetwork(FeedNetwork):
+    """Runs one network; made by `follow_opening`."""
+
+    def __init__(  # noqa: PLR0913, PLR0917, all of it is needed
+        self,
+        network: Network,
+        chain: FollowedChain,
+        fetcher: Fetcher,
+        blocks: BlockFetcher,
+        learner: StateLearner,
+        anchor: Anchor | None,
+        clock: Clock,
+        publish: Callable[[Flashblock], None],
+        tell: Callable[[ToWorker], None],
+        heard: FeedClientOptions,
+        seen: SeenCommit | None = None,
+        metrics: NetworkMetrics | None = None,
+    ) -> None:
+        """An empty store begins at the `anchor`."""
+        assert network.follow is not None, "a follower has settings of following"
+        self._follow: Final = network.follow
+        self._followed: Final = chain
+        self._fetcher: Final = fetcher
+        self._blocks: Final = blocks
+        self._learner: Final = learner
+        self._anchor: Final = anchor
+        send = network.follow.send
+        self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
+        self._answers: Final = StateAnswers(fetcher, learner, self._executed, self._start, clock)
+        self._loop: Final = asyncio.get_running_loop()
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self._wanted = WantedState()  # by messages, and not fetched yet
+        self._learning = 0  # fetches under way
+        self._stuck = 0
+        self._anchored_ns = 0
+        self.anchorings = 0
+        self.divergences = 0
+        self.last_anchoring = ""
+        super().__init__(network, clock, publish, tell, heard, seen, metrics)
+        self._blocks.brings_latest = not self._clients
+
+    # --- What it is made of --------------------------------------------------------------
+
+    def _make_clients(self) -> Sequence[FeedClient | PolledFeed]:
+        feeds = self._follow.feed or self._followed.feeds
+        return [self._feed(url) for url in feeds if url != NO_FEED]
+
+    def _feed(self, url: str) -> FeedClient | PolledFeed:
+        if url.startswith(PREFIX):
+            return PolledFeed(url, Inbox(), self._clock, arrived=self._wake.set)
+        return FeedClient(
+            url,
+            Inbox(),
+            self._clock,
+            arrived=self._wake.set,
+            place=self._next_place,
+            options=self._heard,
+        )
+
+    def _next_place(self) -> FlashblockId:
+        """The newest flashblock, or the first one that can be of use."""
+        return self._place or FlashblockId(self.following.latest.number + 1, 0)
+
+    def _make_canonical(self) -> FollowedSource:
+        block_time = self._followed.profile.block_time
+        poll = 1.0 if self._clients else max(0.1, block_time / 4)
+        patience = block_time if self._clients else 0.0
+        options = CanonicalOptions(poll=poll, patience=patience)
+        return FollowedSource(
+            self._blocks, _FollowedChain(self), self._clock, options, self._follow.lag_blocks
+        )
+
+    def _make_source(
+        self, publish: Callable[[Flashblock], None], wanted: Callable[[bytes], None]
+    ) -> FeedSource:
+        source = FollowSource(
+            self._network,
+            self._followed.config,
+            self._anchor,
+            self._clock,
+            publish,
+            wanted,
+            self._want_soon,
+            self._seen,
+            self._metrics,
+        )
+        self._learner.begin(source.learned)
+        return source
+
+    @property
+    def following(self) -> FollowSource:
+        """The source, as it is."""
+        assert isinstance(self._source, FollowSource)
+        return self._source
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Forward a transaction where that is set; refuse it otherwise."""
+        if self._forwarding is None:
+            super().submit(message, respond)
+        else:
+            self._forwarding.submit(message, respond)
+
+    def _executed(self) -> ExecutedBlocks:
+        return self.following.executed()
+
+    async def close(self) -> None:
+        """Stop fetching, then close the source and end the thread."""
+        for task in self._tasks:
+            task.cancel()
+        self._fetcher.close()
+        if self._forwarding is not None:
+            await self._forwarding.close()
+        await super().close()
+
+    # --- State for messages --------------------------------------------------------------
+
+    def _want_soon(self, wanted: WantedState) -> None:
+        """Hear on the network's thread what messages want."""
+        self._loop.call_soon_threadsafe(self._want, wanted)
+
+    def _want(self, wanted: WantedState) -> None:
+        """Fetch what messages want, beside a few other such fetches."""
+        if not wanted or self._stopping:
+            return
+        self._wanted.merge(wanted)
+        if self._learning < MOST_LEARNING:
+            wanted, self._wanted = self._wanted, WantedState()
+            self._learning += 1
+            self._start(self._learn(wanted))
+
+    async def _learn(self, wanted: WantedState) -> None:
+        seconds = BLOCK_TIMES * self._followed.profile.block_time
+        wait = SHORTEST_WAIT
+        try:
+            while not self._stopping:
+                executed = self.following.executed()
+                if await self._learner.learn(wanted, executed, Purpose.FLASHBLOCK, seconds):
+                    break
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+                # What waits may have changed meanwhile, or nothing waits any more.
+                wanted = await self.on_thread(partial(self.following.try_again, learned=False))
+                if not wanted:
+                    return
+        finally:
+            self._learning -= 1
+        if not self._stopping:
+            self._want(await self.on_thread(partial(self.following.try_again, learned=True)))
+            self.stir()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("learning_failed", network=self.name, exc_info=task.exception())
+
+    # --- State for sealed blocks ---------------------------------------------------------
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        """Take in blocks, and learn what they want. Raises `Unreachable` where it cannot be had."""
+        left: Sequence[Block] = await self._pass_over(blocks)
+        rounds = 0
+        while left and not self._stopping:
+            before = len(left)
+            added = await self.on_thread(partial(self.following.add_blocks, left))
+            left = added.left
+            if added.diverged:
+                await self._diverge(left[0] if left else blocks[-1], added.diverged)
+                return
+            if not added.wanted:
+                break
+            rounds = 0 if len(left) < before else rounds + 1
+            if rounds > MOST_ROUNDS or not await self._learn_for(left[0], added.wanted):
+                await self._lack(left[0], len(added.wanted))
+        self._stuck = 0
+        self.stir()
+
+    async def _pass_over(self, blocks: Sequence[Block]) -> Sequence[Block]:
+        """Pass over blocks whose rules are not known, header by header; gives those before."""
+        known = self.following.rules_end()
+        for at, block in enumerate(blocks):
+            header = block.header
+            end = known or rules_end(
+                header.number, header.timestamp, block.transactions, self._followed.unsupported
+            )
+            if end is not None:
+                if at:
+                    return blocks[:at]  # first what can be executed; the rest comes again
+                await self._anchor_at(blocks[-1].header, f"rules: {end.why}", end)
+                return ()
+        return blocks
+
+    async def _diverge(self, block: Block, why: str) -> None:
+        """A block of the chain gives another result here: begin anew, and stop the second time."""
+        self.divergences += 1
+        if self.divergences == 1 or not self._learner.proven:
+            await self.anchor_anew(why)
+            return
+        await self._anchor_at(block.header, why, diverged(block.header.number, why))
+
+    async def _learn_for(self, block: Block, wanted: WantedState) -> bool:
+        """Learn what a sealed block wants, the nodes for its root included."""
+        is_late = self._clients and self.following.is_pending
+        purpose = Purpose.SEALED if is_late else Purpose.FLASHBLOCK
+        seconds = self._follow.fetch_timeout * BLOCK_TIMES
+        executed = self.following.executed()
+        for each in wanted.nodes:
+            try:
+                nodes = await self._learner.find_nodes(each, executed.epoch, purpose, seconds)
+            except EndpointError as why:
+                self._learner.last_error = str(why)
+                return False
+            await self.on_thread(partial(self.following.fill, block.hash, nodes))
+        if wanted.nodes and len(wanted) == sum(len(each.keys) for each in wanted.nodes):
+            return True
+        return await self._learner.learn(wanted, executed, purpose, seconds)
+
+    async def _lack(self, block: Block, keys: int) -> None:
+        """A block's state could not be had: try again later, or begin anew in the end."""
+        self._stuck += 1
+        why = f"{keys} keys of the state of block {block.header.number - 1} cannot be had"
+        if self._stuck >= STUCK and await self.anchor_anew(why):
+            self._stuck = 0
+        raise Unreachable(self._blocks.shown, f"{why}: {self._learner.last_error}")
+
+    async def anchor_anew(self, why: str) -> bool:
+        """Begin anew at the latest block of the chain; false if it is not done now."""
+        now = self._clock.monotonic_ns()
+        if now - self._anchored_ns < ANCHOR_AGAIN * _SECOND_NS and self._anchored_ns:
+            return False
+        await self._anchor_at(await self._blocks.header("latest"), why)
+        return True
+
+    async def _anchor_at(self, header: Header, why: str, end: RulesEnd | None = None) -> None:
+        anchor = await anchor_at(self._blocks, header)
+        self._anchored_ns = self._clock.monotonic_ns()
+        await self.on_thread(partial(self.following.begin_anew, anchor, end))
+        self._learner.begin(self.following.learned)
+        self._wanted = WantedState()
+        self._place = None
+        self.anchorings += 1
+        self.last_anchoring = why
+        log.warning("anchored_anew", network=self.name, block=header.number, why=why)
+
+    # --- State for readers ---------------------------------------------------------------
+
+    def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
+        """Answer a question of a worker, some time later."""
+        self._answers.want(message, respond)
+
+    # --- Behind the head -----------------------------------------------------------------
+
+    def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
+        yield self._keep_storing()
+
+    async def _keep_storing(self) -> None:
+        """Store now and then what was learned for readers."""
+        while True:
+            await asyncio.sleep(1.0)
+            if self.following.learned.unstored:
+                await self.on_thread(self.following.store_learned)
+
+    def _more_facts(self) -> Sequence[str]:
+        executed = self.following.executed()
+        return follow_facts(self, executed, self._learner, self._fetcher.upstreams)
+
+
+async def anchor_at(blocks: BlockFetcher, header: Header) -> Anchor:
+    """The block of this header as an anchor, with its body if that can be had."""
+    whole = await blocks.whole(header.hash)
+    return Anchor(header) if whole is None else Anchor(header, whole.block, whole.receipts)
+
+
+class _FollowedChain(NetworkChain):
+    """The network as its canonical source sees it."""
+
+    def __init__(self, network: FollowNetwork) -> None:
+        super().__init__(network)
+        self._following: Final = network
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        await self._following.add(blocks)
+
+    async def anchor_anew(self, why: str) -> bool:
+        return await self._following.anchor_anew(why)

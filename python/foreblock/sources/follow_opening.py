@@ -1,0 +1,121 @@
+"""Open a network that follows a public chain: its upstreams, its trust, its anchor.
+
+Upstreams are asked what they can do before anything else. A store that has an anchor goes on even
+if none of them answers; an empty one needs a block to begin at, whose hash is computed here from
+the header that an upstream gives.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import structlog
+
+from foreblock.bus.frames import ToWorker
+from foreblock.chains.followed_chain import followed_chain
+from foreblock.clock import Clock
+from foreblock.errors import BadSetting, EndpointError, NoUpstream, RefusedAnswer
+from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.ledger.storage.anchored_store import Anchor
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.settings import FollowSettings
+from foreblock.settings.networks import Network
+from foreblock.sources.follow_network import FollowNetwork, anchor_at
+from foreblock.sources.follow_source import is_begun
+from foreblock.sources.state_learner import StateLearner
+from foreblock.types import Flashblock
+from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.budget import Purpose, UnitBudget
+from foreblock.upstream.fetcher import Fetcher, FetchOptions
+from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.upstream_endpoint import Upstream
+
+log = structlog.get_logger()
+
+TAGS: Final = ("latest", "safe", "finalized")
+_HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|[0-9]{1,19}")
+
+
+async def open_follow_network(
+    network: Network,
+    clock: Clock,
+    publish: Callable[[Flashblock], None],
+    tell: Callable[[ToWorker], None],
+    heard: FeedClientOptions,
+    seen: SeenCommit | None,
+    metrics: NetworkMetrics | None,
+) -> FollowNetwork:
+    """The network, with its store open. Raises `ForeblockError`."""
+    follow = network.follow
+    assert follow is not None, "a follower has settings of following"
+    chain = followed_chain(follow.chain)
+    upstreams = open_upstreams(follow, chain.profile.chain_id, clock)
+    try:
+        reasons = await _probe(upstreams)
+        proven = trust_of(follow, upstreams)
+        blocks = BlockFetcher(upstreams, Purpose.FLASHBLOCK)
+        anchor = None
+        if not await asyncio.to_thread(is_begun, network):
+            anchor = await choose_anchor(blocks, follow.anchor, reasons)
+    except BaseException:
+        for upstream in upstreams:
+            upstream.close()
+        raise
+    fetcher = Fetcher(upstreams, clock, FetchOptions(proven=proven))
+    learner = StateLearner(fetcher, proven=proven, behind=follow.fetch_behind)
+    following = FollowNetwork(
+        network, chain, fetcher, blocks, learner, anchor, clock, publish, tell, heard, seen, metrics
+    )
+    await following.open()
+    return following
+
+
+def open_upstreams(follow: FollowSettings, chain_id: int, clock: Clock) -> list[Upstream]:
+    """The upstreams of the settings, each with its budget. Raises `InvalidArgument`."""
+    opened = []
+    for url in follow.upstream:
+        _, units = split_units(url)
+        budget = UnitBudget(units or follow.upstream_units, follow.upstream_reserve)
+        opened.append(Upstream(url, clock, budget, chain_id))
+    return opened
+
+
+async def _probe(upstreams: Sequence[Upstream]) -> list[str]:
+    """Ask all what they can do; gives why some did not say."""
+    said = await asyncio.gather(*(each.probe() for each in upstreams), return_exceptions=True)
+    reasons = []
+    for upstream, each in zip(upstreams, said, strict=True):
+        if isinstance(each, RefusedAnswer):
+            reasons.append(f"{upstream.shown}: {each}")
+        elif isinstance(each, BaseException):
+            raise each
+    return reasons
+
+
+def trust_of(follow: FollowSettings, upstreams: Sequence[Upstream]) -> bool:
+    """Whether everything is proven. Raises `BadSetting` where that was asked for and cannot be."""
+    known = [each.capabilities for each in upstreams if each.capabilities is not None]
+    if follow.trust == "trusted":
+        return False
+    if not known or any(each.can_prove for each in known):
+        return True
+    if not follow.trust_fallback:
+        why = "no upstream proves state (eth_getProof); choose trusted, or set trust_fallback"
+        raise BadSetting("trust", why)
+    log.warning("state_not_proven", why="no upstream answers eth_getProof")
+    return False
+
+
+async def choose_anchor(blocks: BlockFetcher, name: str, reasons: Sequence[str] = ()) -> Anchor:
+    """The block to begin at, whole if it can be had. Raises `BadSetting` or `NoUpstream`."""
+    if name not in TAGS and not _HASH.fullmatch(name) and not _NUMBER.fullmatch(name):
+        raise BadSetting("anchor", f"expected latest, safe, finalized or a hash, found {name!r}")
+    if _NUMBER.fullmatch(name):
+        name = hex(int(name, 0))
+    try:
+        return await anchor_at(blocks, await blocks.header(name))
+    except EndpointError as why:
+        raise NoUpstream("; ".join(reasons) or str(why), 1) from None

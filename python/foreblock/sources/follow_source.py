@@ -1,0 +1,193 @@
+"""A chain that is followed from an anchor, with its store: the work of the network's thread.
+
+As `feed_source`, on a state that is known in part: what messages and blocks want of it is
+collected here and learned elsewhere (`state_learner`). The store begins at the anchor that it is
+given, goes on where it was left, or begins anew at another one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from foreblock.clock import Clock
+from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.rules_end import RulesEnd
+from foreblock.ledger.storage.anchored_store import (
+    Anchor,
+    begin_anew_at,
+    begin_at,
+    is_empty,
+    profile_in,
+)
+from foreblock.ledger.storage.chain_head import read_header, rules_of
+from foreblock.ledger.storage.open_store import Store, check_same_profile
+from foreblock.ledger.storage.rules_row import read_rules_end
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.settings.networks import Network
+from foreblock.sources.feed_source import Arrived, FeedSource
+from foreblock.sources.network_store import open_followed_store
+from foreblock.sources.state_learner import ExecutedBlocks
+from foreblock.types import Block, Flashblock, Learned
+
+DIVERGED: Final = "CanonicalDiverged"
+MOST_ROOTS: Final = 64  # blocks below the head whose roots prove something, beside the anchor
+
+
+class AddedBlocks(NamedTuple):
+    """What became of blocks: those that wait, the state they want, and what is wrong with one."""
+
+    left: Sequence[Block]
+    wanted: WantedState
+    diverged: str = ""
+
+
+def is_begun(network: Network) -> bool:
+    """Whether the store of a network has an anchor, so that none has to be asked for."""
+    store = open_followed_store(network, None)
+    try:
+        with store.view() as view:
+            return not is_empty(view)
+    finally:
+        store.close()
+
+
+class FollowSource(FeedSource):
+    """One network; called on one thread, but for what says otherwise."""
+
+    def __init__(  # noqa: PLR0913, PLR0917, all of it is needed
+        self,
+        network: Network,
+        config: bytes,
+        anchor: Anchor | None,
+        clock: Clock,
+        publish: Callable[[Flashblock], None],
+        wanted: Callable[[bytes], None],
+        state_wanted: Callable[[WantedState], None],
+        seen: SeenCommit | None = None,
+        metrics: NetworkMetrics | None = None,
+    ) -> None:
+        """An empty store begins at the `anchor`; `state_wanted` hears what messages want.
+
+        Raises `ForeblockError`.
+        """
+        self._config: Final = config
+        self._state_wanted: Final = state_wanted
+        self._anchor: Final = anchor
+        super().__init__(network, clock, publish, wanted, seen, metrics)
+
+    @property
+    def learned(self) -> Learned:
+        """What is learned in this epoch; any thread may use it."""
+        return self._learned
+
+    def _opened(self) -> Store:
+        store = open_followed_store(self._network, self._seen)
+        try:
+            with store.view() as view:
+                is_new = is_empty(view)
+                if not is_new:
+                    check_same_profile(view, profile_in(self._config))
+            if is_new:
+                assert self._anchor is not None, "a store begins at an anchor"
+                begin_at(store, self._anchor, self._config)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
+        with self._store.view() as view:
+            epoch = view.heads.base.epoch
+        follow = self._network.follow
+        computes = computes or (follow is not None and follow.sealed == "computed")
+        self._learned = learned or Learned(epoch, nodes=computes)
+        self._store.lay(self._learned)
+        super()._take_up(self._learned, computes=computes)
+
+    def begin_anew(self, anchor: Anchor, end: RulesEnd | None = None) -> None:
+        """Begin anew at another block, in a new epoch; `end` says that its rules are not known."""
+        self._follower.close()
+        begin_anew_at(self._store, anchor, end)
+        self._take_up()
+
+    def rules_end(self) -> RulesEnd | None:
+        """Where the rules end that are known here; any thread may ask."""
+        with self._store.view() as view:
+            return read_rules_end(view)
+
+    def receive(self, portion: Sequence[Arrived]) -> Mapping[str, int]:
+        """Take in messages, and say what state they want."""
+        wasted = super().receive(portion)
+        self._say_wanted()
+        return wasted
+
+    def tick(self) -> None:
+        """A slice of the work behind the head."""
+        super().tick()
+        self._say_wanted()
+
+    def try_again(self, *, learned: bool) -> WantedState:
+        """Try again what waits for state, of which some was `learned` or not.
+
+        Gives what is wanted then.
+        """
+        self._follower.try_again(learned=learned)
+        return self._follower.take_wanted()
+
+    def _say_wanted(self) -> None:
+        wanted = self._follower.take_wanted()
+        if wanted:
+            self._state_wanted(wanted)
+
+    def add_blocks(self, blocks: Sequence[Block]) -> AddedBlocks:
+        """Take in blocks as `add` does, as far as their state is known."""
+        before = self._follower.counters.get(DIVERGED, 0)
+        if blocks and blocks[0].header.number <= self._writer.latest.number:
+            self._follower.canonical(blocks[0], blocks[1:])
+            wanted = self._follower.take_wanted()
+            return AddedBlocks(blocks if wanted else (), wanted, self._divergence(before))
+        for at, block in enumerate(blocks):
+            self._follower.canonical(block)
+            wanted = self._follower.take_wanted()
+            is_known = self.knows(block.hash)
+            diverged = self._divergence(before)
+            if diverged or (wanted and not is_known):
+                return AddedBlocks(blocks[at:], wanted, diverged)
+            if wanted:
+                self._state_wanted(wanted)  # of messages that waited for the block
+        return AddedBlocks((), WantedState())
+
+    def _divergence(self, before: int) -> str:
+        """What was wrong with a block of the chain, if one has diverged since."""
+        if self._follower.counters.get(DIVERGED, 0) == before:
+            return ""
+        return self._follower.last_error or DIVERGED
+
+    def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
+        """Take trie nodes that the root of a block needs, for when it comes again."""
+        self._follower.fill(block_hash, nodes)
+
+    def store_learned(self) -> int:
+        """Store what was learned for others than the chain; gives how many rows that are."""
+        return self._store.learn(self._learned)
+
+    def executed(self) -> ExecutedBlocks:
+        """The blocks whose roots prove something; any thread may ask."""
+        with self._store.view() as view:
+            heads = view.heads
+            assert heads.latest is not None, "a store begins with its anchor"
+            base = heads.base
+            lowest = max(base.number + 1, heads.latest[0] - MOST_ROOTS)
+            numbers = [*range(heads.latest[0], lowest - 1, -1), base.number]
+            found = [read_header(view, each) for each in numbers]
+            anchor, difficulty = found[-1]
+            rules = rules_of(anchor, difficulty, self._writer.profile)
+            keeps_hashes = rules.ethereum >= EthereumFork.PRAGUE
+            return ExecutedBlocks(base.epoch, [each for each, _ in found], keeps_hashes)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether flashblocks are served above the latest block; any thread may ask."""
+        with self._store.view() as view:
+            return view.heads.pending is not None

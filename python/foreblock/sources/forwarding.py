@@ -1,0 +1,112 @@
+"""Forward raw transactions of a network that is sequenced elsewhere, to one endpoint.
+
+Workers submit as to a sequencer of our own, so `eth_sendRawTransaction` and its variant that
+waits for the receipt work alike. A worker hears `TakenUp` before the transaction leaves this
+machine; from then on, what the endpoint does not clearly refuse has an unknown outcome, and is
+not answered: the worker says so after its deadline. Nothing is sent twice on purpose. The URL
+appears nowhere: neither in answers nor in logs are its secrets.
+"""
+
+import asyncio
+from typing import Final, Protocol
+
+import structlog
+
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp
+from foreblock.clock import Clock, SystemClock
+from foreblock.errors import RefusedAnswer, SequencerUnavailable
+from foreblock.primitives import format_data, harmless
+from foreblock.secret_urls import safe_url
+from foreblock.types import keccak256
+from foreblock.upstream.connections import Connections, HttpReply
+from foreblock.upstream.envelopes import body_of
+from foreblock.upstream.sent_answer import Sent, SentAnswer, read_sent
+
+MOST: Final = 64  # on their way at a time
+SECONDS: Final = 2.5  # for an answer; workers wait for three
+
+log = structlog.get_logger()
+
+
+class Posting(Protocol):
+    """Posts bodies to the endpoint."""
+
+    async def post(self, body: bytes, seconds: float) -> HttpReply:
+        """Post a body; raises `RefusedAnswer` where nothing comes back."""
+
+    def hide(self, text: str) -> str:
+        """The text without the secrets of the URL."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+class TransactionForwarding:
+    """The way of transactions to one endpoint; `close` it."""
+
+    def __init__(
+        self,
+        network: str,
+        url: str,
+        clock: Clock | None = None,
+        connections: Posting | None = None,
+    ) -> None:
+        """Raises `InvalidArgument` for a bad URL."""
+        self._network: Final = network
+        self._shown: Final = safe_url(url)
+        self._clock: Final = clock or SystemClock()
+        self._connections: Final = connections or Connections(url, SECONDS)
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Forward a transaction, on the loop; the answer goes to its worker."""
+        if len(self._tasks) >= MOST:
+            respond(Busy(message.id))
+            return
+        late = self._clock.monotonic_ns() >= message.deadline_ns
+        if late or respond(TakenUp((message.id,))) is False:
+            respond(Rejected(message.id, str(SequencerUnavailable())))
+            return
+        task = asyncio.create_task(self._forward(message, respond))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Give up what is on its way: its outcome is unknown then."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._connections.close()
+
+    async def _forward(self, message: Submit, respond: Respond) -> None:
+        answer = await self._send(message.raw)
+        match answer.outcome:
+            case Sent.TAKEN:
+                respond(Accepted(message.id))
+            case Sent.REJECTED:
+                respond(Rejected(message.id, answer.why))
+            case Sent.TOO_MANY:
+                respond(Busy(message.id))
+            case Sent.CLOSED:
+                respond(Rejected(message.id, str(SequencerUnavailable())))
+            case Sent.UNKNOWN:
+                pass  # the worker says so after its deadline
+        if answer.outcome in (Sent.CLOSED, Sent.UNKNOWN):
+            log.warning(
+                "transaction_not_forwarded",
+                network=self._network,
+                endpoint=self._shown,
+                transaction=format_data(keccak256(message.raw)),
+                outcome=answer.outcome.value,
+                why=answer.why,
+            )
+
+    async def _send(self, raw: bytes) -> SentAnswer:
+        body = body_of([("eth_sendRawTransaction", [format_data(raw)])])
+        try:
+            reply = await self._connections.post(body, SECONDS)
+        except RefusedAnswer as refused:
+            return SentAnswer(Sent.UNKNOWN, harmless(self._connections.hide(str(refused))))
+        answer = read_sent(reply.status, reply.body, keccak256(raw))
+        return SentAnswer(answer.outcome, harmless(self._connections.hide(answer.why)))

@@ -1,0 +1,88 @@
+"""Answer the workers of a network: state that they miss, and what lies before the base.
+
+They ask with their own purpose, so that flashblocks come first. What they are given was proven
+here too, and is learned for everybody. What an upstream says of old blocks goes to them as it is:
+they verify it.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from foreblock.bus.exchange import Respond
+from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
+from foreblock.bus.state_question import not_found
+from foreblock.clock import Clock
+from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
+from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.fetcher import Fetcher
+from foreblock.upstream.packed import pack_found, unpack_wanted
+from foreblock.upstream.urgency import Urgency
+
+_SECOND_NS: Final = 10**9
+
+Start = Callable[[Coroutine[Any, Any, None]], None]
+
+
+class StateAnswers:
+    """Answers questions on the loop of the network."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        learner: StateLearner,
+        executed: Callable[[], ExecutedBlocks],
+        start: Start,
+        clock: Clock,
+    ) -> None:
+        """`executed` gives the blocks whose roots prove something; `start` starts a task."""
+        self._fetcher: Final = fetcher
+        self._learner: Final = learner
+        self._executed: Final = executed
+        self._start: Final = start
+        self._clock: Final = clock
+
+    def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
+        """Answer a question some time later."""
+        if isinstance(message, AskState):
+            self._start(self._answer_state(message, respond))
+        else:
+            self._start(self._answer_request(message, respond))
+
+    async def _answer_state(self, message: AskState, respond: Respond) -> None:
+        try:
+            executed = self._executed()
+            if message.epoch != executed.epoch:
+                respond(not_found(message.id, NewEpoch()))
+                return
+            wanted = unpack_wanted(message.keys)
+            seconds = self._seconds_until(message.deadline_ns)
+            found = await self._learner.find(wanted, executed, Purpose.CLIENT, seconds)
+        except EndpointError as why:
+            respond(not_found(message.id, why))
+            return
+        for part in state_parts(message.id, pack_found(*found)):
+            respond(part)
+
+    async def _answer_request(self, message: AskUpstream, respond: Respond) -> None:
+        asked = [(message.method, msgspec.json.decode(message.params, type=list[Any]))]
+        why: Exception = NoUpstream("there is none", 1)
+        for upstream in sorted(self._fetcher.upstreams, key=lambda each: each.wait(Purpose.CLIENT)):
+            until = upstream.now + self._seconds_until(message.deadline_ns)
+            try:
+                said = (await upstream.ask(asked, Urgency(Purpose.CLIENT), until))[1]
+                if not isinstance(said, Raw):
+                    raise said
+            except RefusedAnswer as refused:
+                why = NoUpstream(str(refused), 1)
+                continue
+            for part in state_parts(message.id, bytes(said)):
+                respond(part)
+            return
+        respond(not_found(message.id, why))
+
+    def _seconds_until(self, deadline_ns: int) -> float:
+        return max(0.0, (deadline_ns - self._clock.monotonic_ns()) / _SECOND_NS)

@@ -1,0 +1,187 @@
+"""Read blocks and heads of a chain from its upstreams, within their budgets.
+
+The face of `reader.BlockReader`, with coroutines. An upstream that does not answer, or answers
+what is no block, is counted as failing, and the next one is asked. A block has the hash that was
+asked for, computed here from its header, and the transactions that its header names.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from foreblock.errors import (
+    CallerError,
+    EndpointError,
+    NoSuchBlock,
+    RefusedAnswer,
+    Unreachable,
+)
+from foreblock.primitives import format_data, format_quantity
+from foreblock.types import Block, Header, transactions_root
+from foreblock.upstream.block_json import rebuild_block, rebuild_header
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.envelopes import is_null
+from foreblock.upstream.old_blocks import OldBlock, OldBlocks
+from foreblock.upstream.reader import CanonicalHead, CanonicalHeads
+from foreblock.upstream.refusals import RefusalKind, refuse
+from foreblock.upstream.upstream_endpoint import Upstream
+from foreblock.upstream.urgency import Urgency
+
+SECONDS: Final = 10.0  # for one answer
+SLOW_HEADS: Final = 8  # reads of the latest block between two of the safe and the final one
+MOST_KEPT: Final = 4  # blocks that came with a head
+
+T = TypeVar("T")
+
+
+class BlockFetcher:
+    """Reads from these upstreams, the best first."""
+
+    def __init__(self, upstreams: Sequence[Upstream], purpose: Purpose = Purpose.SEALED) -> None:
+        self._upstreams: Final = upstreams
+        self.purpose = purpose
+        # Whether the latest block comes whole: where nothing else brings it, one request is saved.
+        self.brings_latest = False
+        self._kept: dict[bytes, Block] = {}
+        self._newest: Block | None = None  # the latest, if it came whole
+        self._reads = 0
+        self._slow: tuple[CanonicalHead | None, CanonicalHead | None] = (None, None)
+
+    @property
+    def shown(self) -> str:
+        """The best upstream, without its secrets."""
+        return self._upstreams[0].shown
+
+    async def heads(self) -> CanonicalHeads:
+        """The current heads; the safe and the final one are read now and then only."""
+        if self.brings_latest:
+            block = await self._read("eth_getBlockByNumber", ["latest", True], _block)
+            self._keep(block)
+            self._newest = block
+            latest = CanonicalHead(block.header.number, block.hash)
+        else:
+            latest = await self.head("latest")
+        if self._reads % SLOW_HEADS == 0:
+            self._slow = await self._head_if_known("safe"), await self._head_if_known("finalized")
+        self._reads += 1
+        return CanonicalHeads(latest, *self._slow)
+
+    async def block(self, hash: bytes) -> Block:
+        """The block with this hash. Raises `EndpointError`."""
+        kept = self._kept.get(hash)
+        if kept is not None:
+            return kept
+        return await self._read(
+            "eth_getBlockByHash", [format_data(hash), True], lambda said: _block(said, hash)
+        )
+
+    async def block_at(self, number: int) -> Block:
+        """The canonical block with this number. Raises `EndpointError`."""
+        if self._newest is not None and self._newest.header.number == number:
+            return self._newest
+        name = format_quantity(number)
+        return await self._read(
+            "eth_getBlockByNumber", [name, True], lambda said: _block(said, number=number)
+        )
+
+    async def head_at(self, number: int) -> CanonicalHead:
+        """The hash of the canonical block with this number. Raises `EndpointError`."""
+        return await self.head(format_quantity(number))
+
+    async def head(self, name: str) -> CanonicalHead:
+        """Number and hash of a block by its number or tag."""
+        header = await self.header(name)
+        return CanonicalHead(header.number, header.hash)
+
+    async def header(self, name: str) -> Header:
+        """The header of a block by its number, tag or hash; its hash is computed here."""
+        method = "eth_getBlockByHash" if len(name) == 66 else "eth_getBlockByNumber"
+        return await self._read(method, [name, False], lambda said: _header(said, name))
+
+    async def whole(self, hash: bytes) -> OldBlock | None:
+        """A block with its receipts, both verified; none where no upstream has them."""
+
+        async def ask(method: str, params: bytes) -> bytes:
+            return await self._read(method, msgspec.json.decode(params, type=list[Any]), bytes)
+
+        try:
+            return await OldBlocks(ask).by_hash(hash)
+        except EndpointError:
+            return None
+
+    async def _head_if_known(self, tag: str) -> CanonicalHead | None:
+        try:
+            return await self.head(tag)
+        except NoSuchBlock:
+            return None
+        except Unreachable:
+            return None  # asked again later
+
+    def _keep(self, block: Block) -> None:
+        self._kept[block.hash] = block
+        while len(self._kept) > MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)))
+
+    async def _read(self, method: str, params: list[object], read: Callable[[Raw], T]) -> T:
+        """The first usable answer; raises `NoSuchBlock` or `Unreachable`."""
+        why: RefusedAnswer | None = None
+        for upstream in sorted(self._upstreams, key=lambda each: each.wait(self.purpose)):
+            urgency = Urgency(self.purpose)
+            try:
+                said = (await upstream.ask([(method, params)], urgency, upstream.now + SECONDS))[1]
+            except RefusedAnswer as refused:
+                why = refused
+                continue
+            try:
+                if not isinstance(said, Raw):
+                    raise said
+                return read(said)
+            except RefusedAnswer as refused:
+                upstream.refuse(refused)
+                why = refused
+        assert why is not None, "there is an upstream"
+        if why.kind in (RefusalKind.NULL, RefusalKind.NO_BLOCK):
+            raise NoSuchBlock(self.shown, str(params[0]))
+        raise Unreachable(self.shown, str(why))
+
+
+def _block(said: Raw, hash: bytes | None = None, number: int | None = None) -> Block:
+    block = _decoded(said, rebuild_block)
+    if hash is not None and block.hash != hash:
+        raise refuse(RefusalKind.WRONG_BLOCK, f"{format_data(block.hash)} for {format_data(hash)}")
+    if number is not None and block.header.number != number:
+        raise refuse(RefusalKind.WRONG_BLOCK, f"block {block.header.number} for {number}")
+    if transactions_root(block.transactions) != block.header.transactions_root:
+        raise refuse(RefusalKind.WRONG_BLOCK, "its transactions are not those of its header")
+    _check_claim(said, block.header)
+    return block
+
+
+def _header(said: Raw, name: str) -> Header:
+    header = _decoded(said, rebuild_header)
+    _check_claim(said, header)
+    by_number = name.startswith("0x") and len(name) < 66
+    if by_number and header.number != int(name, 16):
+        raise refuse(RefusalKind.WRONG_BLOCK, f"block {header.number} for {int(name, 16)}")
+    if len(name) == 66 and format_data(header.hash) != name.lower():
+        raise refuse(RefusalKind.WRONG_BLOCK, f"{format_data(header.hash)} for {name}")
+    return header
+
+
+def _decoded(said: Raw, rebuild: Callable[[object], T]) -> T:
+    if is_null(said):
+        raise refuse(RefusalKind.NULL, "there is no such block")
+    try:
+        return rebuild(msgspec.json.decode(said))
+    except (msgspec.MsgspecError, ValueError, CallerError, RecursionError) as why:
+        raise refuse(RefusalKind.WRONG_SHAPE, f"a block: {why}") from why
+
+
+def _check_claim(said: Raw, header: Header) -> None:
+    """Refuse a header that has not the hash that it comes with."""
+    claimed = msgspec.json.decode(said, type=dict[str, object]).get("hash")
+    if claimed != format_data(header.hash):
+        text = f"a header that hashes to {format_data(header.hash)} and claims {claimed}"
+        raise refuse(RefusalKind.WRONG_BLOCK, text)

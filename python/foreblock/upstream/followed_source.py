@@ -1,0 +1,97 @@
+"""Fill the chain of a network that knows its state in part, from its upstreams.
+
+As `source.CanonicalSource`, within the budgets of the upstreams, and with one way out more: where
+the chain is too far behind, or on a branch that parts below its base, it begins anew at another
+block.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
+
+from foreblock.clock import Clock
+from foreblock.errors import Unreachable
+from foreblock.types import Block
+from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.source import CanonicalOptions, CanonicalSource, LocalChain
+
+T = TypeVar("T")
+
+
+class AnchoredChain(LocalChain, Protocol):
+    """A chain that can begin anew."""
+
+    async def anchor_anew(self, why: str) -> bool:
+        """Begin at another block; false if that is not done now."""
+
+
+class FollowedSource(CanonicalSource):
+    """Fills one chain from several upstreams."""
+
+    def __init__(
+        self,
+        blocks: BlockFetcher,
+        chain: AnchoredChain,
+        clock: Clock,
+        options: CanonicalOptions,
+        lag: int,
+    ) -> None:
+        """More than `lag` blocks behind, it does not catch up."""
+        self._blocks: Final = blocks
+        self._anchored: Final = chain
+        self._lag: Final = lag
+        self._parted: CanonicalHead | None = None  # where the tip leads below the base
+        super().__init__(blocks.shown, chain, clock, options)
+
+    async def _begins_anew(self, tip: CanonicalHead) -> bool:
+        latest = await self._chain.latest()
+        behind = tip.number - latest.number
+        if behind <= self._lag:
+            return False
+        return await self._anchored.anchor_anew(f"{behind} blocks behind")
+
+    async def _walk(self, hash: bytes) -> bool:
+        self._parted = None
+        is_done = await super()._walk(hash)
+        parted, self._parted = self._parted, None
+        if parted is None:
+            return is_done
+        return await self._part(parted)
+
+    async def _missing(self, hash: bytes) -> list[Block]:
+        """The missing blocks, oldest first; none where they lead below the base.
+
+        Then the chain has parted from ours there, if it is the tip that leads there and not what
+        a feed has named.
+        """
+        blocks: list[Block] = []
+        parent, earliest = hash, await self._chain.earliest()
+        while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
+            block = await self._fetch(partial(self._reader.block, parent))
+            if block.header.number <= earliest:
+                if self.tip is not None and hash == self.tip.hash:
+                    self._parted = CanonicalHead(block.header.number, block.hash)
+                return []
+            blocks.append(block)
+            parent = block.header.parent_hash
+        return blocks[::-1]
+
+    async def _part(self, head: CanonicalHead) -> bool:
+        why = f"the chain parts from ours at block {head.number} or below"
+        await self._anchored.anchor_anew(why)
+        return True
+
+    async def _ask(self, question: Callable[[], Any]) -> Any:  # noqa: ANN401, of any question
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                return await question()
+        except TimeoutError:
+            raise Unreachable(self.url, f"no answer in {self._options.timeout:g} s") from None
+
+    def _open(self) -> None:
+        self._reader = self._blocks  # type: ignore[assignment]  # the same, with coroutines
+
+    def _close(self) -> None:
+        """Leave the upstreams to whoever opened them."""

@@ -1,0 +1,110 @@
+"""Blocks before the anchor, from an upstream, verified against their hashes.
+
+A block is what its hash says: the header is rebuilt and hashed, the transactions and the receipts
+have the roots that it names. Whether the block is of this chain is for the caller to prove.
+Nothing here is believed because an endpoint said it, but that something does not exist.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from foreblock.errors import UntrueState
+from foreblock.primitives import format_data, format_quantity
+from foreblock.types import Block, keccak256, transactions_root
+from foreblock.upstream.block_json import Fields, rebuild_block
+from foreblock.upstream.receipt_json import encode_receipt
+
+KEPT: Final = 64  # blocks
+
+# From a method and the JSON of its parameters to the JSON of the result; raises `NoUpstream`.
+AskUpstream = Callable[[str, bytes], Awaitable[bytes]]
+
+
+class OldBlock(NamedTuple):
+    """A block that has the hash it was asked for by, with its receipts as in their trie."""
+
+    block: Block
+    receipts: tuple[bytes, ...]
+
+
+class OldBlocks:
+    """Reads blocks through an upstream, and keeps the last ones."""
+
+    def __init__(self, ask: AskUpstream) -> None:
+        self._ask: Final = ask
+        self._kept: Final[OrderedDict[bytes, OldBlock]] = OrderedDict()
+
+    async def by_hash(self, block_hash: bytes) -> OldBlock | None:
+        """The block of this hash; none where the upstream has none. Raises `UntrueState`."""
+        known = self._kept.get(block_hash)
+        if known is not None:
+            return known
+        answer = await self._read("eth_getBlockByHash", [format_data(block_hash), True])
+        if answer is None:
+            return None
+        block = _rebuilt(answer, block_hash)
+        receipts = await self._read("eth_getBlockReceipts", [format_data(block_hash)])
+        found = OldBlock(block, _receipts(receipts, block))
+        self._kept[block_hash] = found
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    async def hash_of_number(self, number: int) -> bytes | None:
+        """The hash that the upstream says a block of this number has; nothing proves it."""
+        answer = await self._read("eth_getBlockByNumber", [format_quantity(number), False])
+        return None if answer is None else _named(answer, "hash")
+
+    async def block_of(self, transaction_hash: bytes) -> bytes | None:
+        """The hash of the block that the upstream says a transaction is in; none if in none."""
+        answer = await self._read("eth_getTransactionByHash", [format_data(transaction_hash)])
+        if answer is None or not Fields(answer).has("blockHash"):
+            return None
+        return _named(answer, "blockHash")
+
+    async def _read(self, method: str, params: list[object]) -> object:
+        text = await self._ask(method, msgspec.json.encode(params))
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError) as why:
+            raise UntrueState(f"{method}: {why}") from None
+
+
+def place_of(old: OldBlock, transaction_hash: bytes) -> int | None:
+    """The place of a transaction in a block; none where it is not in it."""
+    hashes = (keccak256(raw) for raw in old.block.transactions)
+    return next((at for at, each in enumerate(hashes) if each == transaction_hash), None)
+
+
+def _named(answer: object, name: str) -> bytes:
+    try:
+        return Fields(answer).hash(name)
+    except ValueError as why:
+        raise UntrueState(str(why)) from None
+
+
+def _rebuilt(answer: object, block_hash: bytes) -> Block:
+    try:
+        block = rebuild_block(answer)
+    except ValueError as why:
+        raise UntrueState(str(why)) from None
+    if block.hash != block_hash:
+        raise UntrueState(f"the block of {format_data(block_hash)} has another hash")
+    if transactions_root(block.transactions) != block.header.transactions_root:
+        raise UntrueState(f"the transactions of {format_data(block_hash)} are others")
+    return block
+
+
+def _receipts(answer: object, block: Block) -> tuple[bytes, ...]:
+    try:
+        given = Fields({"receipts": answer}).items("receipts")
+        receipts = tuple(encode_receipt(each) for each in given)
+    except ValueError as why:
+        raise UntrueState(str(why)) from None
+    # The trie of receipts is made as that of transactions is: by place.
+    if transactions_root(receipts) != block.header.receipts_root:
+        raise UntrueState(f"the receipts of {format_data(block.hash)} are others")
+    return receipts

@@ -1,0 +1,1 @@
+"""Files that hold a block with the witness of its execution."""

@@ -1,0 +1,174 @@
+"""A file with one block and its witness, as JSON, compressed by gzip or not.
+
+There are two forms. With attributes, as kona's fixtures have them: the block is built here.
+
+    chain                configuration of the rollup
+    parent_header        header of the block before, as JSON-RPC shows it
+    executing_payload    attributes and raw transactions
+    expected_block_hash
+    preimages            texts by their hashes: trie nodes, codes, headers
+
+And with a whole block, as endpoints give it:
+
+    chain      configuration of a rollup or `config` of a genesis, or the name of a known chain
+    block      answer of debug_getRawBlock
+    witness    answer of debug_executionWitness
+
+Reading is strict; nothing else is believed: every text is found by the hash that it has.
+"""
+
+import zlib
+from pathlib import Path
+from typing import Final
+
+from foreblock.chains.chain_file import ChainFacts
+from foreblock.chains.chain_profile import profile_of
+from foreblock.chains.known_chains import preset
+from foreblock.errors import BadChain, BadWitness, Undecodable
+from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.json_value import JsonValue
+from foreblock.ledger.rules.optimism_rules import FeeParameters
+from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.stateless.witness_execution import Attributes, WitnessedBlock
+from foreblock.types import Block, Header, decode_block, decode_header
+from foreblock.upstream.block_json import rebuild_header
+from foreblock.witness.rollup_config import read_rollup_config
+
+LONGEST: Final = 1 << 30  # bytes of JSON
+_GZIP: Final = b"\x1f\x8b"
+_GZIP_WINDOW: Final = 31  # zlib's number for gzip with any window
+_FEE_BYTES: Final = 8
+
+
+def read_witness(path: Path, chain: ChainFacts | None = None) -> WitnessedBlock:
+    """The block of a file; `chain` is used where the file names none. Raises `BadWitness`."""
+    return parse_witness(_unpacked(path.read_bytes()), chain)
+
+
+def parse_witness(text: bytes, chain: ChainFacts | None = None) -> WitnessedBlock:
+    """The block in this JSON text. Raises `BadWitness`."""
+    file = JsonValue.parse(text, BadWitness)
+    if file.get("block") is not None:
+        return _whole(file, chain)
+    return _with_attributes(file, chain)
+
+
+def _unpacked(content: bytes) -> bytes:
+    if not content.startswith(_GZIP):
+        return content
+    reader = zlib.decompressobj(_GZIP_WINDOW)
+    try:
+        text = reader.decompress(content, LONGEST)
+    except zlib.error as why:
+        raise BadWitness("file", f"not gzip: {why}") from why
+    if not reader.eof:
+        longer = bool(reader.unconsumed_tail)
+        raise BadWitness("file", f"longer than {LONGEST} bytes" if longer else "cut short")
+    return text
+
+
+def _with_attributes(file: JsonValue, chain: ChainFacts | None) -> WitnessedBlock:
+    payload = file.need("executing_payload")
+    profile = _profile(file, chain, payload.need("timestamp").number())
+    if profile.optimism is None:
+        file.need("chain").refuse("attributes are of OP chains")
+    return WitnessedBlock(
+        profile=profile,
+        parent=_header(file.need("parent_header")),
+        content=_attributes(payload),
+        texts=[text.data() for _, text in file.need("preimages").items()],
+        expected=file.need("expected_block_hash").hash(),
+    )
+
+
+def _attributes(payload: JsonValue) -> Attributes:
+    root, fees = payload.get("parentBeaconBlockRoot"), payload.get("eip1559Params")
+    withdrawals = payload.get("withdrawals")
+    if withdrawals is not None and withdrawals.value != []:
+        withdrawals.refuse("expected an empty list")
+    lowest = payload.get("minBaseFee")
+    return Attributes(
+        timestamp=payload.need("timestamp").number(),
+        prev_randao=payload.need("prevRandao").hash(),
+        fee_recipient=payload.need("suggestedFeeRecipient").address(),
+        gas_limit=payload.need("gasLimit").number(),
+        parent_beacon_block_root=None if root is None else root.hash(),
+        fees=None if fees is None else _fees(fees, 0 if lowest is None else lowest.number()),
+        transactions=tuple(each.data() for each in payload.need("transactions").elements()),
+    )
+
+
+def _fees(stated: JsonValue, lowest: int) -> FeeParameters:
+    packed = stated.data(_FEE_BYTES)
+    return FeeParameters(int.from_bytes(packed[:4]), int.from_bytes(packed[4:]), lowest)
+
+
+def _whole(file: JsonValue, chain: ChainFacts | None) -> WitnessedBlock:
+    block = _block(file.need("block"))
+    if block.uncles:
+        file.need("block").refuse("a block with uncles cannot be executed from a witness")
+    witness = file.need("witness")
+    headers = {header.hash: header for header in map(_header, witness.need("headers").elements())}
+    parent = headers.get(block.header.parent_hash)
+    if parent is None:
+        witness.need("headers").refuse("the header of the block's parent is not among them")
+    return WitnessedBlock(
+        profile=_profile(file, chain, block.header.timestamp),
+        parent=parent,
+        content=block,
+        texts=[
+            *_texts(witness.need("state")),
+            *_texts(witness.need("codes")),
+            *(header.encode() for header in headers.values()),
+        ],
+        expected=block.hash,
+    )
+
+
+def _texts(listed: JsonValue) -> list[bytes]:
+    """Bytes in a list, or by their hashes as older nodes have it."""
+    if isinstance(listed.value, dict):
+        return [text.data() for _, text in listed.items()]
+    return [text.data() for text in listed.elements()]
+
+
+def _block(stated: JsonValue) -> Block:
+    raw = stated.data()
+    try:
+        block, end = decode_block(raw)
+    except Undecodable as why:
+        stated.refuse(str(why))
+    if end != len(raw):
+        stated.refuse(f"{len(raw) - end} bytes after the block")
+    return block
+
+
+def _header(stated: JsonValue) -> Header:
+    """A header as JSON-RPC shows it, or its encoding."""
+    if isinstance(stated.value, dict):
+        return stated.read(rebuild_header)
+    try:
+        return decode_header(stated.data())
+    except Undecodable as why:
+        stated.refuse(str(why))
+
+
+def _profile(file: JsonValue, chain: ChainFacts | None, time: int) -> ChainProfile:
+    stated = file.get("chain")
+    if stated is None:
+        return _known(chain, time) if chain is not None else read_profile(file.need("chain"))
+    if isinstance(stated.value, str):
+        try:
+            return _known(preset(stated.value), time)
+        except BadChain as why:
+            stated.refuse(why.why)
+    if stated.get("l2_chain_id") is not None:
+        return read_rollup_config(stated, time)
+    return read_profile(stated)
+
+
+def _known(chain: ChainFacts, time: int) -> ChainProfile:
+    end = chain.rules_end
+    if end is not None and time >= end:
+        raise BadWitness("chain", f"{chain.name} has rules since {end} that foreblock lacks")
+    return profile_of(chain)

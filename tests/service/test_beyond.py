@@ -1,0 +1,175 @@
+"""What lies before the anchor of a followed chain: as a whole store has it, or refused."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreblock.ledger.reading.view import Ledger
+from foreblock.service.beyond import MARK, BeyondAnchor
+from support.servers.asking import Asker, request
+from support.servers.cold_follower import Follower, follower
+
+Answer = Callable[[str, list[Any]], Any]
+
+
+class Reaching:
+    """A follower whose upstream is a service over the whole chain."""
+
+    def __init__(self, cold: Follower, whole: Asker) -> None:
+        self.cold = cold
+        self.asked: list[str] = []
+        self.whole = whole
+        self.change: Callable[[str, Any], Any] = lambda _, result: result
+        state = cold.state
+        assert state is not None
+        self.beyond = BeyondAnchor(cold.ledger, state, self.ask)
+        self.beyond.add(cold.service.methods)
+
+    async def ask(self, method: str, params: bytes) -> bytes:
+        self.asked.append(method)
+        # It has a loop of its own, which cannot run inside of this one.
+        result = await asyncio.to_thread(self.whole.ask, method, *json.loads(params))
+        return json.dumps(self.change(method, result)).encode()
+
+
+@pytest.fixture
+def reaching(
+    published_ledger: Ledger, published_ethereum: Asker, tmp_path: Path
+) -> Iterator[Reaching]:
+    with follower(published_ledger, tmp_path / "store") as cold:
+        yield Reaching(cold, published_ethereum)
+
+
+@pytest.fixture
+def trusting(
+    published_ledger: Ledger, published_ethereum: Asker, tmp_path: Path
+) -> Iterator[Reaching]:
+    with follower(published_ledger, tmp_path / "store", trust="trusted") as cold:
+        yield Reaching(cold, published_ethereum)
+
+
+def recent(ledger: Ledger) -> list[Any]:
+    """Blocks before the latest whose hashes the contract of EIP-2935 has."""
+    with closing(ledger.view()) as view:
+        blocks = [view.resolve(number) for number in range(view.latest.number)]
+    return [
+        block
+        for block, child in pairwise(blocks)
+        if child.header.requests_hash is not None  # from Prague on
+    ]
+
+
+def test_old_blocks_are_as_a_whole_store_has_them(
+    published_ledger: Ledger, published_ethereum: Asker, reaching: Reaching
+) -> None:
+    for block in recent(published_ledger):
+        named = "0x" + block.hash.hex()
+        for body in (
+            request("eth_getBlockByHash", named, True),
+            request("eth_getBlockByHash", named, False),
+            request("eth_getBlockReceipts", named),
+        ):
+            reply = reaching.cold.reply(body)
+            assert json.loads(reply.body) == json.loads(published_ethereum.reply(body).body)
+            assert reply.headers.endswith(MARK)
+
+
+def test_old_transactions_are_as_a_whole_store_has_them(
+    published_ledger: Ledger, published_ethereum: Asker, reaching: Reaching
+) -> None:
+    seen = 0
+    for block in recent(published_ledger):
+        shown = published_ethereum.ask("eth_getBlockByNumber", hex(block.number), False)
+        for each in shown["transactions"]:
+            for method in ("eth_getTransactionByHash", "eth_getTransactionReceipt"):
+                body = request(method, each)
+                found = json.loads(reaching.cold.reply(body).body)
+                assert found == json.loads(published_ethereum.reply(body).body)
+                seen += 1
+        for body in (
+            request("eth_getBlockByNumber", hex(block.number), True),
+            request("eth_getBlockReceipts", hex(block.number)),
+        ):
+            found = json.loads(reaching.cold.reply(body).body)
+            assert found == json.loads(published_ethereum.reply(body).body)
+    assert seen > 10
+    assert "eth_getBlockByNumber" not in reaching.asked, "the hash of a number is proven"
+
+
+def test_what_is_here_is_not_asked_for(
+    published_ledger: Ledger, published_ethereum: Asker, reaching: Reaching
+) -> None:
+    with closing(published_ledger.view()) as view:
+        latest = view.latest
+    shown = published_ethereum.ask("eth_getBlockByNumber", "latest", False)
+    bodies = [
+        request("eth_getBlockByHash", "0x" + latest.hash.hex(), True),
+        request("eth_getBlockByNumber", "latest", False),
+        request("eth_getBlockByNumber", hex(latest.number + 1), False),
+        *(request("eth_getTransactionReceipt", each) for each in shown["transactions"]),
+    ]
+    for body in bodies:
+        reply = reaching.cold.reply(body)
+        assert json.loads(reply.body) == json.loads(published_ethereum.reply(body).body)
+        assert MARK not in reply.headers
+    assert reaching.asked == []
+
+
+def test_unknown_transaction_is_asked_for_once_in_a_while(reaching: Reaching) -> None:
+    body = request("eth_getTransactionReceipt", "0x" + "12" * 32)
+    for _ in range(3):
+        assert json.loads(reaching.cold.reply(body).body)["result"] is None
+    assert reaching.asked == ["eth_getTransactionByHash"]
+
+
+@pytest.mark.parametrize(
+    ("method", "field", "value"),
+    [
+        ("eth_getBlockByHash", "gasUsed", "0x1"),
+        ("eth_getBlockByHash", "stateRoot", "0x" + "11" * 32),
+        ("eth_getBlockByHash", "transactions", []),
+        ("eth_getBlockReceipts", "status", "0x0"),
+        ("eth_getBlockReceipts", "cumulativeGasUsed", "0x1"),
+    ],
+)
+def test_false_blocks_are_refused(
+    published_ledger: Ledger, reaching: Reaching, method: str, field: str, value: object
+) -> None:
+    def lie(asked: str, result: Any) -> Any:  # noqa: ANN401, JSON
+        if asked != method:
+            return result
+        if isinstance(result, list):
+            return [{**each, field: value} for each in result]
+        return {**result, field: value}
+
+    reaching.change = lie
+    for block in recent(published_ledger):
+        if len(block.header.logs_bloom.strip(b"\0")) == 0:
+            continue
+        body = request("eth_getBlockByHash", "0x" + block.hash.hex(), True)
+        error = json.loads(reaching.cold.reply(body).body)["error"]
+        assert error["code"] == -32002
+        assert "is not proven" in error["message"]
+        return
+    pytest.fail("no block has logs")
+
+
+def test_ancestor_that_is_not_proven_is_refused(reaching: Reaching) -> None:
+    body = request("eth_getBlockByNumber", "0x1", False)  # before the contract of EIP-2935
+    error = json.loads(reaching.cold.reply(body).body)["error"]
+    assert error["code"] == 4444
+
+
+def test_ancestor_is_believed_where_upstreams_are_trusted(
+    published_ethereum: Asker, trusting: Reaching
+) -> None:
+    block = published_ethereum.ask("eth_getBlockByNumber", "0x1", False)
+    body = request("eth_getBlockByNumber", "0x1", False)
+    found = json.loads(trusting.cold.reply(body).body)["result"]
+    assert found["hash"] == block["hash"]

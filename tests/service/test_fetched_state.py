@@ -1,0 +1,284 @@
+"""A worker over a store that knows nothing answers as one over a whole store does."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreblock.bus.exchange import Exchange, Respond
+from foreblock.bus.link import WriterLink
+from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
+from foreblock.errors import NewEpoch, NoUpstream, UnitsSpent
+from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.scheduling.reply import Reply, whole
+from foreblock.scheduling.room import Room
+from foreblock.service.app import NODE_PATH, make_served
+from foreblock.service.worker_metrics import WorkerMetrics
+from foreblock.settings import FollowSettings, Settings
+from foreblock.settings.loading import load
+from foreblock.settings.networks import Network
+from support.chains.partial_store import WholeNetwork, begin_at_latest
+from support.payloads.cases import read_case
+from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import Asker, request
+from support.servers.cold_follower import follower
+
+STATE_METHODS = [
+    "eth_getBalance", "eth_getCode", "eth_getStorageAt", "eth_getStorageValues",
+    "eth_getTransactionCount", "eth_call", "eth_estimateGas", "eth_createAccessList",
+    "eth_simulateV1",
+]  # fmt: skip
+
+
+def hexed(address: bytes) -> str:
+    return "0x" + address.hex()
+
+
+@pytest.fixture(scope="module", params=STATE_METHODS)
+def cases(conformance: Path, request: pytest.FixtureRequest) -> list[bytes]:
+    """Published requests about the latest state."""
+    folder = sorted((conformance / request.param).glob("*.io"))
+    assert folder, request.param
+    return [body for path in folder for body, _ in read_case(path)]
+
+
+@pytest.mark.parametrize("most", [1 << 30, 2], ids=["whole answers", "answers in pieces"])
+def test_published_requests_have_the_answers_of_a_whole_store(
+    cases: list[bytes],
+    published_ledger: Ledger,
+    published_preconf: Asker,
+    published_ethereum: Asker,
+    tmp_path: Path,
+    most: int,
+) -> None:
+    judged = 0
+    for number, body in enumerate(cases):
+        # In the other dialect simulated blocks have state roots, and a part of a trie has none.
+        is_simulated = b"eth_simulateV1" in body
+        dialect = "preconf" if is_simulated else "ethereum"
+        whole = published_preconf if is_simulated else published_ethereum
+        told: dict[str, Any] = {"most": most, "fetch_rounds": 10_000, "dialect": dialect}
+        with follower(published_ledger, tmp_path / str(number), **told) as cold:
+            answer = json.loads(cold.reply(body).body)
+            if answer.get("error", {}).get("code") == 4444:
+                continue  # about a block before the anchor
+            assert answer == json.loads(whole.reply(body).body), body
+            judged += bool(cold.network.asked)
+            asked = len(cold.network.asked)
+            assert json.loads(cold.reply(body).body) == answer
+            assert len(cold.network.asked) == asked, "what is known is not asked for again"
+    assert judged
+
+
+def test_batch_asks_once_for_all(
+    published_ledger: Ledger, published_ethereum: Asker, tmp_path: Path
+) -> None:
+    addresses = [hexed(bytes([number]) * 20) for number in range(1, 20)]
+    calls = [
+        {"jsonrpc": "2.0", "id": at, "method": "eth_getBalance", "params": [each, "latest"]}
+        for at, each in enumerate(addresses)
+    ]
+    body = json.dumps(calls).encode()
+    with follower(published_ledger, tmp_path / "store") as cold:
+        reply = cold.reply(body)
+        assert json.loads(reply.body) == json.loads(published_ethereum.reply(body).body)
+        (asked,) = cold.network.asked
+        assert len(asked.accounts) == len(addresses)
+
+
+def test_every_answer_says_its_base_and_how_it_is_believed(
+    published_ledger: Ledger, tmp_path: Path
+) -> None:
+    with follower(published_ledger, tmp_path / "store") as cold:
+        headers = cold.reply(request("eth_getBalance", hexed(bytes(20)), "latest")).headers
+        told = cold.ask("foreblock_snapshot")
+    view = published_ledger.view()
+    latest = f"{view.latest.number:#x}:0x{view.latest.hash.hex()}"
+    view.close()
+    assert f"; base={latest}; trust=proven\r\n".encode() in headers
+    assert (told["base"], told["trust"]) == (told["latest"], "proven")
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "data"),
+    [
+        (NoUpstream("nothing in 2 s", 3), -32002, {"retryAfter": 3}),
+        (UnitsSpent(5), -32005, {"retryAfter": 5}),
+    ],
+)
+def test_what_cannot_be_had_is_an_error_that_says_when_to_ask_again(
+    published_ledger: Ledger, tmp_path: Path, failure: Exception, code: int, data: dict[str, int]
+) -> None:
+    with follower(published_ledger, tmp_path / "store") as cold:
+        cold.network.failure = failure
+        error = cold.ask("eth_getBalance", hexed(bytes(20)), "latest")
+        message = f"state not available: {failure}"
+        assert error == {"code": code, "message": message, "data": data}
+        assert cold.ask("eth_chainId"), "what needs no state is answered"
+
+
+def test_cold_state_may_be_refused(published_ledger: Ledger, tmp_path: Path) -> None:
+    with follower(published_ledger, tmp_path / "store", cold="refuse") as cold:
+        error = cold.ask("eth_getBalance", hexed(bytes(20)), "latest")
+        assert error["code"] == -32002
+        assert not cold.network.asked
+
+
+def test_more_than_one_request_may_fetch_is_refused(
+    published_ledger: Ledger, tmp_path: Path
+) -> None:
+    with follower(published_ledger, tmp_path / "a", fetch_keys=3) as cold:
+        slots = {hexed(bytes(20)): [f"0x{number:064x}" for number in range(9)]}
+        assert cold.ask("eth_getStorageValues", slots, "latest")["code"] == -32005
+    with follower(published_ledger, tmp_path / "b", fetch_rounds=2) as cold:
+        cold.network.failure = NewEpoch()  # nothing is learned, and it runs again
+        assert cold.ask("eth_getBalance", hexed(bytes(20)), "latest")["code"] == -32005
+        assert len(cold.network.asked) == 2
+
+
+def test_state_before_the_anchor_names_what_is_kept(
+    published_ledger: Ledger, tmp_path: Path
+) -> None:
+    with follower(published_ledger, tmp_path / "store") as cold:
+        error = cold.ask("eth_getBalance", hexed(bytes(20)), "0x3")
+        assert error["code"] == 4444
+        assert f"before block {cold.ledger.view().latest.number}" in error["message"]
+        assert cold.ask("eth_getBlockByNumber", "0x3", False) is None
+
+
+@given(st.data())
+def test_lies_are_never_served(
+    published_ledger: Ledger, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """One bit of one node is turned; the answer is the truth, or that there is none."""
+    address = bytes.fromhex("0000000000000000000000000000000000000000")
+    with follower(published_ledger, tmp_path_factory.mktemp("lies") / "store") as cold:
+        honest = cold.network.proof
+
+        def lying(*asked: Any) -> Any:  # noqa: ANN401, as it is
+            proof = honest(*asked)
+            at = data.draw(st.integers(0, len(proof.nodes) - 1))
+            node = bytearray(proof.nodes[at])
+            bit = data.draw(st.integers(0, 8 * len(node) - 1))
+            node[bit // 8] ^= 1 << bit % 8
+            return proof._replace(nodes=(*proof.nodes[:at], bytes(node), *proof.nodes[at + 1 :]))
+
+        cold.network.proof = lying  # type: ignore[method-assign,assignment]
+        assert cold.ask("eth_getBalance", hexed(address), "latest")["code"] == -32002
+        cold.network.proof = honest  # type: ignore[method-assign]
+        assert isinstance(cold.ask("eth_getBalance", hexed(address), "latest"), str)
+
+
+def test_trusted_state_needs_no_proof(
+    published_ledger: Ledger, published_ethereum: Asker, tmp_path: Path
+) -> None:
+    with follower(published_ledger, tmp_path / "store", trust="trusted") as cold:
+        honest = cold.network.proof
+        cold.network.proof = lambda *asked: honest(*asked)._replace(nodes=())  # type: ignore[method-assign]
+        asked = ("eth_getBalance", hexed(bytes(20)), "latest")
+        assert cold.ask(*asked) == published_ethereum.ask(*asked)
+
+
+class Serving:
+    """What a worker serves of a followed network, its questions answered over the bus."""
+
+    def __init__(self, network: WholeNetwork, data: Path) -> None:
+        self.network = network
+        self.tasks: set[asyncio.Task[None]] = set()
+        exchange = Exchange(lambda *_: None, lambda: ())
+        exchange.answer_state("main", self.want)
+        link = WriterLink("")
+        link.start_here(exchange)
+        follow = FollowSettings(chain="op-mainnet", upstream=("http://x",))
+        made = Network(name="main", data=str(data), source="follow", follow=follow)
+        settings = load(Settings, {"data": "none", "workers": "1"}, {}).settings
+        metrics = WorkerMetrics(str(data.parent), "worker-0")
+        (self.served,) = make_served(settings, [made], link, Room(), [SeenCommit()], metrics)
+
+    def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
+        assert isinstance(message, AskState)
+        task = asyncio.ensure_future(self.answer(message, respond))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def answer(self, message: AskState, respond: Respond) -> None:
+        found = await self.network.ask(message.epoch, message.keys, 1.0)
+        for part in state_parts(message.id, found):
+            respond(part)
+
+
+async def finished(reply: Reply | Awaitable[Reply]) -> Any:  # noqa: ANN401, JSON
+    return json.loads(body_of(reply if isinstance(reply, Reply) else await reply))
+
+
+def test_worker_of_a_followed_network_asks_over_the_bus(
+    published_ledger: Ledger, published_preconf: Asker, tmp_path: Path
+) -> None:
+    begin_at_latest(published_ledger, tmp_path / "store")
+    bodies = [
+        request("eth_getBalance", hexed(bytes([number]) * 20), "latest") for number in range(6)
+    ]
+
+    expected = [json.loads(published_preconf.reply(body).body) for body in bodies]
+
+    async def scene() -> None:
+        serving = Serving(WholeNetwork(published_ledger), tmp_path / "store")
+        served = serving.served
+        assert served.open_session is not None
+        session = served.open_session(Listening())
+        answers = [
+            served.answer(bodies[0], ANYBODY),
+            served.answer(bodies[1], ANYBODY),
+            served.at_paths[NODE_PATH](bodies[2], ANYBODY),
+            session.receive(bodies[3]),
+            session.receive(bodies[4]),
+            served.answer(bodies[0], ANYBODY),
+        ]
+        found = await asyncio.gather(*map(finished, answers))
+        assert found == [*expected[:5], expected[0]]
+        subscribed = await finished(session.receive(request("eth_subscribe", "newHeads")))
+        assert subscribed["result"]
+        ready, facts = served.readiness()
+        assert not ready, "its latest block is years old"
+        assert any(each.startswith("base: block") and "proven" in each for each in facts)
+        assert served.metrics is not None
+        metrics = served.metrics()
+        text = whole(metrics if isinstance(metrics, bytes) else await metrics)
+        assert b'foreblock_state_questions_total{network="main",outcome="found"} ' in text
+        session.ended()
+
+    asyncio.run(scene())
+
+
+class Listening:
+    """A connection on which nothing is sent."""
+
+    client = ANYBODY
+    unsent = 0
+
+    def send(self, message: bytes) -> bool:  # noqa: ARG002, as in the protocol
+        return True
+
+    def close(self, code: int, reason: str) -> None: ...
+
+
+def test_other_networks_load_nothing_of_it() -> None:
+    of_it = [
+        "foreblock.rpc.fetching", "foreblock.service.fetched_state", "foreblock.service.beyond",
+        "foreblock.ledger.reading.learned_state", "foreblock.upstream.packed",
+        "foreblock.metrics.state_metrics",
+    ]  # fmt: skip
+    code = (
+        "import sys, foreblock.service.worker, foreblock.service.app\n"
+        f"print([each for each in {of_it} if each in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

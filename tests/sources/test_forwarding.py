@@ -1,0 +1,196 @@
+"""Transactions that go to another endpoint: what workers hear of them, and what nobody does."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from structlog.testing import capture_logs
+
+from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp, ToWorker
+from foreblock.clock import DrivenClock
+from foreblock.errors import RefusedAnswer
+from foreblock.secret_urls import secrets_of, without_these
+from foreblock.sources.forwarding import MOST, TransactionForwarding
+from foreblock.types import keccak256
+from foreblock.upstream.connections import HttpReply
+from support.servers.toy_endpoint import ToyError, toy_endpoint
+
+RAW = b"\x02transaction"
+HASH = f"0x{keccak256(RAW).hex()}"
+KEY = "k3yOfTheProvider"
+URL = f"https://endpoint.example/v2/{KEY}"
+GONE = "sequencer not available"
+
+
+@dataclass
+class Endpoint:
+    """Answers every body alike; one that is silent never does."""
+
+    status: int = 200
+    body: bytes = b""
+    silent: bool = False
+    failure: RefusedAnswer | None = None
+    posted: list[bytes] = field(default_factory=list)
+    closed: bool = False
+
+    async def post(self, body: bytes, seconds: float) -> HttpReply:
+        assert seconds > 0
+        self.posted.append(body)
+        if self.silent:
+            await asyncio.Event().wait()
+        if self.failure is not None:
+            raise self.failure
+        return HttpReply(self.status, self.body, {})
+
+    def hide(self, text: str) -> str:
+        return without_these(text, secrets_of(URL))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def result(value: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "result": value}).encode()
+
+
+def error(code: int, message: str) -> bytes:
+    body = {"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": message}}
+    return json.dumps(body).encode()
+
+
+class Worker:
+    """One that hears at once, or one to whom everything is still on its way."""
+
+    def __init__(self, *, hears: bool = True) -> None:
+        self.hears = hears
+        self.said: list[ToWorker] = []
+
+    def respond(self, message: ToWorker) -> bool:
+        self.said.append(message)
+        return self.hears
+
+
+def submit(number: int = 1, deadline_ns: int = 10**9) -> Submit:
+    return Submit(number, "main", RAW, bytes(20), deadline_ns)
+
+
+def forwarded(endpoint: Endpoint, worker: Worker, message: Submit | None = None) -> None:
+    """Forward one transaction and wait until nothing happens any more."""
+
+    async def run() -> None:
+        forwarding = TransactionForwarding("main", URL, DrivenClock(), endpoint)
+        forwarding.submit(message or submit(), worker.respond)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await forwarding.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "heard"),
+    [
+        (200, result(HASH), [Accepted(1)]),
+        (200, error(-32000, "already known"), [Accepted(1)]),
+        (200, error(-32000, "nonce too low"), [Rejected(1, "nonce too low")]),
+        (200, error(-32000, "transaction type not supported"),
+         [Rejected(1, "transaction type not supported")]),
+        (200, error(-32000, f"{URL} says no to {KEY}"),
+         [Rejected(1, "https://endpoint.example/v2/… says no to …")]),
+        (200, error(-32005, "rate limit exceeded"), [Busy(1)]),
+        (429, b"slow down", [Busy(1)]),
+        (403, b"", [Rejected(1, GONE)]),
+        (200, error(-32601, "the method does not exist"), [Rejected(1, GONE)]),
+        # What leaves it open whether it was taken.
+        (200, result("0x" + "00" * 32), []),
+        (200, result(None), []),
+        (200, result(True), []),
+        (200, b'{"jsonrpc":"2.0","id":2,"result":"%s"}' % HASH.encode(), []),
+        (200, b"<html>", []),
+        (200, b'{"jsonrpc"', []),
+        (502, result(HASH), []),
+    ],
+)  # fmt: skip
+def test_only_a_clear_answer_is_an_outcome(status: int, body: bytes, heard: list[object]) -> None:
+    worker, endpoint = Worker(), Endpoint(status, body)
+    forwarded(endpoint, worker)
+    assert worker.said == [TakenUp((1,)), *heard]
+    (posted,) = endpoint.posted
+    assert json.loads(posted) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "eth_sendRawTransaction",
+        "params": [f"0x{RAW.hex()}"],
+    }
+
+
+def test_failure_on_the_way_is_said_without_secrets() -> None:
+    worker = Worker()
+    failure = RefusedAnswer("unreachable", f"timed out at {KEY}")
+    with capture_logs() as logs:
+        forwarded(Endpoint(failure=failure), worker)
+    assert worker.said == [TakenUp((1,))]
+    (event,) = logs
+    assert event["event"] == "transaction_not_forwarded"
+    assert event["outcome"] == "unknown"
+    assert event["transaction"] == HASH
+    assert event["endpoint"] == "https://endpoint.example/v2/…"
+    assert KEY not in str(logs)
+
+
+def test_nothing_leaves_that_its_worker_does_not_know_of() -> None:
+    endpoint = Endpoint(body=result(HASH))
+    deaf, late = Worker(hears=False), Worker()
+    forwarded(endpoint, deaf)
+    assert deaf.said == [TakenUp((1,)), Rejected(1, GONE)]
+    forwarded(endpoint, late, submit(deadline_ns=0))
+    assert late.said == [Rejected(1, GONE)]
+    assert endpoint.posted == []
+
+
+def test_number_on_the_way_is_bounded_and_closing_gives_up() -> None:
+    worker, endpoint = Worker(), Endpoint(silent=True)
+
+    async def run() -> None:
+        forwarding = TransactionForwarding("main", URL, DrivenClock(), endpoint)
+        for number in range(MOST + 1):
+            forwarding.submit(submit(number), worker.respond)
+        await asyncio.sleep(0)
+        await forwarding.close()
+
+    asyncio.run(run())
+    assert worker.said == [*(TakenUp((number,)) for number in range(MOST)), Busy(MOST)]
+    assert len(endpoint.posted) == MOST
+    assert endpoint.closed
+
+
+def test_real_endpoint_takes_and_refuses() -> None:
+    answers: list[Callable[[], str]] = [lambda: HASH, _refuse]
+
+    def send(params: list[object]) -> str:
+        assert params == [f"0x{RAW.hex()}"]
+        return answers.pop(0)()
+
+    worker = Worker()
+
+    async def run(url: str) -> None:
+        forwarding = TransactionForwarding("main", f"{url}/{KEY}", DrivenClock())
+        for number in (1, 2):
+            forwarding.submit(submit(number), worker.respond)
+            await asyncio.gather(*forwarding._tasks)
+        await forwarding.close()
+
+    with toy_endpoint({"eth_sendRawTransaction": send}) as url:
+        asyncio.run(run(url))
+    assert worker.said == [
+        TakenUp((1,)),
+        Accepted(1),
+        TakenUp((2,)),
+        Rejected(2, "replacement transaction underpriced"),
+    ]
+
+
+def _refuse() -> str:
+    raise ToyError({"code": -32000, "message": "replacement transaction underpriced"})

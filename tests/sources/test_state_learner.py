@@ -1,0 +1,186 @@
+"""What is learned: claims that proofs show, at blocks that were executed, and nothing else."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from foreblock._engine import Learned
+from foreblock.errors import NewEpoch, NoUpstream
+from foreblock.ledger.following.wanting import WantedState
+from foreblock.sources.state_learner import ExecutedBlocks, StateLearner, asked_for
+from foreblock.upstream.asked import BlockAt
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.wanted import (
+    Found,
+    FoundAccount,
+    FoundHeader,
+    FoundProof,
+    FoundSlotProof,
+    Wanted,
+)
+from support.chains.following import Truth
+from support.chains.writing import SCRIBE, SENDERS
+
+EPOCH = 7
+
+
+class FakeFetcher:
+    """Answers from a chain, at a block of its choice."""
+
+    def __init__(self, truth: Truth, at: int) -> None:
+        self.truth = truth
+        self.at = at
+        self.places: list[Sequence[BlockAt]] = []
+        self.lies: list[str] = []
+        self.spoil = False
+        self.proves = True
+
+    async def fetch(
+        self, wanted: Wanted, places: Sequence[BlockAt], _: Purpose, __: float, ___: int = 0
+    ) -> Found:
+        found = Found()
+        self.places.append(places)
+        with self.truth.store.view() as view:
+            state = view.state(self.at)
+            for address in wanted.accounts | wanted.slots.keys():
+                slots = sorted(wanted.slots.get(address, ()))
+                proof = state.prove(address, slots)
+                account = proof.account
+                said = FoundAccount(0, 0, b"", None)
+                if account is not None:
+                    said = FoundAccount(
+                        account.nonce, account.balance, account.code_hash, proof.storage_root
+                    )
+                nodes = list(proof.account_nodes)
+                if self.spoil:
+                    nodes[-1] = bytes([nodes[-1][0] ^ 1]) + nodes[-1][1:]
+                values = [
+                    FoundSlotProof(slot, value, tuple(some))
+                    for slot, (value, some) in zip(slots, map(proof.slot, range(len(slots))))
+                ]
+                if self.proves:
+                    found.put_proof(FoundProof(address, said, tuple(nodes), tuple(values), "u"))
+                else:
+                    found.accounts[address] = said
+                    found.put_slots(address, [(each.slot, each.value) for each in values])
+            for address in wanted.codes_of:
+                found.put_code(address, state.code(address))
+        for number in wanted.blocks:
+            header = self.truth.headers[number]
+            found.headers[number] = FoundHeader(
+                number, header.hash, header.parent_hash, header.state_root
+            )
+        return found
+
+    def untrue(self, _: FoundProof, why: str) -> None:
+        self.lies.append(why)
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Iterator[Truth]:
+    made = Truth(tmp_path / "truth")
+    made.grow(8, "chain")
+    yield made
+    made.close()
+
+
+def _blocks(truth: Truth, anchor: int, latest: int) -> ExecutedBlocks:
+    headers = [truth.headers[number] for number in range(latest, anchor - 1, -1)]
+    return ExecutedBlocks(EPOCH, headers, keeps_hashes=False)
+
+
+def _learner(truth: Truth, at: int, *, proven: bool = True) -> tuple[StateLearner, FakeFetcher]:
+    fetcher = FakeFetcher(truth, at)
+    learner = StateLearner(fetcher, proven=proven, behind=2)  # type: ignore[arg-type]
+    learner.begin(Learned(EPOCH))
+    return learner, fetcher
+
+
+def _find(learner: StateLearner, wanted: Wanted, blocks: ExecutedBlocks) -> Found:
+    found = asyncio.run(learner.find(wanted, blocks, Purpose.CLIENT, 1.0))
+    return found.found
+
+
+WANTED = Wanted(frozenset(SENDERS), {SCRIBE: frozenset({1, 2})}, codes_of=frozenset({SCRIBE}))
+
+
+@pytest.mark.parametrize("at", [4, 5, 7])
+def test_a_proof_of_any_block_that_was_executed_will_do(truth: Truth, at: int) -> None:
+    learner, fetcher = _learner(truth, at)
+    found = _find(learner, WANTED, _blocks(truth, 4, 7))
+    assert found.missing(WANTED).keys == 0
+    assert not fetcher.lies
+    assert learner._learned.unstored > len(SENDERS)
+
+
+@pytest.mark.parametrize("at", [3, 8])
+def test_a_proof_of_another_block_is_not_used(truth: Truth, at: int) -> None:
+    """Below the anchor, or above what was executed: a key may have another value there."""
+    learner, fetcher = _learner(truth, at)
+    with pytest.raises(NoUpstream):
+        _find(learner, Wanted(frozenset(SENDERS)), _blocks(truth, 4, 7))
+    assert learner._learned.unstored == 0
+    assert not fetcher.lies
+    assert learner.counters["of another block"] == len(SENDERS)
+
+
+def test_a_proof_that_does_not_hold_is_told_and_not_used(truth: Truth) -> None:
+    learner, fetcher = _learner(truth, 5)
+    fetcher.spoil = True
+    with pytest.raises(NoUpstream):
+        _find(learner, Wanted(frozenset(SENDERS[:1])), _blocks(truth, 4, 7))
+    assert len(fetcher.lies) == 1
+    assert learner._learned.unstored == 0
+
+
+def test_without_proofs_nothing_is_learned_unless_upstreams_are_trusted(truth: Truth) -> None:
+    learner, fetcher = _learner(truth, 5)
+    fetcher.proves = False
+    with pytest.raises(NoUpstream):
+        _find(learner, Wanted(frozenset(SENDERS)), _blocks(truth, 4, 7))
+    learner, fetcher = _learner(truth, 5, proven=False)
+    fetcher.proves = False
+    assert _find(learner, WANTED, _blocks(truth, 4, 7)).missing(WANTED).keys == 0
+
+
+def test_asked_below_the_head_and_at_the_anchor_last(truth: Truth) -> None:
+    learner, fetcher = _learner(truth, 5)
+    _find(learner, WANTED, _blocks(truth, 2, 7))
+    assert [each.number for each in fetcher.places[0]] == [5, 4, 3, 2]
+    assert fetcher.places[0][-1].hash == truth.headers[2].hash
+    _find(learner, WANTED, _blocks(truth, 5, 5))
+    assert [each.number for each in fetcher.places[1]] == [5]
+
+
+def test_hashes_of_old_blocks_come_from_child_to_parent(truth: Truth) -> None:
+    learner, _ = _learner(truth, 5)
+    blocks = _blocks(truth, 5, 7)
+    wanted = Wanted(blocks=frozenset({1, 3}))
+    found = asyncio.run(learner.find(wanted, blocks, Purpose.FLASHBLOCK, 1.0))
+    assert found.blocks == {number: truth.headers[number].hash for number in (1, 3)}
+
+
+def test_a_chain_of_headers_that_breaks_names_nothing(truth: Truth) -> None:
+    learner, fetcher = _learner(truth, 5)
+    blocks = _blocks(truth, 5, 7)
+    fetcher.truth.headers[3] = truth.headers[3].replace(gas_used=1)
+    with pytest.raises(NoUpstream):
+        asyncio.run(
+            learner.find(Wanted(blocks=frozenset({2})), blocks, Purpose.FLASHBLOCK, 1.0)
+        )
+
+
+def test_another_epoch_is_refused(truth: Truth) -> None:
+    learner, _ = _learner(truth, 5)
+    blocks = _blocks(truth, 4, 7)._replace(epoch=EPOCH + 1)
+    with pytest.raises(NewEpoch):
+        _find(learner, WANTED, blocks)
+
+
+def test_contracts_that_are_new_come_with_their_code() -> None:
+    wanted = WantedState()
+    wanted.accounts = {SCRIBE, SENDERS[0]}
+    wanted.contracts = {SCRIBE}
+    assert asked_for(wanted).codes_of == {SCRIBE}

@@ -1,0 +1,83 @@
+"""A follower that begins at an anchor and learns from the truth what it misses, by proofs."""
+
+import random
+from pathlib import Path
+
+from foreblock._engine import Block, Learned
+from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.genesis.genesis_file import read_genesis
+from foreblock.ledger.storage.anchored_store import Anchor, begin_at, is_empty
+from foreblock.types import Flashblock
+from support.chains.following import Following, Truth
+from support.chains.writing import genesis
+
+MOST_ROUNDS = 32
+
+
+class PartialFollowing(Following):
+    """A follower with a store that knows a part of its base."""
+
+    def __init__(self, folder: Path, truth: Truth, anchor: int, seed: int = 0) -> None:
+        self.truth = truth
+        self.anchor = truth.headers[anchor]
+        self.chance = random.Random(seed)
+        self.rounds = 0
+        super().__init__(folder)
+
+    def begin(self) -> Learned:
+        with self.store.view() as view:
+            is_new = is_empty(view)
+        if is_new:
+            begin_at(self.store, Anchor(self.anchor), read_genesis(genesis(self.config)).config)
+        with self.store.view() as view:
+            self.learned = Learned(view.heads.base.epoch)
+        self.store.lay(self.learned)
+        return self.learned
+
+    def hear(self, *messages: Flashblock, feed: str = "a") -> None:
+        """Hear messages one after the other, and learn what they want."""
+        for message in messages:
+            self.receive(message, feed=feed)
+            self.learn()
+            self.settle()
+
+    def learn(self) -> None:
+        """Learn until nothing that waits wants anything."""
+        for _ in range(MOST_ROUNDS):
+            wanted = self.follower.take_wanted()
+            if not wanted:
+                return
+            self.prove(wanted)
+            self.follower.try_again(learned=True)
+        raise AssertionError(f"still wanted: {wanted}")
+
+    def canonical(self, *blocks: Block) -> None:
+        """Hear sealed blocks, each as often as it takes."""
+        for block in blocks:
+            for _ in range(MOST_ROUNDS):
+                self.follower.canonical(block)
+                wanted = self.follower.take_wanted()
+                if not wanted:
+                    break
+                self.prove(wanted)
+            self.learn()
+            self.settle()
+
+    def prove(self, wanted: WantedState, at: int | None = None) -> None:
+        """Prove keys against the root of a block that was executed here, of any."""
+        self.rounds += 1
+        if at is None:
+            at = self.chance.randint(self.anchor.number, self.latest)
+        root = self.truth.headers[at].state_root
+        with self.truth.store.view() as view:
+            state = view.state(at)
+            for address in wanted.accounts | wanted.slots.keys():
+                slots = sorted(wanted.slots.get(address, ()))
+                proof = state.prove(address, slots)
+                nodes = [(slot, proof.slot(place)[1]) for place, slot in enumerate(slots)]
+                self.learned.prove(root, address, proof.account_nodes, nodes)
+            for address in wanted.contracts | set(wanted.codes.values()):
+                if address:
+                    self.learned.put_code(state.code(address))
+            for number in wanted.blocks:
+                self.learned.put_block(number, self.truth.headers[number].hash)

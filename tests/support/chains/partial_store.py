@@ -1,0 +1,106 @@
+"""A store that begins at the latest block of another one and knows nothing of its state.
+
+`WholeNetwork` stands for the process that fetches: it answers from the store that has everything,
+as upstreams do, with proofs.
+"""
+
+from contextlib import closing
+from pathlib import Path
+
+from foreblock._engine import Store
+from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.body_rows import made_of
+from foreblock.types import decode_transaction, keccak256
+from foreblock.upstream.packed import pack_found, unpack_wanted
+from foreblock.upstream.wanted import Found, FoundAccount, FoundProof, FoundSlotProof, Wanted
+
+EPOCH = 1
+EMPTY_CODE = keccak256(b"")
+
+
+def begin_at_latest(whole: Ledger, folder: Path, epoch: int = EPOCH) -> None:
+    """Make a store of the latest block alone."""
+    store = Store(str(folder), write=True)
+    with closing(whole.view()) as view:
+        header, number = view.latest.header, view.latest.number
+        assert not made_of(view.stored, number), "its body has a row of its own"
+        batch = store.batch()
+        body = rows.decode_body(view.row(rows.body_key(number), view.latest))
+        index = {rows.block_index_key(header.hash): number.to_bytes(8)}
+        for place, raw in enumerate(body.transactions):
+            key = rows.transaction_index_key(decode_transaction(raw).hash)
+            index[key] = rows.encode_transaction_entry(number, place)
+        batch.begin_at(number, header.hash, header.state_root, epoch, index)
+        for key_of in (rows.header_key, rows.body_key, rows.receipts_key, rows.senders_key):
+            batch.put(key_of(number), view.row(key_of(number), view.latest))
+        config = view.stored.row(rows.CONFIG)
+        assert config is not None
+        batch.put(rows.CONFIG, config)
+    store.commit(batch)
+    store.close()
+
+
+class WholeNetwork:
+    """Answers questions for state from a ledger that has all of it."""
+
+    def __init__(self, whole: Ledger, *, most: int = 1 << 30) -> None:
+        """An answer has at most so many keys of a question."""
+        self.whole = whole
+        self.most = most
+        self.asked: list[Wanted] = []
+        self.epoch = EPOCH
+        self.failure: Exception | None = None
+        self.proofs_of: list[FoundProof] = []  # that were given
+
+    async def ask(self, epoch: int, keys: bytes, seconds: float) -> bytes:
+        """What is asked for, packed."""
+        assert seconds > 0
+        wanted = unpack_wanted(keys)
+        self.asked.append(wanted)
+        assert wanted, "nothing is asked for"
+        if self.failure is not None:
+            raise self.failure
+        assert epoch == self.epoch
+        with closing(self.whole.view()) as view:
+            return self.found(view, self._some(wanted))
+
+    def found(self, view: LedgerView, wanted: Wanted) -> bytes:
+        """What is wanted, with its proofs."""
+        found, state = Found(), view.state(view.latest)
+        for address in sorted(wanted.accounts | wanted.slots.keys()):
+            found.put_proof(self.proof(view, address, sorted(wanted.slots.get(address, ()))))
+        for code_hash, home in wanted.codes.items():
+            assert home, "the account of a code is known, since a run came to it"
+            assert keccak256(state.code(home)) == code_hash
+            found.put_codes([state.code(home)])
+        for address in wanted.codes_of:
+            found.put_code(address, state.code(address))
+        blocks = {each: view.resolve(each).hash for each in wanted.blocks}
+        return pack_found(found, [view.latest.header.state_root], blocks)
+
+    def proof(self, view: LedgerView, address: bytes, slots: list[int]) -> FoundProof:
+        proof = view.state_of_header(view.latest).prove(address, slots)
+        account = proof.account
+        claimed = FoundAccount(
+            account.nonce if account else 0,
+            account.balance if account else 0,
+            account.code_hash if account else EMPTY_CODE,
+            proof.storage_root,
+        )
+        values = [proof.slot(position) for position in range(len(slots))]
+        proven = tuple(
+            FoundSlotProof(slot, value, tuple(nodes))
+            for slot, (value, nodes) in zip(slots, values, strict=True)
+        )
+        return FoundProof(address, claimed, tuple(proof.account_nodes), proven, "whole")
+
+    def _some(self, wanted: Wanted) -> Wanted:
+        if wanted.keys <= self.most:
+            return wanted
+        accounts = sorted(wanted.accounts)[: self.most]
+        slots = {} if accounts else dict(list(wanted.slots.items())[: self.most])
+        codes = {} if accounts or slots else dict(list(wanted.codes.items())[: self.most])
+        blocks = frozenset() if accounts or slots or codes else wanted.blocks
+        codes_of = wanted.codes_of & frozenset(accounts)
+        return Wanted(frozenset(accounts), slots, codes, codes_of, blocks)

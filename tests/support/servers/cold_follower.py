@@ -1,0 +1,64 @@
+"""A worker over a partial store, in this process, and the network that it asks."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from foreblock.ledger.reading.followed import FollowTerms
+from foreblock.ledger.reading.view import Ledger
+from foreblock.methods.options import Options
+from foreblock.scheduling.reply import Reply
+from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
+from foreblock.service.fetched_state import FetchedState
+from foreblock.settings import FollowSettings
+from support.chains.partial_store import WholeNetwork, begin_at_latest
+from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import UNHURRIED_MS, request
+
+
+class Follower:
+    """A worker over a partial store, and the network that it asks."""
+
+    def __init__(self, whole: Ledger, folder: Path, **told: Any) -> None:  # noqa: ANN401, settings
+        most, dialect = told.pop("most", 1 << 30), told.pop("dialect", "ethereum")
+        begin_at_latest(whole, folder)
+        settings = FollowSettings(fetch_timeout=60.0, **told)
+        self.network = WholeNetwork(whole, most=most)
+        self.ledger = Ledger.open(str(folder), followed=FollowTerms(settings.trust, 60.0))
+        options = ServiceOptions(methods=Options(dialect, call_timeout_ms=UNHURRIED_MS))
+        self.scheduler = make_scheduler(options)
+        self.state: FetchedState | None = None
+        if settings.cold == "fetch":
+            self.state = FetchedState(self.ledger, settings, self.network.ask)
+        shared = Shared(state=self.state)
+        self.service = Service(self.ledger, options, self.scheduler, shared=shared)
+        self.loop = asyncio.new_event_loop()
+
+    def reply(self, body: bytes) -> Reply:
+        return self.loop.run_until_complete(self._reply(body))
+
+    def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401, it is JSON
+        answer = json.loads(self.reply(request(method, *params)).body)
+        return answer["result"] if "result" in answer else answer["error"]
+
+    async def _reply(self, body: bytes) -> Reply:
+        reply = self.service.answer(body, ANYBODY)
+        reply = reply if isinstance(reply, Reply) else await reply
+        return Reply(body_of(reply), reply.headers)
+
+    def close(self) -> None:
+        self.scheduler.close()
+        self.loop.close()
+        self.ledger.close()
+
+
+@contextmanager
+def follower(whole: Ledger, folder: Path, **told: Any) -> Iterator[Follower]:  # noqa: ANN401
+    made = Follower(whole, folder, **told)
+    try:
+        yield made
+    finally:
+        made.close()
