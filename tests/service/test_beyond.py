@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.service.beyond import MARK, BeyondAnchor
+from foreblock.methods.options import Options
+from foreblock.service.beyond import BeyondAnchor
+from foreblock.service.upstream_answer import MARK
+from foreblock.service.upstream_proofs import UpstreamProofs
+from support.payloads.cases import read_case
 from support.servers.asking import Asker, request
 from support.servers.cold_follower import Follower, follower
 
@@ -30,6 +34,7 @@ class Reaching:
         assert state is not None
         self.beyond = BeyondAnchor(cold.ledger, state, self.ask)
         self.beyond.add(cold.service.methods)
+        UpstreamProofs(self.ask, cold.scheduler).add(cold.service.methods, Options("ethereum"))
 
     async def ask(self, method: str, params: bytes) -> bytes:
         self.asked.append(method)
@@ -173,3 +178,42 @@ def test_ancestor_is_believed_where_upstreams_are_trusted(
     body = request("eth_getBlockByNumber", "0x1", False)
     found = json.loads(trusting.cold.reply(body).body)["result"]
     assert found["hash"] == block["hash"]
+
+
+def test_proofs_are_those_of_a_whole_store(
+    conformance: Path, published_ethereum: Asker, reaching: Reaching
+) -> None:
+    judged = 0
+    for path in sorted((conformance / "eth_getProof").glob("*.io")):
+        for body, _ in read_case(path):
+            reply = reaching.cold.reply(body)
+            found = json.loads(reply.body)
+            if found.get("error", {}).get("code") == 4444:
+                continue  # about a block before the anchor
+            assert found == json.loads(published_ethereum.reply(body).body), path.name
+            assert reply.headers.endswith(MARK)
+            judged += 1
+    assert judged
+    body = request("eth_getAccount", "0x" + "00" * 20, "latest")
+    found = json.loads(reaching.cold.reply(body).body)
+    assert found == json.loads(published_ethereum.reply(body).body)
+
+
+@pytest.mark.parametrize("field", ["balance", "storageHash", "accountProof", "nonce"])
+def test_false_proofs_are_refused(
+    published_ethereum: Asker, reaching: Reaching, field: str
+) -> None:
+    body = request("eth_getProof", "0x" + "00" * 20, ["0x0"], "latest")
+    truth = json.loads(published_ethereum.reply(body).body)["result"]
+
+    def lie(_: str, result: Any) -> Any:  # noqa: ANN401, JSON
+        if field == "accountProof":
+            return {**result, field: result[field][:-1]}
+        return {**result, field: "0x7" if field != "storageHash" else "0x" + "77" * 32}
+
+    reaching.change = lie
+    found = json.loads(reaching.cold.reply(body).body)
+    # What is shown comes from the nodes, so that a false value beside them changes nothing.
+    assert found.get("result") == truth or found["error"]["code"] == -32002
+    if field in ("storageHash", "accountProof"):
+        assert "error" in found

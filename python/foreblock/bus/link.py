@@ -207,7 +207,7 @@ class WriterLink:
             async with asyncio.timeout(seconds):
                 return await question.answer
         except TimeoutError:
-            raise NoUpstream(f"nothing in {seconds:g} s", 1) from None
+            raise NoUpstream(f"nothing in {round(seconds, 2):g} s", 1) from None
         finally:
             del self._states[number]
 

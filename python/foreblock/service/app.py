@@ -5,7 +5,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -65,6 +65,7 @@ from foreblock.settings.networks import DevChain, Network
 if TYPE_CHECKING:
     from foreblock.service.beyond import BeyondAnchor
     from foreblock.service.fetched_state import FetchedState
+    from foreblock.service.upstream_proofs import UpstreamProofs
 
 NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
 
@@ -103,6 +104,7 @@ class Shared(NamedTuple):
 
     state: "FetchedState | None" = None  # that the store does not know, where it is fetched
     beyond: "BeyondAnchor | None" = None  # what lies before the anchor
+    proofs: "UpstreamProofs | None" = None  # of a state that is known in part
     families: SharedFamilies | None = None
     filters: FilterTable | None = None
     follow: FollowCommits = no_hints  # gives hints of commits
@@ -230,6 +232,7 @@ def make_served(
         shared = Shared(
             state=state,
             beyond=_beyond(ledger, network, link, state),
+            proofs=None if state is None else _proofs(network, link, scheduler),
             filters=_filters(settings, metrics.runtime, number),
             follow=no_hints if link is None else partial(link.following, network.name),
             meter=metrics.meter(network.name, options.slow_seconds),
@@ -287,8 +290,23 @@ def _beyond(
     from foreblock.service.beyond import BeyondAnchor  # noqa: PLC0415, others need none
 
     assert isinstance(ledger, Ledger), "state is fetched for it"
-    ask = partial(link.ask_upstream, network.name, seconds=follow.fetch_timeout)
-    return BeyondAnchor(ledger, state, ask)
+    return BeyondAnchor(ledger, state, _asking(network, link))
+
+
+def _proofs(
+    network: Network, link: WriterLink | None, scheduler: Scheduler
+) -> "UpstreamProofs | None":
+    if link is None:
+        return None
+    from foreblock.service.upstream_proofs import UpstreamProofs  # noqa: PLC0415, others need none
+
+    return UpstreamProofs(_asking(network, link), scheduler)
+
+
+def _asking(network: Network, link: WriterLink) -> Callable[[str, bytes], Awaitable[bytes]]:
+    """Asks the upstreams of a network."""
+    assert network.follow is not None, "it has upstreams"
+    return partial(link.ask_upstream, network.name, seconds=network.follow.fetch_timeout)
 
 
 def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) -> list[Served]:
@@ -363,9 +381,11 @@ class NetworkViews:
             Service(self.ledger, each, scheduler, sequencing, shared) for each in (at_root, at_node)
         )
         self.sessions.extend((root.sessions, node.sessions))
-        if shared.beyond is not None:
-            shared.beyond.add(root.methods)
-            shared.beyond.add(node.methods)
+        for service, methods in ((root, at_root.methods), (node, at_node.methods)):
+            if shared.beyond is not None:
+                shared.beyond.add(service.methods)
+            if shared.proofs is not None:
+                shared.proofs.add(service.methods, methods)
         if isinstance(self.ledger, Ledger) and self.link is not None and network.dev is not None:
             printed = PrintedRequests(self.ledger, network, self.link)
             printed.add(root.methods, at_root.methods, scheduler)

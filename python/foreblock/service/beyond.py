@@ -11,7 +11,7 @@ Nobody asks upstreams again at once for a transaction that they do not know: cli
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final
 
@@ -29,33 +29,13 @@ from foreblock.methods.params import hash32
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.fetching import Missed
 from foreblock.scheduling.reply import Text
-from foreblock.scheduling.steps import LongWait
 from foreblock.service.fetched_state import FetchedState
+from foreblock.service.upstream_answer import NULL, Find, beside
 from foreblock.upstream.old_blocks import AskUpstream, OldBlock, OldBlocks, place_of
 from foreblock.upstream.wanted import HISTORY_STORAGE, HISTORY_WINDOW
 
-NULL: Final = b"null"
-MARK: Final = b"Foreblock-Source: upstream\r\n"
 ABSENT_SECONDS: Final = 2.0  # until a transaction that nobody knows is asked for again
 MOST_ABSENT: Final = 4096
-
-Find = Callable[[], Awaitable[Text]]
-
-
-class OldAnswer(LongWait[Text]):
-    """A result that comes from an upstream; none is begun before it is awaited."""
-
-    def __init__(self, find: Find, headers: bytes) -> None:
-        self._find: Final = find
-        self._headers: Final = headers
-
-    def __await__(self) -> Generator[Any, None, Text]:
-        return self._find().__await__()
-
-    async def apart(self) -> tuple[Text, bytes]:
-        """The result, with the mark of where it comes from."""
-        text = await self._find()
-        return text, self._headers if text == NULL else self._headers + MARK
 
 
 class BeyondAnchor:
@@ -84,7 +64,7 @@ class BeyondAnchor:
             "eth_getTransactionReceipt": self._receipt,
         }
         for name, method in wrap.items():
-            methods[name] = _beside(methods[name], method)
+            methods[name] = beside(methods[name], method)
 
     def _block_by_hash(self, view: LedgerView, raw: Raw) -> Find | None:
         params = read_by_hash(raw)
@@ -203,16 +183,3 @@ def _unless_known(view: LedgerView, block: ByHash, find: Find) -> Find | None:
     except NotHere:
         return None
     return None
-
-
-def _beside(
-    here: MethodFunction, elsewhere: Callable[[LedgerView, Raw], Find | None]
-) -> MethodFunction:
-    """The method here, or what is found elsewhere where that cannot know."""
-
-    def run(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        find = elsewhere(view, raw)
-        return here(view, raw) if find is None else OldAnswer(find, view.headers)
-
-    run.__doc__ = here.__doc__
-    return run

@@ -33,6 +33,8 @@ THREAD_BYTES: Final = 128 << 10  # longer answers are proven on a thread; these 
 
 LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are those of nobody and of precompiles
 
+MOST_CALLED: Final = 8  # accounts of one run that are asked for with their codes
+
 # Methods that read one account, or slots of some, and run nothing.
 PLAIN_READS: Final = frozenset(
     {
@@ -128,10 +130,11 @@ class StateRounds:
 def _wanted(missed: Missed) -> Wanted:
     """What a request has missed; accounts that a run came to come with their codes.
 
-    So a call of a contract that is new has its code, and its first slots, in the same round.
+    So a call of a contract that is new has its code, and its first slots, in the same round. Many
+    accounts at once have little code among them: they are tokens of one kind, or nobody's.
     """
     wanted = wanted_of(missed.why.misses)
-    if missed.method in PLAIN_READS:
+    if missed.method in PLAIN_READS or len(wanted.accounts) > MOST_CALLED:
         return wanted
     called = frozenset(each for each in wanted.accounts if int.from_bytes(each) >= LEAST_CONTRACT)
     return wanted._replace(codes_of=called)

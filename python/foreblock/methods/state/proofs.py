@@ -4,14 +4,14 @@ Storage keys are read as in geth: up to 32 bytes, with or without `0x` and leadi
 of 32 bytes is shown as it came, a shorter one as a quantity.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Raw
 
 from foreblock.errors import BadArgument, InvalidParams
-from foreblock.ledger.reading.proofs import Proof, prove
+from foreblock.ledger.reading.proofs import prove
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.options import Options
@@ -22,6 +22,7 @@ from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.types import Account
 
 MOST_KEYS: Final = 1024  # as in geth
 KEY_DIGITS: Final = 64
@@ -44,14 +45,38 @@ class StorageKey(NamedTuple):
     text: bytes
 
 
-_read_proof = reader(ProofParams)
+class ShownProof(Protocol):
+    """What is shown of a proof, whoever has made it."""
+
+    @property
+    def account(self) -> Account | None:
+        """The account; none where there is none."""
+
+    @property
+    def account_nodes(self) -> Sequence[bytes]:
+        """From the root down."""
+
+    @property
+    def storage_root(self) -> bytes:
+        """The root of its storage."""
+
+
+class AskedProofs(NamedTuple):
+    """What a request for a proof asks for."""
+
+    who: bytes
+    keys: list[StorageKey]
+    block: BlockParam
+
+
+read_proof = reader(ProofParams)
 
 
 class ProofMethods:
     """Methods that need the trie of a state."""
 
     def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._block_required = options.block_required
+        self.block_required = options.block_required
         self._scheduler = scheduler
 
     def get_proof(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
@@ -65,31 +90,41 @@ class ProofMethods:
         return _later(text) if isinstance(text, list) else text
 
     def _prove(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
-        if len(raw) > THRESHOLDS.thread_params_bytes:
-            raise _too_many("or as long as them")
-        params = _read_proof(raw)
-        if params.block is None and self._block_required:
-            params = explain(raw, ProofParams, 3)
-        who = address(params.address, 0)
-        keys = yield from paced(_read_keys(params.storage_keys or ()), pace)
-        block = find_block(view, params.block, 2)
+        who, keys, named = yield from self.read(raw, pace)
+        block = find_block(view, named, 2)
         steps = prove(view, block, who, [key.slot for key in keys])
         few = len(keys) <= THRESHOLDS.proven_slots
         proof = yield from (paced(steps, pace) if few else steps)
-        return (yield from paced(_render(who, keys, proof), pace))
+        slots = (proof.slot(place) for place in range(len(keys)))
+        return (yield from paced(render_proof(who, keys, proof, slots), pace))
+
+    def read(self, raw: Raw, pace: Pace) -> Steps[AskedProofs]:
+        """The arguments of eth_getProof."""
+        if len(raw) > THRESHOLDS.thread_params_bytes:
+            raise _too_many("or as long as them")
+        params = read_proof(raw)
+        if params.block is None and self.block_required:
+            params = explain(raw, ProofParams, 3)
+        keys = yield from paced(_read_keys(params.storage_keys or ()), pace)
+        return AskedProofs(address(params.address, 0), keys, params.block)
 
     def _show(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
-        who, named = read_account(raw, block_required=self._block_required)
+        who, named = read_account(raw, block_required=self.block_required)
         proof = yield from paced(prove(view, find_block(view, named, 1), who, ()), pace)
-        account = proof.account
-        if account is None:
-            return NULL
-        return b'{"balance":%b,"nonce":%b,"codeHash":%b,"storageRoot":%b}' % (
-            write_quantity(account.balance),
-            write_quantity(account.nonce),
-            write_data(account.code_hash),
-            write_data(proof.storage_root),
-        )
+        return render_account(proof)
+
+
+def render_account(proof: ShownProof) -> bytes:
+    """The result of eth_getAccount."""
+    account = proof.account
+    if account is None:
+        return NULL
+    return b'{"balance":%b,"nonce":%b,"codeHash":%b,"storageRoot":%b}' % (
+        write_quantity(account.balance),
+        write_quantity(account.nonce),
+        write_data(account.code_hash),
+        write_data(proof.storage_root),
+    )
 
 
 def _read_keys(given: Sequence[str]) -> Steps[list[StorageKey]]:
@@ -119,8 +154,14 @@ def _read_key(text: str) -> StorageKey:
     return StorageKey(number, b'"0x%064x"' % number if whole else write_quantity(number))
 
 
-def _render(who: bytes, keys: Sequence[StorageKey], proof: Proof) -> Steps[Text]:
-    """The result in steps of a few keys each."""
+def render_proof(
+    who: bytes,
+    keys: Sequence[StorageKey],
+    proof: ShownProof,
+    slots: Iterable[tuple[int, Sequence[bytes]]],
+) -> Steps[Text]:
+    """The result in steps of a few keys each; `slots` are their values, with their nodes."""
+    proven = iter(slots)
     account = proof.account
     pieces = [
         b'{"address":%b,"accountProof":%b,"balance":%b,"codeHash":%b,"nonce":%b,'
@@ -136,7 +177,7 @@ def _render(who: bytes, keys: Sequence[StorageKey], proof: Proof) -> Steps[Text]
     ]
     for start in range(0, len(keys), THRESHOLDS.rendered_proofs):
         some = keys[start : start + THRESHOLDS.rendered_proofs]
-        texts = [_storage_proof(key, *proof.slot(start + at)) for at, key in enumerate(some)]
+        texts = [_storage_proof(key, *next(proven)) for key in some]
         pieces.append((b"," if start else b"") + b",".join(texts))
         yield None
     pieces.append(b"]}")
