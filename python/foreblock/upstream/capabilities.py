@@ -14,7 +14,6 @@ from msgspec import Raw, Struct
 
 from foreblock.errors import RefusedAnswer
 from foreblock.primitives import (
-    ZERO_ADDRESS,
     format_data,
     format_quantity,
     harmless,
@@ -32,6 +31,9 @@ PROOF_DEPTHS: Final = (0, 2, 16, 128, 1024, 8192)
 NEAR: Final = (0, 2)  # where only that matters
 BATCHES: Final = (2, 10, 50, 100)
 _NOBODY: Final = bytes.fromhex("8d64ec077cde93743e429ac2cfd58a269b691a8a")
+# OP: the contract that every block writes to, so that even an endpoint that knows little has it.
+_BUSY: Final = bytes.fromhex("4200000000000000000000000000000000000015")
+_BUSY_SLOT: Final = 0
 _MADE_UP: Final = b"\xfe" * 32  # the hash of no block
 _BEHIND: Final = 2  # blocks below the tip at which is asked, for endpoints of many nodes
 _UNBORN: Final = (1 << 53) - 1  # a number that no block has
@@ -162,7 +164,7 @@ def _forms(
 
 
 def _balance(at: BlockAt, form: BlockForm) -> Asking:
-    return Asking("eth_getBalance", (format_data(ZERO_ADDRESS), at.parameter(form)))
+    return Asking("eth_getBalance", (format_data(_BUSY), at.parameter(form)))
 
 
 def _overrides(block: object, reasons: dict[str, str]) -> Generator[Asking, Said, bool]:
@@ -199,13 +201,16 @@ def _proofs(
 ) -> Generator[Asking, Said, int | None]:
     """The furthest block below the tip that is proven, of those that are tried."""
     tip = yield from _head("latest")
-    asked, deepest = AskedProof(_NOBODY, (_SLOT,)), None
+    asked, deepest = AskedProof(_BUSY, (_BUSY_SLOT,)), None
     for depth in depths:
         if depth > tip.number:
             break
         block: object = "latest"  # the tip may move on, and some prove no other block
         if depth:
-            block = (yield from _head(tip.number - depth)).parameter(form)
+            try:
+                block = (yield from _head(tip.number - depth)).parameter(form)
+            except RefusedAnswer:
+                return depth  # it has no such block, which says nothing about proofs
         said = yield Asking(asked.method, tuple(asked.params(block)))
         try:
             read_proof(asked, _needed(said))
