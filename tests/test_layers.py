@@ -82,6 +82,10 @@ BELOW = {
         " ledger/building ledger/following ledger/genesis ledger/reading ledger/rules"
         " ledger/storage ledger/tracing"
     ),
+    "recording": (
+        "chains errors feed primitives sources types upstream"
+        " ledger/importing ledger/rules ledger/storage"
+    ),
     "replication": (
         "backoff bus clock errors feed log metrics settings snapshot sources"
         " ledger/building ledger/genesis ledger/storage"
@@ -105,7 +109,7 @@ BELOW = {
     ),
     "cli": (
         "bench chains clock conformance errors feed log primitives secret_urls sequencer server"
-        " service settings snapshot starting types upstream witness"
+        " recording service settings snapshot starting types upstream witness"
         " ledger/checking ledger/importing ledger/rules ledger/stateless ledger/storage"
     ),
     "__main__": "cli",

@@ -32,7 +32,7 @@ FORKS: Final = (
 )  # fmt: skip
 
 
-class FirstBlock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChainStart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The first block of the chain as an OP chain; OP Mainnet's is not number 0."""
 
     number: Count
@@ -91,7 +91,7 @@ class ChainFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     l1_chain_id: Positive
     block_time: Annotated[int, Meta(ge=1, le=3600)]  # seconds
     source: HttpUrl  # of what no other source is named for
-    genesis: FirstBlock
+    genesis: ChainStart
     forks: ForkTimes
     fees: FeeConstants
     flashblocks: AnnouncedBlocks | None = None

@@ -12,17 +12,27 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
+from foreblock.cli.recorded_state import (
+    beside,
+    check_state_options,
+    open_node,
+    record_state,
+    serving_node,
+)
+from foreblock.cli.verb import FILE, INTERRUPTED, failing_in_one_line, in_section, option, verb
 from foreblock.clock import SystemClock
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.recording import Recorder
 from foreblock.feed.recording import replay as replay_feed
 from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.feed.server import FeedServer
+from foreblock.recording.offline_node import OfflineNode
 from foreblock.server import sockets
 from foreblock.service.logs import configure
 
 SHOWN_EVERY: Final = 0.2  # seconds
+
+state = in_section("State")
 
 
 @verb()
@@ -36,20 +46,40 @@ SHOWN_EVERY: Final = 0.2  # seconds
     help="Stop after this time.",
 )
 @option("--force", is_flag=True, help="Overwrite an existing file.")
-def record(
-    *, url: str, file: Path, messages: int | None, seconds: float | None, force: bool
+@state("--with-state", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+       help="Also record the state that executing the blocks needs, in this file.")  # fmt: skip
+@state("--chain", metavar="CHAIN", help="With --with-state: name or file of the chain.")
+@state("--upstream", metavar="URL", help="With --with-state: JSON-RPC endpoint that proves state "
+       "as many blocks back as are recorded.")  # fmt: skip
+def record(  # noqa: PLR0913, keywords
+    *,
+    url: str,
+    file: Path,
+    messages: int | None,
+    seconds: float | None,
+    force: bool,
+    with_state: Path | None,
+    chain: str | None,
+    upstream: str | None,
 ) -> None:
     """Record a flashblocks feed to a file.
 
     URL is a WebSocket such as ws://127.0.0.1:8546/ws. Each message is stored with its time. Lost
     connections are reopened. Ctrl-C stops it; the file is a complete recording at any time.
+
+    With --with-state the blocks are then executed, and the state that they need is fetched with
+    proofs: `foreblock replay --state` serves both without a network.
     """
+    check_state_options(with_state, chain, upstream)
     configure("warning")
     with failing_in_one_line(), file.open("wb" if force else "xb") as opened:
         recorder = asyncio.run(_record(url, opened, messages, seconds))
     click.echo(f"{recorder.messages} messages, {recorder.bytes:,} bytes, in {file}")
     if recorder.unreadable:
         click.echo(f"{recorder.unreadable} of them cannot be read as flashblocks", err=True)
+    if with_state is not None and chain is not None and upstream is not None:
+        with failing_in_one_line():
+            record_state(file, with_state, chain, upstream)
 
 
 async def _record(
@@ -89,24 +119,46 @@ def _recorded(recorder: Recorder) -> str:
     "--clients", default=1, metavar="N", type=click.IntRange(0),
     help="Start when this many clients are connected.",
 )  # fmt: skip
-def replay(*, file: Path, listen: str, speed: float, clients: int) -> None:
+@state("--state", "recorded", metavar="FILE", type=FILE,
+       help="Also serve the state that was recorded with it, as an endpoint.")  # fmt: skip
+@state("--upstream-listen", default="127.0.0.1:8547", metavar="HOST:PORT",
+       help="With --state: address of that endpoint.")  # fmt: skip
+def replay(
+    *,
+    file: Path,
+    listen: str,
+    speed: float,
+    clients: int,
+    recorded: Path | None,
+    upstream_listen: str,
+) -> None:
     """Serve a recorded feed over WebSocket, at /ws.
 
-    Starts when a client connects and stops at the end of the recording.
+    Starts when a client connects and stops at the end of the recording. With --state a follower
+    has everything that it needs here, and no network: the first address is its upstream, which
+    is there until Ctrl-C.
     """
     configure("warning")
     with failing_in_one_line(), contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_replay(file, listen, speed, clients))
+        with contextlib.ExitStack() as stack:
+            node = None if recorded is None else open_node(recorded)
+            if node is not None:
+                click.echo(stack.enter_context(serving_node(node, upstream_listen)))
+            asyncio.run(_replay(file, listen, speed, clients, node))
         return
     sys.exit(INTERRUPTED)
 
 
-async def _replay(file: Path, listen: str, speed: float, clients: int) -> None:
+async def _replay(
+    file: Path, listen: str, speed: float, clients: int, node: OfflineNode | None
+) -> None:
     (sock,) = sockets.listen(listen, 1)
     # A client that reconnects to resume would miss the beginning.
     server = FeedServer(FeedServerOptions(resumable=False))
     with file.open("rb") as opened, _status() as show:
         recording = read_recording(str(file), opened)
+        if node is not None:
+            recording = beside(node, recording)
         await server.start(sock)
         click.echo(f"ws://{sockets.name(sock)}/ws")
         count = 0
@@ -118,6 +170,10 @@ async def _replay(file: Path, listen: str, speed: float, clients: int) -> None:
 
         try:
             await replay_feed(recording, server, speed, clients, progress)
+            if node is not None:
+                node.reach(node.last)
+                click.echo(f"{count} messages sent; Ctrl-C ends the endpoint")
+                await asyncio.Event().wait()
         finally:
             await server.stop()
     click.echo(f"{count} messages sent")

@@ -21,7 +21,7 @@ from foreblock.secret_urls import safe_url
 from foreblock.types import keccak256
 from foreblock.upstream.connections import Connections, HttpReply
 from foreblock.upstream.envelopes import body_of
-from foreblock.upstream.sent_answer import Sent, SentAnswer, read_sent
+from foreblock.upstream.sent_answer import SentAnswer, SentOutcome, read_sent
 
 MOST: Final = 64  # on their way at a time
 SECONDS: Final = 2.5  # for an answer; workers wait for three
@@ -82,17 +82,17 @@ class TransactionForwarding:
     async def _forward(self, message: Submit, respond: Respond) -> None:
         answer = await self._send(message.raw)
         match answer.outcome:
-            case Sent.TAKEN:
+            case SentOutcome.TAKEN:
                 respond(Accepted(message.id))
-            case Sent.REJECTED:
+            case SentOutcome.REJECTED:
                 respond(Rejected(message.id, answer.why))
-            case Sent.TOO_MANY:
+            case SentOutcome.TOO_MANY:
                 respond(Busy(message.id))
-            case Sent.CLOSED:
+            case SentOutcome.CLOSED:
                 respond(Rejected(message.id, str(SequencerUnavailable())))
-            case Sent.UNKNOWN:
+            case SentOutcome.UNKNOWN:
                 pass  # the worker says so after its deadline
-        if answer.outcome in (Sent.CLOSED, Sent.UNKNOWN):
+        if answer.outcome in (SentOutcome.CLOSED, SentOutcome.UNKNOWN):
             log.warning(
                 "transaction_not_forwarded",
                 network=self._network,
@@ -107,6 +107,6 @@ class TransactionForwarding:
         try:
             reply = await self._connections.post(body, SECONDS)
         except RefusedAnswer as refused:
-            return SentAnswer(Sent.UNKNOWN, harmless(self._connections.hide(str(refused))))
+            return SentAnswer(SentOutcome.UNKNOWN, harmless(self._connections.hide(str(refused))))
         answer = read_sent(reply.status, reply.body, keccak256(raw))
         return SentAnswer(answer.outcome, harmless(self._connections.hide(answer.why)))

@@ -30,14 +30,14 @@ from foreblock.upstream.state_plan import EndpointWays
 PROOF_DEPTHS: Final = (0, 2, 16, 128, 1024, 8192)
 NEAR: Final = (0, 2)  # where only that matters
 BATCHES: Final = (2, 10, 50, 100)
-_NOBODY: Final = bytes.fromhex("8d64ec077cde93743e429ac2cfd58a269b691a8a")
+NOBODY: Final = bytes.fromhex("8d64ec077cde93743e429ac2cfd58a269b691a8a")
 # OP: the contract that every block writes to, so that even an endpoint that knows little has it.
-_BUSY: Final = bytes.fromhex("4200000000000000000000000000000000000015")
-_BUSY_SLOT: Final = 0
+BUSY: Final = bytes.fromhex("4200000000000000000000000000000000000015")
+BUSY_SLOT: Final = 0
 _MADE_UP: Final = b"\xfe" * 32  # the hash of no block
 _BEHIND: Final = 2  # blocks below the tip at which is asked, for endpoints of many nodes
 _UNBORN: Final = (1 << 53) - 1  # a number that no block has
-_SLOT: Final = 7
+SLOT: Final = 7
 _PUT: Final = 0x0123456789ABCDEF
 
 
@@ -164,20 +164,20 @@ def _forms(
 
 
 def _balance(at: BlockAt, form: BlockForm) -> Asking:
-    return Asking("eth_getBalance", (format_data(_BUSY), at.parameter(form)))
+    return Asking("eth_getBalance", (format_data(BUSY), at.parameter(form)))
 
 
 def _overrides(block: object, reasons: dict[str, str]) -> Generator[Asking, Said, bool]:
     """Whether a call reads, by the code that is laid over an account, the slot that is, too."""
-    asked = AskedCall({_NOBODY: (_SLOT,)})
+    asked = AskedCall({NOBODY: (SLOT,)})
     call, _, changes = asked.params(block)
     assert isinstance(changes, dict)
-    put = {format_data(_SLOT.to_bytes(32)): format_data(_PUT.to_bytes(32))}
-    changes[format_data(_NOBODY)]["stateDiff"] = put
+    put = {format_data(SLOT.to_bytes(32)): format_data(_PUT.to_bytes(32))}
+    changes[format_data(NOBODY)]["stateDiff"] = put
     said = yield Asking(asked.method, (call, block, changes))
     try:
         output = parse_data(_text(_needed(said)))
-        if extractor.words(asked.slots, output)[_NOBODY] == [(_SLOT, _PUT)]:
+        if extractor.words(asked.slots, output)[NOBODY] == [(SLOT, _PUT)]:
             return True
         reasons["overrides"] = "they have no effect"
     except (RefusedAnswer, ValueError) as why:
@@ -186,7 +186,7 @@ def _overrides(block: object, reasons: dict[str, str]) -> Generator[Asking, Said
 
 
 def _storage_values(block: object, reasons: dict[str, str]) -> Generator[Asking, Said, bool]:
-    asked = AskedValues({_NOBODY: (0, _SLOT)})
+    asked = AskedValues({NOBODY: (0, SLOT)})
     said = yield Asking(asked.method, tuple(asked.params(block)))
     try:
         read_values(asked.slots, _needed(said))
@@ -201,7 +201,7 @@ def _proofs(
 ) -> Generator[Asking, Said, int | None]:
     """The furthest block below the tip that is proven, of those that are tried."""
     tip = yield from _head("latest")
-    asked, deepest = AskedProof(_BUSY, (_BUSY_SLOT,)), None
+    asked, deepest = AskedProof(BUSY, (BUSY_SLOT,)), None
     for depth in depths:
         if depth > tip.number:
             break

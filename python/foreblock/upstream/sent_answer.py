@@ -28,7 +28,7 @@ _TOO_MANY: Final = frozenset({RefusalKind.RATE_LIMITED.value})
 _CLOSED: Final = frozenset({RefusalKind.FORBIDDEN.value, RefusalKind.TOO_LARGE.value})
 
 
-class Sent(Enum):
+class SentOutcome(Enum):
     """What became of a transaction."""
 
     TAKEN = "taken"
@@ -42,7 +42,7 @@ class Sent(Enum):
 class SentAnswer:
     """What became of a transaction, and why."""
 
-    outcome: Sent
+    outcome: SentOutcome
     why: str = ""
 
 
@@ -57,29 +57,29 @@ def read_sent(status: int, body: bytes, transaction_hash: bytes) -> SentAnswer:
     try:
         found = parse_hash(msgspec.json.decode(result))
     except (ValueError, msgspec.MsgspecError):
-        return SentAnswer(Sent.UNKNOWN, "the answer is no hash")
+        return SentAnswer(SentOutcome.UNKNOWN, "the answer is no hash")
     if found != transaction_hash:
-        return SentAnswer(Sent.UNKNOWN, "the answer is the hash of another transaction")
-    return SentAnswer(Sent.TAKEN)
+        return SentAnswer(SentOutcome.UNKNOWN, "the answer is the hash of another transaction")
+    return SentAnswer(SentOutcome.TAKEN)
 
 
 def _of_whole(refused: RefusedAnswer) -> SentAnswer:
     """A refusal without regard to the transaction, or something that is no answer."""
     if refused.kind in _TOO_MANY:
-        return SentAnswer(Sent.TOO_MANY, refused.why)
+        return SentAnswer(SentOutcome.TOO_MANY, refused.why)
     if refused.kind in _CLOSED:
-        return SentAnswer(Sent.CLOSED, str(refused))
-    return SentAnswer(Sent.UNKNOWN, str(refused))
+        return SentAnswer(SentOutcome.CLOSED, str(refused))
+    return SentAnswer(SentOutcome.UNKNOWN, str(refused))
 
 
 def _of_error(refused: RefusedAnswer) -> SentAnswer:
     """An error in place of the hash: the endpoint has looked at the request."""
     if refused.kind in _TOO_MANY:
-        return SentAnswer(Sent.TOO_MANY, refused.why)
+        return SentAnswer(SentOutcome.TOO_MANY, refused.why)
     code = _CODE.match(refused.why)
     if code is not None and code[1] in _NO_METHOD:
-        return SentAnswer(Sent.CLOSED, str(refused))
+        return SentAnswer(SentOutcome.CLOSED, str(refused))
     why = _CODE.sub("", refused.why, count=1)
     if _KNOWN.search(why):
-        return SentAnswer(Sent.TAKEN)
-    return SentAnswer(Sent.REJECTED, why)
+        return SentAnswer(SentOutcome.TAKEN)
+    return SentAnswer(SentOutcome.REJECTED, why)

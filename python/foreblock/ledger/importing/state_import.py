@@ -148,8 +148,10 @@ def _fill(
     thread = Thread(target=run, daemon=True)
     thread.start()
     try:
-        while thread.is_alive():
+        is_over = False
+        while not is_over:
             thread.join(_LOOK_SECONDS)
+            is_over = not thread.is_alive()  # before the last look, which has all of it
             report(*running.progress)
     except BaseException:
         running.stop()

@@ -1,0 +1,130 @@
+"""`foreblock record --with-state` and `foreblock replay --state`: the state beside a feed."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from foreblock.chains.followed_chain import FollowedChain, followed_chain
+from foreblock.clock import SystemClock
+from foreblock.errors import BadRecording, MalformedFlashblock
+from foreblock.feed.messages import decode
+from foreblock.feed.recording_file import Recorded, read_recording
+from foreblock.recording.gathering import Gathering, Report
+from foreblock.recording.offline_node import OfflineNode
+from foreblock.recording.offline_run import run_offline
+from foreblock.recording.state_file import RecordedState, read_state, write_state
+from foreblock.recording.stretch import Stretch, stretch_of
+from foreblock.server import sockets
+from foreblock.types import Flashblock
+from foreblock.upstream.fetcher import Fetcher
+from foreblock.upstream.upstream_endpoint import Upstream
+
+_MEGABYTE: Final = 10**6
+
+
+def check_state_options(with_state: Path | None, chain: str | None, upstream: str | None) -> None:
+    """Refuse options that do not go together, before anything is recorded."""
+    if with_state is None:
+        if chain is not None or upstream is not None:
+            raise click.UsageError("--chain and --upstream are used with --with-state.")
+        return
+    if chain is None or upstream is None:
+        raise click.UsageError("--with-state needs --chain and --upstream.")
+
+
+def record_state(feed: Path, state: Path, chain: str, upstream: str) -> None:
+    """Gather what the blocks of a recorded feed need, and write it."""
+    with feed.open("rb") as file:
+        stretch = stretch_of(each.message for each in read_recording(str(feed), file))
+    if stretch is None:
+        raise BadRecording(str(feed), 1, "no whole block was recorded, record for longer")
+    followed = followed_chain(chain)
+    with _bar() as report:
+        gathered = asyncio.run(_gather(followed, upstream, stretch, report))
+    run_offline(gathered, followed.config, str(state))
+    _write(gathered, state)
+    size = state.stat().st_size / _MEGABYTE
+    nodes, codes = len(gathered.nodes), len(gathered.codes)
+    click.echo(
+        f"{len(gathered.blocks)} blocks from {stretch.first}, {nodes} nodes, {codes} codes,"
+        f" {size:.1f} MB, in {state}"
+    )
+
+
+async def _gather(
+    chain: FollowedChain, url: str, stretch: Stretch, report: Report
+) -> RecordedState:
+    clock = SystemClock()
+    fetcher = Fetcher([Upstream(url, clock, chain_id=chain.profile.chain_id)], clock)
+    try:
+        return await Gathering(chain, fetcher).gather(stretch, report)
+    finally:
+        fetcher.close()
+
+
+def _write(gathered: RecordedState, state: Path) -> None:
+    """Write the file whole, or not at all."""
+    part = state.with_name(f".{state.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            write_state(gathered, file, datetime.now(UTC).isoformat(timespec="seconds"))
+        part.rename(state)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def open_node(state: Path) -> OfflineNode:
+    """The node of a recorded state. Raises `BadRecording`."""
+    with state.open("rb") as file:
+        return OfflineNode(read_state(str(state), file))
+
+
+def beside(node: OfflineNode, recording: Iterable[Recorded]) -> Iterator[Recorded]:
+    """The messages that the node has the state for; it shows the blocks before each of them."""
+    for each in recording:
+        try:
+            found = decode(each.message)
+        except MalformedFlashblock:
+            continue
+        if isinstance(found, Flashblock):
+            if found.block_number > node.last:
+                continue  # of the block that was not whole when the recording ended
+            node.reach(found.block_number - 1)
+        yield each
+
+
+@contextlib.contextmanager
+def serving_node(node: OfflineNode, listen: str) -> Iterator[str]:
+    """Serve the node meanwhile; gives its URL."""
+    from foreblock.recording.node_server import NodeServer  # noqa: PLC0415, its library is slow
+
+    (sock,) = sockets.listen(listen, 1)
+    url = f"http://{sockets.name(sock)}"
+    server = NodeServer(node, sock)
+    try:
+        yield url
+    finally:
+        server.close()
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Report]:
+    console = Console(stderr=True)
+    columns = (TextColumn("gathering state"), BarColumn(), MofNCompleteColumn())
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("")
+
+        def report(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield report

@@ -1,0 +1,1 @@
+"""A stretch of a chain in files: its feed, and the state that executing it needs."""
