@@ -77,8 +77,8 @@ BELOW = {
     "log": "clock errors secret_urls",
     "snapshot": "errors secret_urls ledger/storage",
     "sources": (
-        "backoff bus chains clock errors feed metrics primitives secret_urls settings types sequencer"
-        " upstream"
+        "backoff bus chains clock errors feed metrics primitives secret_urls settings types"
+        " sequencer upstream"
         " ledger/building ledger/following ledger/genesis ledger/reading ledger/rules"
         " ledger/storage ledger/tracing"
     ),
@@ -215,7 +215,7 @@ def stubs(*chapters: str) -> set[str]:
 
 def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
     """Anybody has its values from `types`, and the benchmarks measure its operations."""
-    values = stubs("codec", "transactions") | {"Account", "Allowance", "Message"}
+    values = stubs("codec", "transactions") | {"Account", "Allowance", "Learned", "Message"}
     reading = {name for name in stubs("params") if name.startswith("read_")} | {"Parts"}
     others = {
         "types": values,

@@ -86,7 +86,8 @@ def test_verbs_and_options_are_completed() -> None:
 
 
 def test_values_of_settings_are_completed() -> None:
-    assert completed("serve", "--source", "") == ["plain,store", "plain,feed", "plain,log"]
+    sources = ["plain,store", "plain,feed", "plain,log", "plain,follow"]
+    assert completed("serve", "--source", "") == sources
     assert completed("serve", "--dialect", "e") == ["plain,ethereum"]
     assert completed("dev", "--instant", "f") == ["plain,false"]
     assert completed("serve", "--data", "build") == ["dir,build"]

@@ -33,12 +33,14 @@ from foreblock._engine import (
     FastPath,
     GrowingRoot,
     Header,
+    Learned,
     Log,
     LogFilter,
     LogRow,
     LogSearch,
     Message,
     Meter,
+    Misses,
     Opening,
     Overlay,
     Overrides,
@@ -47,8 +49,10 @@ from foreblock._engine import (
     Pool,
     Precompiles,
     Proof,
+    Recording,
     SealedBody,
     State,
+    StateImport,
     StateTrie,
     Store,
     StoreCheck,
@@ -56,6 +60,7 @@ from foreblock._engine import (
     Tracer,
     TraceSelection,
     View,
+    Witness,
     create_access_list,
     decode_transaction,
     item_at,
@@ -146,6 +151,8 @@ class Objects:
             "overrides": OVERRIDES,
             "filter": FILTER,
             "log": Log(CONTRACT, [bytes(32)], b""),
+            "learned": Learned(1),
+            "misses": Misses([ALICE]),
         }
 
 
@@ -201,7 +208,7 @@ def named(*names: str) -> st.SearchStrategy[Any]:
 ENGINE = named(
     *("changes", "nodes", "env", "optimism", "outcome", "executed", "view", "heads", "state"),
     *("overlay", "empty overlay", "batch", "deposit", "account", "precompiles", "message"),
-    *("creation", "store", "header", "calls", "allowance", "filter", "log"),
+    *("creation", "store", "header", "calls", "allowance", "filter", "log", "learned", "misses"),
 )
 ANYTHING = st.recursive(st.one_of(PLAIN, ENGINE), nested, max_leaves=6)
 ADDRESSES = st.sampled_from([ALICE, CONTRACT, bytes(20), bytes(19) + b"\x04"])
@@ -212,7 +219,9 @@ ROWS = st.dictionaries(BYTES, BYTES, max_size=3)
 # What a parameter of this name may well be; all others are numbers.
 PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["address", "sender", "to", "coinbase", "after"], ADDRESSES),
-    **dict.fromkeys(["hash", "parent_hash", "prevrandao", "post_state", "code_hash"], WORDS),
+    **dict.fromkeys(
+        ["hash", "parent_hash", "prevrandao", "post_state", "code_hash", "root"], WORDS
+    ),
     **dict.fromkeys(["data", "key", "value", "prefix", "note", "item", "code", "body"], BYTES),
     **dict.fromkeys(["rules", "reason"], TEXTS),
     "state": st.one_of(SLOTS, named("state")),
@@ -247,6 +256,13 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "view": named("view"),
     "filter": named("filter"),
     "log": named("log"),
+    "learned": named("learned"),
+    "other": named("misses"),
+    "account": named("account"),
+    "texts": st.lists(BYTES, max_size=3),
+    "account_proof": st.lists(BYTES, max_size=3),
+    "values": SLOTS,
+    "codes": st.dictionaries(WORDS, BYTES, max_size=2),
     "addresses": st.lists(ADDRESSES, max_size=3),
     "topics": st.lists(st.lists(WORDS, max_size=3), max_size=4),
     "bloom": st.sampled_from([bytes(256), b"\xff" * 256, bytes(255)]),
@@ -335,6 +351,13 @@ def made(objects: Objects, kind: type) -> object:
         Meter: lambda: Meter(
             memoryview(bytearray(8 * 40)).cast("d"), bounds=[0.1, 1.0], outcomes=5, traffic=0
         ),
+        Learned: lambda: Learned(1),
+        Witness: lambda: Witness(HEADER, [b"\x80", bytes(40)]),
+        Recording: objects.state.record,
+        StateImport: lambda: StateImport(
+            objects.store, 1, bytes(32), objects.folder + "/runs", memory=1 << 20
+        ),
+        Misses: lambda: Misses([ALICE], {ALICE: [1]}, {bytes(32): ALICE}, [1]),
         StoreCheck: lambda: StoreCheck(objects.view, 0, bytes(64)),
     }
     return makers[kind]()
@@ -363,7 +386,8 @@ def written(block: SealedBody) -> BodyText:
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
     Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, StoredItems, Bids,
-    BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter, StoreCheck,
+    BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter, StoreCheck, Learned, Misses,
+    Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
@@ -408,7 +432,8 @@ def test_methods_raise_what_is_documented(
         StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
         receipts_end, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
         create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
-        merge_log_sections, touched_row, touched_terms, touched_places,
+        merge_log_sections, touched_row, touched_terms, touched_places, Learned, Misses,
+        Witness,
     ],
 )  # fmt: skip
 @many
@@ -463,5 +488,8 @@ def test_every_class_of_the_stub_is_covered() -> None:
         "Account", "Allowance", "LogRow", "Message", "Precompiles", "Env", "Pool",
         "TraceSelection", "Tracer",
     }  # fmt: skip
-    only_read = {"AccessList", "Heads", "NodeWrites", "Outcome", "Partial", "TraceText"}
+    only_read = {
+        "AccessList", "Heads", "NeededState", "NodeWrites", "Outcome", "Partial", "ProofsNeeded",
+        "StateBase", "TraceText",
+    }  # fmt: skip
     assert classes == of_the_codec | called | made | only_read

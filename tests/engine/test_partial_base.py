@@ -366,15 +366,15 @@ def test_a_missing_code_stops_its_frame_and_the_rest_goes_on(simple: Pair) -> No
 
 def test_a_run_that_wants_too_much_ends(simple: Pair) -> None:
     overlay_code = loop("5a5450")  # what a slot holds whose number is the gas that is left
-    message = Message(sender=SENDERS[0], to=CONTRACTS[0], gas=100_000_000)
+    message = Message(sender=SENDERS[0], to=CONTRACTS[1], gas=100_000_000)
     with simple.part.view() as view:
         state = view.state(9)
-        simple.prove(simple.learned, state.missing([SENDERS[0], CONTRACTS[0]]))
+        simple.prove(simple.learned, state.missing([SENDERS[0], CONTRACTS[1]]))
         overlay = state.overlay()
-        overlay.set(CONTRACTS[0], code=overlay_code)
+        overlay.set(CONTRACTS[1], code=overlay_code)
         with pytest.raises(StateMissing) as missing:
             overlay.call(env(RULES, number=10), message)
-    assert len(missing.value.misses) == 20_000
+    assert 20_000 <= len(missing.value.misses) < 20_010
 
 
 def test_overrides_of_unknown_accounts_are_collected(simple: Pair) -> None:

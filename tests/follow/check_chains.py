@@ -40,7 +40,9 @@ def real(options: CheckOptions) -> Outcome:
             anchor = "0x" + known.numbers[first - 1].hex()
             plan = FollowerPlan(
                 "op-sepolia", url, "", Path(name) / "store", anchor,
-                options=("--sealed=computed", "--beyond=refuse"),
+                options=(
+                    "--sealed=computed", "--beyond=refuse", f"--upstream-units={options.units}",
+                ),
             )  # fmt: skip
             with follower(plan, is_ready=False) as found:  # its blocks are old
                 number = first
@@ -53,7 +55,22 @@ def real(options: CheckOptions) -> Outcome:
                     )
                     outcome.must(True, f"block {number} is {wanted}")
                     number += 1
+                _judge_roots(outcome, found.network, first - 1, number - first)
     return outcome
+
+
+def _judge_roots(outcome: Outcome, network: Network, anchor: int, count: int) -> None:
+    """All blocks since the anchor were executed here, and their roots computed."""
+    said = until(lambda: _told(network, f"RootComputed {count}"), "it says what it computed")
+    outcome.must(f"base: block {anchor}," in said, f"it still stands on block {anchor}")
+    outcome.must("anchored anew" not in said, "it did not begin anew")
+    outcome.must("SealedByName" not in said, f"{count} state roots were computed here, and no less")
+
+
+def _told(network: Network, words: str) -> str:
+    """What /readyz says, once it says this."""
+    _, said = network.probe("/readyz?verbose")
+    return said if words in said else ""
 
 
 def _latest(network: Network) -> str:

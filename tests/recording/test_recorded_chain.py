@@ -139,7 +139,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
         try:
             yield process
         finally:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE)
 
 

@@ -31,6 +31,8 @@ EXAMPLES = [
     errors.NoSuchHead("safe"),
     errors.PrunedState(1, 5),
     errors.BeforeAnchor(1, 5),
+    errors.HeaderOnly(5, 6),
+    errors.UnknownRules(7),
     errors.NoUpstream("nothing in 2 s", 3),
     errors.UntrueState("a node has another hash"),
     errors.UnitsSpent(1),

@@ -4,28 +4,37 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
+from foreblock._engine import Misses
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.link import WriterLink
 from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
-from foreblock.errors import NewEpoch, NoUpstream, UnitsSpent
+from foreblock.bus.state_question import not_found
+from foreblock.errors import NewEpoch, NoUpstream, StateMissing, UnitsSpent
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.rpc.fetching import Missed
 from foreblock.scheduling.reply import Reply, whole
 from foreblock.scheduling.room import Room
 from foreblock.service.app import NODE_PATH, make_served
+from foreblock.service.call_hints import call_hints
 from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings import FollowSettings, Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
+from foreblock.upstream.wanted import Wanted
 from support.chains.partial_store import WholeNetwork, begin_at_latest
+from support.payloads.bytecode import code
 from support.payloads.cases import read_case
 from support.servers.asked_by import ANYBODY, body_of
 from support.servers.asking import Asker, request
@@ -92,6 +101,20 @@ def test_batch_asks_once_for_all(
         assert json.loads(reply.body) == json.loads(published_ethereum.reply(body).body)
         (asked,) = cold.network.asked
         assert len(asked.accounts) == len(addresses)
+
+
+def test_long_run_asks_for_all_that_it_will_miss(published_ledger: Ledger, tmp_path: Path) -> None:
+    """It is stopped in place after 200 µs; what it has missed until then is not all."""
+    reads_3000_slots = "0x610bb85b80545060019003806003570000"
+    with closing(published_ledger.view()) as view:
+        state = view.state(view.latest)
+        stored = (at for at, _ in state.accounts(None, 1000) if state.slots(at, None, 1))
+        to = hexed(next(stored))
+    with follower(published_ledger, tmp_path / "store") as cold:
+        asked = ({"to": to}, "latest", {to: {"code": reads_3000_slots}})
+        assert cold.ask("eth_call", *asked) == "0x"
+        assert len(cold.network.asked) <= 3
+        assert sum(each.keys for each in cold.network.asked) >= 3000
 
 
 def test_every_answer_says_its_base_and_how_it_is_believed(
@@ -204,7 +227,9 @@ class Serving:
         (self.served,) = make_served(settings, [made], link, Room(), [SeenCommit()], metrics)
 
     def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
-        assert isinstance(message, AskState)
+        if isinstance(message, AskUpstream):  # a hint; there is none
+            respond(not_found(message.id, NoUpstream("no such method", 1)))
+            return
         task = asyncio.ensure_future(self.answer(message, respond))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -282,3 +307,60 @@ def test_other_networks_load_nothing_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_hints_of_what_a_call_reads_save_rounds(published_ledger: Ledger, tmp_path: Path) -> None:
+    """The call ends at the first slot that is zero; a hint names all of them."""
+    depth = 6
+    with closing(published_ledger.view()) as view:
+        state = view.state(view.latest)
+        pages = ((at, state.slots(at, None, depth)) for at, _ in state.accounts(None, 1000))
+        address, found = next(each for each in pages if len(each[1]) == depth)
+    slots, to = [slot for slot, _ in found], hexed(address)
+    answer = (1, 0, "MSTORE", 32, 0, "RETURN")
+    end = len(code(*chain.from_iterable(is_set(each, 0xFFFF) for each in slots), *answer)) // 2 - 1
+    end_at = end.to_bytes(2)
+    checks = chain.from_iterable(is_set(each, end_at) for each in slots)
+    program = code(*checks, *answer, "JUMPDEST", "STOP")
+
+    async def hint(missed: Sequence[Missed]) -> Wanted:
+        assert [each.method for each in missed] == ["eth_call"]
+        return Wanted(slots={address: frozenset(slots)})
+
+    rounds: list[int] = []
+    for chosen in (None, hint):
+        folder = tmp_path / str(len(rounds))
+        with follower(published_ledger, folder, hint=chosen) as cold:
+            asked = {"to": to}, "latest", {to: {"code": program}}
+            assert cold.ask("eth_call", *asked) == f"0x{1:064x}"
+            rounds.append(len(cold.network.asked))
+    assert rounds[0] >= depth
+    assert rounds[1] <= 4
+
+
+def is_set(slot: int, otherwise: int | bytes) -> tuple[str | int | bytes, ...]:
+    """Go elsewhere where a slot is zero."""
+    return (slot, "SLOAD", 0, "EQ", otherwise, "JUMPI")
+
+
+def test_hint_is_the_access_list_of_a_call() -> None:
+    to, asked = hexed(b"\xc0" * 20), []
+
+    def hinted(said: object, method: str = "eth_call", params: bytes = b'[{"to":"0x"}]') -> Wanted:
+        async def ask(name: str, given: bytes) -> bytes:
+            asked.append((name, json.loads(given)))
+            return json.dumps(said).encode()
+
+        missed = Missed(method, Raw(params), StateMissing(Misses()))
+        return asyncio.run(call_hints(ask, [missed]))
+
+    said = {"accessList": [{"address": to, "storageKeys": [f"0x{7:064x}"]}], "gasUsed": "0x1"}
+    address = bytes.fromhex(to[2:])
+    assert hinted(said) == Wanted(frozenset([address]), {address: frozenset([7])})
+    assert asked == [("eth_createAccessList", [{"to": "0x"}, "latest"])]
+    wrong: list[object] = [None, [], {"accessList": [{"address": "0x1", "storageKeys": []}]}]
+    assert not any(map(hinted, wrong))
+    count = len(asked)
+    assert not hinted(said, params=b'[{},"latest",{"0x":{}}]'), "no upstream has overridden state"
+    assert not hinted(said, method="eth_getBalance")
+    assert len(asked) == count

@@ -127,8 +127,8 @@ def test_how_a_public_chain_is_followed_is_of_each_network() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("anchor=yesterday", "anchor: expected latest, safe, finalized or a hash"),
-        ("anchor=0x12", "anchor: expected latest, safe, finalized or a hash"),
+        ("anchor=yesterday", "anchor: expected latest, safe, finalized, a number or a hash"),
+        ("anchor=0x1g", "anchor: expected latest, safe, finalized, a number or a hash"),
         ("upstream=ws://x", "upstream: expected a URL that begins with http://, https://"),
         ("feed=https://x",
          "feed: expected a URL that begins with ws://, wss://, poll+http://, poll+https://"),

@@ -58,7 +58,9 @@ class FakeFetcher:
                     nodes[-1] = bytes([nodes[-1][0] ^ 1]) + nodes[-1][1:]
                 values = [
                     FoundSlotProof(slot, value, tuple(some))
-                    for slot, (value, some) in zip(slots, map(proof.slot, range(len(slots))))
+                    for slot, (value, some) in zip(
+                        slots, map(proof.slot, range(len(slots))), strict=True
+                    )
                 ]
                 if self.proves:
                     found.put_proof(FoundProof(address, said, tuple(nodes), tuple(values), "u"))
@@ -167,9 +169,7 @@ def test_a_chain_of_headers_that_breaks_names_nothing(truth: Truth) -> None:
     blocks = _blocks(truth, 5, 7)
     fetcher.truth.headers[3] = truth.headers[3].replace(gas_used=1)
     with pytest.raises(NoUpstream):
-        asyncio.run(
-            learner.find(Wanted(blocks=frozenset({2})), blocks, Purpose.FLASHBLOCK, 1.0)
-        )
+        asyncio.run(learner.find(Wanted(blocks=frozenset({2})), blocks, Purpose.FLASHBLOCK, 1.0))
 
 
 def test_another_epoch_is_refused(truth: Truth) -> None:

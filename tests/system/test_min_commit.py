@@ -126,7 +126,11 @@ def test_pages_may_read_the_snapshot_and_when_to_ask_again(dev: Dev) -> None:
     refused = ask(dev.main.url, Foreblock_Min_Commit=f"{FAR}; wait=0", Origin=PAGE)
     assert refused.headers["Access-Control-Allow-Origin"] == PAGE
     exposed = refused.headers["Access-Control-Expose-Headers"]
-    assert set(exposed.split(", ")) == {"Foreblock-Snapshot", "Retry-After"}
+    assert set(exposed.split(", ")) == {
+        "Foreblock-Snapshot",
+        "Foreblock-Source",
+        "Retry-After",
+    }
 
 
 def test_a_session_goes_on_at_another_worker(dev: Dev) -> None:

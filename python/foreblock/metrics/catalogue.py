@@ -25,8 +25,8 @@ FEED_OUTCOMES: Final = (
     "cheats", "competing", "diverged", "driven_out", "dropped_job", "duplicate", "equivocation",
     "failed", "first_on_pending", "first_on_sealed", "first_on_unknown", "first_unproven", "gap",
     "malformed", "metadata_agrees", "metadata_differs", "next", "old", "orphan", "overrun", "reorg",
-    "replaced", "restart", "seal_foreign", "sealed_by_canonical", "too_far", "undecodable",
-    "unsupported", "other",
+    "replaced", "restart", "root_computed", "seal_foreign", "sealed_by_canonical", "sealed_by_name",
+    "too_far", "undecodable", "unsupported", "wanting", "other",
 )  # fmt: skip
 
 REQUEST_BOUNDS: Final = (

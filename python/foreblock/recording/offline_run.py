@@ -11,11 +11,12 @@ from typing import Final
 
 from foreblock.errors import BadRecording, StateMissing
 from foreblock.ledger.importing.learned_chain import LearnedChain
+from foreblock.ledger.storage.anchored_store import Learned
 from foreblock.ledger.storage.open_store import Store
 from foreblock.primitives import format_data
 from foreblock.recording.proof_walk import UnknownNode, prove_account, prove_slot
 from foreblock.recording.state_file import RecordedState
-from foreblock.types import Block, Learned
+from foreblock.types import Block
 from foreblock.upstream.block_json import rebuild_block, rebuild_header
 from foreblock.upstream.wanted import Wanted, wanted_of
 

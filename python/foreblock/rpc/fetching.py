@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, Protocol
 
+from msgspec import Raw
+
 from foreblock.errors import StateMissing, TooManyWaiting
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import C, Dispatcher, Method
@@ -26,6 +28,7 @@ class Missed(NamedTuple):
     """A request of this method that missed something."""
 
     method: str
+    params: Raw
     why: StateMissing
 
 
@@ -143,7 +146,7 @@ class FetchingDispatcher(Dispatcher[C]):
         attempt = _attempt.get()
         if attempt.refusal is not None:
             return super()._failed(asked, attempt.refusal, began)
-        attempt.missed.append(Missed(asked[0].method, error))
+        attempt.missed.append(Missed(asked[0].method, asked[0].params, error))
         return b""
 
 

@@ -23,6 +23,9 @@ class Thresholds(Struct, frozen=True):
     call_step_us: int = 100
     # The clock also runs while the process is halted: one stop is no proof.
     call_tries: int = 2
+    # One that misses state and took this long was perhaps stopped: limits count work before it is
+    # done. On a thread it says all that it misses, which saves rounds of fetching.
+    missing_call_seconds: float = 0.000_05
     # A call in place that ended this late was not a short one, though nothing stopped it.
     late_call_seconds: float = 0.001
     # A stopped kind runs on threads for this time; the least recently stopped is dropped first.

@@ -271,10 +271,13 @@ def _fetched_state(
     ):
         return None
     from foreblock.metrics.state_metrics import StateMetrics  # noqa: PLC0415, others need none
+    from foreblock.service.call_hints import call_hints  # noqa: PLC0415
     from foreblock.service.fetched_state import FetchedState  # noqa: PLC0415
 
     ask = partial(link.ask_state, network.name)
-    return FetchedState(ledger, follow, ask, StateMetrics(metrics.sheet, network.name))
+    hint = partial(call_hints, _asking(network, link))
+    state_metrics = StateMetrics(metrics.sheet, network.name)
+    return FetchedState(ledger, follow, ask, state_metrics, hint=hint)
 
 
 def _beyond(

@@ -27,6 +27,7 @@ from foreblock.methods.blocks.old_texts import OldBlockTexts
 from foreblock.methods.blocks.receipts import read_hash, read_receipts
 from foreblock.methods.params import hash32
 from foreblock.methods.table import MethodFunction
+from foreblock.rpc.envelope import NO_PARAMS
 from foreblock.rpc.fetching import Missed
 from foreblock.scheduling.reply import Text
 from foreblock.service.fetched_state import FetchedState
@@ -161,7 +162,7 @@ class BeyondAnchor:
                     return value.to_bytes(32) if value else None
             except StateMissing as missing:
                 missed = missing
-            await rounds.fetch([Missed("eth_getStorageAt", missed)])
+            await rounds.fetch([Missed("eth_getStorageAt", NO_PARAMS, missed)])
 
     def _texts(self, old: OldBlock) -> OldBlockTexts:
         return OldBlockTexts(old.block, old.receipts, self._ledger.profile)

@@ -35,6 +35,9 @@ LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are those of nobody and of 
 
 MOST_CALLED: Final = 8  # accounts of one run that are asked for with their codes
 
+# What a call will read is asked for beside this round; before it most calls need nothing more.
+HINTED_ROUND: Final = 2
+
 # Methods that read one account, or slots of some, and run nothing.
 PLAIN_READS: Final = frozenset(
     {
@@ -60,7 +63,10 @@ class FetchedState:
         ask: AskState,
         metrics: StateMetrics | None = None,
         clock: Callable[[], float] = time.monotonic,
+        hint: Callable[[Sequence[Missed]], Awaitable[Wanted]] | None = None,
     ) -> None:
+        """`hint` gives keys that calls will want; it raises nothing."""
+        self.hint: Final = hint
         self._ledger: Final = ledger
         self._learned: Final = LearnedState(ledger)
         self.settings: Final = settings
@@ -71,6 +77,13 @@ class FetchedState:
     def begin_rounds(self) -> "StateRounds":
         """The rounds of one request or batch."""
         return StateRounds(self)
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """The accounts and slots of these that are not known."""
+        slots = {address: list(keys) for address, keys in wanted.slots.items()}
+        with closing(self._ledger.view()) as view:
+            missing = view.state(view.latest).missing(list(wanted.accounts), slots)
+        return wanted_of(missing)
 
     async def fetch(self, wanted: Wanted, seconds: float) -> None:
         """Make these keys known, or some of them; raises why none of them can be had."""
@@ -107,11 +120,12 @@ class StateRounds:
         self._until: Final = state.clock() + state.settings.fetch_timeout
         self._rounds = 0
         self._keys = 0
+        self._hinted = Wanted()
 
     async def fetch(self, missed: Sequence[Missed]) -> None:
         """Make known what was missed; raises why it cannot be had."""
         settings = self._state.settings
-        wanted = all_of(list(map(_wanted, missed)))
+        wanted = all_of([*map(_wanted, missed), *self._hints()])
         self._rounds += 1
         self._keys += wanted.keys
         if self._rounds > settings.fetch_rounds:
@@ -122,9 +136,25 @@ class StateRounds:
         if left <= 0:
             raise NoUpstream(f"nothing in {settings.fetch_timeout:g} s", 1)
         try:
-            await self._state.fetch(wanted, left)
+            if self._rounds == HINTED_ROUND and self._state.hint is not None:
+                hinting = asyncio.ensure_future(self._state.hint(missed))
+                try:
+                    await self._state.fetch(wanted, left)
+                    self._hinted = await hinting
+                finally:
+                    hinting.cancel()
+            else:
+                await self._state.fetch(wanted, left)
         except NewEpoch:
             return  # the next run is on the new base, and misses something else
+
+    def _hints(self) -> list[Wanted]:
+        """What the calls will want besides, said once."""
+        hinted, self._hinted = self._hinted, Wanted()
+        if not hinted:
+            return []
+        unknown = self._state.unknown(hinted)
+        return [unknown._replace(codes_of=_called(unknown))]
 
 
 def _wanted(missed: Missed) -> Wanted:
@@ -136,8 +166,12 @@ def _wanted(missed: Missed) -> Wanted:
     wanted = wanted_of(missed.why.misses)
     if missed.method in PLAIN_READS or len(wanted.accounts) > MOST_CALLED:
         return wanted
-    called = frozenset(each for each in wanted.accounts if int.from_bytes(each) >= LEAST_CONTRACT)
-    return wanted._replace(codes_of=called)
+    return wanted._replace(codes_of=_called(wanted))
+
+
+def _called(wanted: Wanted) -> frozenset[bytes]:
+    """The accounts that are likely to have code."""
+    return frozenset(each for each in wanted.accounts if int.from_bytes(each) >= LEAST_CONTRACT)
 
 
 def _judge(

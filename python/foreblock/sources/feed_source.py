@@ -19,6 +19,7 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
 from foreblock.ledger.reading.partials import sealed_number
+from foreblock.ledger.storage.anchored_store import Learned
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -27,7 +28,7 @@ from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.network_store import StaleReaders, open_network_store
-from foreblock.types import Block, Flashblock, FlashblockId, Learned
+from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.reader import CanonicalHead
 
 

@@ -24,7 +24,7 @@ from foreblock.errors import EndpointError, Unreachable
 from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
-from foreblock.ledger.following.wanting import MOST_ROUNDS, WantedState
+from foreblock.ledger.following.wanting import MOST_ROUNDS, WantedNodes, WantedState
 from foreblock.ledger.rules.rules_end import RulesEnd, diverged, rules_end
 from foreblock.ledger.storage.anchored_store import Anchor
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -268,7 +268,7 @@ class FollowNetwork(FeedNetwork):
         executed = self.following.executed()
         for each in wanted.nodes:
             try:
-                nodes = await self._learner.find_nodes(each, executed.epoch, purpose, seconds)
+                nodes = await self._find_nodes(block, each, executed.epoch, purpose)
             except EndpointError as why:
                 self._learner.last_error = str(why)
                 return False
@@ -276,6 +276,16 @@ class FollowNetwork(FeedNetwork):
         if wanted.nodes and len(wanted) == sum(len(each.keys) for each in wanted.nodes):
             return True
         return await self._learner.learn(wanted, executed, purpose, seconds)
+
+    async def _find_nodes(
+        self, block: Block, wanted: WantedNodes, epoch: int, purpose: Purpose
+    ) -> list[bytes]:
+        """Trie nodes for the root of a block: by proofs, or from its witness."""
+        seconds = self._follow.fetch_timeout
+        try:
+            return await self._learner.find_nodes(wanted, epoch, purpose, seconds)
+        except EndpointError:
+            return await self._blocks.witness_nodes(block.header.number)
 
     async def _lack(self, block: Block, keys: int) -> None:
         """A block's state could not be had: try again later, or begin anew in the end."""

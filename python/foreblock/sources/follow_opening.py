@@ -69,7 +69,11 @@ async def open_follow_network(
     following = FollowNetwork(
         network, chain, fetcher, blocks, learner, anchor, clock, publish, tell, heard, seen, metrics
     )
-    await following.open()
+    try:
+        await following.open()
+    except BaseException:
+        fetcher.close()
+        raise
     return following
 
 

@@ -14,6 +14,7 @@ from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage.anchored_store import (
     Anchor,
+    Learned,
     begin_anew_at,
     begin_at,
     is_empty,
@@ -28,7 +29,7 @@ from foreblock.settings.networks import Network
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.sources.network_store import open_followed_store
 from foreblock.sources.state_learner import ExecutedBlocks
-from foreblock.types import Block, Flashblock, Learned
+from foreblock.types import Block, Flashblock
 
 DIVERGED: Final = "CanonicalDiverged"
 MOST_ROOTS: Final = 64  # blocks below the head whose roots prove something, beside the anchor

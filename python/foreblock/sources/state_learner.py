@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 
 from foreblock.errors import BadProof, EndpointError, NewEpoch, NoUpstream
 from foreblock.ledger.following.wanting import WantedNodes, WantedState
-from foreblock.types import Account, Header, Learned, keccak256
+from foreblock.ledger.storage.anchored_store import Learned
+from foreblock.types import Account, Header, keccak256
 from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
@@ -31,6 +32,7 @@ from foreblock.upstream.wanted import (
 MOST_PLACES: Final = 4  # blocks at which an upstream is asked, one after the other
 MOST_ANCESTORS: Final = 256  # that BLOCKHASH may name
 HASH_BYTES: Final = 32
+PLAINLY: Final = 32  # times that only what is needed is asked for, after more could not be had
 
 
 class ExecutedBlocks(NamedTuple):
@@ -73,6 +75,7 @@ class StateLearner:
         self.proven: Final = proven
         self._behind: Final = behind
         self._learned = Learned(0)
+        self._plainly = 0  # how many more times only what is needed is asked for
         self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
         self.counters: Counter[str] = Counter()
         self.last_error = ""
@@ -89,13 +92,28 @@ class StateLearner:
 
         Raises nothing for want of upstreams: it is counted, and asked for again by the caller.
         """
+        asked, needed = asked_for(wanted), needed_of(wanted)
+        if self._plainly and needed:
+            self._plainly -= 1
+            return await self._find_some(needed, blocks, purpose, seconds) is not None
+        found = await self._find_some(asked, blocks, purpose, seconds)
+        if found is None or found.found.missing(asked._replace(blocks=frozenset())):
+            self._plainly = PLAINLY  # what is only likely to be needed may be the reason
+        left = needed if found is None else found.found.missing(needed)
+        if left:
+            more = await self._find_some(left, blocks, purpose, seconds)
+            found = more if found is None else found
+        return found is not None
+
+    async def _find_some(
+        self, wanted: Wanted, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+    ) -> FoundState | None:
         try:
-            found = await self.find(asked_for(wanted), blocks, purpose, seconds)
+            return await self.find(wanted, blocks, purpose, seconds)
         except EndpointError as why:
             self.counters[type(why).__name__] += 1
             self.last_error = str(why)
-            return False
-        return bool(found.found) or bool(found.blocks)
+            return None
 
     async def find(
         self, wanted: Wanted, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
@@ -132,6 +150,8 @@ class StateLearner:
         keys = Wanted(frozenset(wanted.keys), slots)
         place = (BlockAt(wanted.number, wanted.hash),)
         found = await self._fetcher.fetch(keys, place, purpose, seconds, epoch)
+        if found.missing(keys):
+            raise NoUpstream("not all proofs are to be had", 1)
         proofs = [each for some in found.proofs.values() for each in some]
         lists = [each.nodes for each in proofs]
         lists += [slot.nodes for each in proofs for slot in each.slots]
@@ -233,3 +253,9 @@ def asked_for(wanted: WantedState) -> Wanted:
         frozenset(wanted.blocks),
     )
     return all_of([asked])
+
+
+def needed_of(wanted: WantedState) -> Wanted:
+    """The keys without which a run cannot go on."""
+    slots = {address: frozenset(keys) for address, keys in wanted.needed_slots.items() if keys}
+    return Wanted(frozenset(wanted.needed), slots, dict(wanted.codes))

@@ -15,6 +15,7 @@ from foreblock.upstream.answers import AnswerReader
 from foreblock.upstream.asked import Asked, BlockAt
 from foreblock.upstream.budget import price
 from foreblock.upstream.narrowing import narrow
+from foreblock.upstream.refusals import RefusalKind
 from foreblock.upstream.state_plan import EndpointWays, block_of, bodies, plan_state
 from foreblock.upstream.upstream_endpoint import Upstream
 from foreblock.upstream.urgency import Urgency
@@ -46,7 +47,7 @@ class AttemptOutcome(NamedTuple):
 
 async def attempt(upstream: Upstream, errand: Errand) -> AttemptOutcome:
     """Ask one upstream for all of it."""
-    found, why, back = Found(), "", 0
+    found, why, back, apart = Found(), "", 0, False
     try:
         await upstream.probe()
     except RefusedAnswer as failure:
@@ -55,13 +56,18 @@ async def attempt(upstream: Upstream, errand: Errand) -> AttemptOutcome:
         left = found.missing(errand.wanted)
         if not left:
             return AttemptOutcome(found, "")
-        asked, refused = await _once(upstream, errand, left, back, found)
+        asked, refused = await _once(upstream, errand, left, back, found, apart=apart)
         if refused:
             why = str(refused[0][1])
         elif not asked:
             return AttemptOutcome(found, why or "it cannot say that")
-        kinds = [(each, refusal.kind) for each, refusal in refused]
+        # Where blocks below the tip are proven, a state that is not there is one of some keys.
+        of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
+        kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
         following = narrow(upstream.ways, kinds, back, len(errand.places))
+        if following is None and len(kinds) < len(refused) and not apart:
+            apart = True  # one key that it does not have refuses all that are asked for with it
+            continue
         if following is None:
             break
         upstream.ways, back = following
@@ -69,17 +75,25 @@ async def attempt(upstream: Upstream, errand: Errand) -> AttemptOutcome:
 
 
 async def _once(
-    upstream: Upstream, errand: Errand, left: Wanted, back: int, found: Found
+    upstream: Upstream, errand: Errand, left: Wanted, back: int, found: Found, *, apart: bool
 ) -> tuple[int, list[tuple[Asked, RefusedAnswer]]]:
-    """One plan: adds to `found`; returns how much was asked, and what was refused."""
+    """One plan: adds to `found`; returns how much was asked, and what was refused.
+
+    Where each key is asked for `apart`, what is not there refuses nothing else.
+    """
     ways, at = _within_budget(upstream, errand), errand.places[back]
-    plan = plan_state(left, ways, at, proven=errand.proven)
+    parts = [left]
+    if apart:
+        ways = ways._replace(proof_slots=1)
+        parts = [left._replace(slots={}), Wanted(slots=left.slots)]
+    plans = [plan_state(each, ways, at, proven=errand.proven).asked for each in parts if each]
+    asked = [each for plan in plans for each in plan]
     block = block_of(ways, at, proven=errand.proven)
     reader = AnswerReader(upstream.shown)
-    sent = [_send(upstream, errand, some, block, reader) for some in bodies(plan.asked, ways)]
+    sent = [_send(upstream, errand, some, block, reader) for some in bodies(asked, ways)]
     refused = [each for some in await asyncio.gather(*sent) for each in some]
     found.merge(reader.found)
-    return len(plan.asked), refused
+    return len(asked), refused
 
 
 async def _send(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from foreblock.errors import (
     CallerError,
@@ -18,7 +18,7 @@ from foreblock.errors import (
     RefusedAnswer,
     Unreachable,
 )
-from foreblock.primitives import format_data, format_quantity
+from foreblock.primitives import format_data, format_quantity, parse_data
 from foreblock.types import Block, Header, transactions_root
 from foreblock.upstream.block_json import rebuild_block, rebuild_header
 from foreblock.upstream.budget import Purpose
@@ -34,6 +34,10 @@ SLOW_HEADS: Final = 8  # reads of the latest block between two of the safe and t
 MOST_KEPT: Final = 4  # blocks that came with a head
 
 T = TypeVar("T")
+
+
+class _Witness(Struct):
+    state: list[str]
 
 
 class BlockFetcher:
@@ -56,17 +60,23 @@ class BlockFetcher:
 
     async def heads(self) -> CanonicalHeads:
         """The current heads; the safe and the final one are read now and then only."""
-        if self.brings_latest:
-            block = await self._read("eth_getBlockByNumber", ["latest", True], _block)
-            self._keep(block)
-            self._newest = block
-            latest = CanonicalHead(block.header.number, block.hash)
-        else:
+        latest = await self._latest_whole() if self.brings_latest else None
+        if latest is None:
             latest = await self.head("latest")
         if self._reads % SLOW_HEADS == 0:
             self._slow = await self._head_if_known("safe"), await self._head_if_known("finalized")
         self._reads += 1
         return CanonicalHeads(latest, *self._slow)
+
+    async def _latest_whole(self) -> CanonicalHead | None:
+        """The latest block, kept for whoever asks for it; none where only its header is there."""
+        try:
+            block = await self._read("eth_getBlockByNumber", ["latest", True], _block)
+        except Unreachable:
+            return None
+        self._keep(block)
+        self._newest = block
+        return CanonicalHead(block.header.number, block.hash)
 
     async def block(self, hash: bytes) -> Block:
         """The block with this hash. Raises `EndpointError`."""
@@ -110,6 +120,13 @@ class BlockFetcher:
             return await OldBlocks(ask).by_hash(hash)
         except EndpointError:
             return None
+
+    async def witness_nodes(self, number: int) -> list[bytes]:
+        """The trie nodes of a block's witness, where one is served; whether they fit, a root tells.
+
+        Raises `EndpointError`.
+        """
+        return await self._read("debug_executionWitness", [format_quantity(number)], _nodes)
 
     async def _head_if_known(self, tag: str) -> CanonicalHead | None:
         try:
@@ -168,6 +185,13 @@ def _header(said: Raw, name: str) -> Header:
     if len(name) == 66 and format_data(header.hash) != name.lower():
         raise refuse(RefusalKind.WRONG_BLOCK, f"{format_data(header.hash)} for {name}")
     return header
+
+
+def _nodes(said: Raw) -> list[bytes]:
+    try:
+        return list(map(parse_data, msgspec.json.decode(said, type=_Witness).state))
+    except (msgspec.MsgspecError, ValueError) as why:
+        raise refuse(RefusalKind.WRONG_SHAPE, f"a witness: {why}") from why
 
 
 def _decoded(said: Raw, rebuild: Callable[[object], T]) -> T:

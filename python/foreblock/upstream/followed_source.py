@@ -42,7 +42,7 @@ class FollowedSource(CanonicalSource):
         self._blocks: Final = blocks
         self._anchored: Final = chain
         self._lag: Final = lag
-        self._parted: CanonicalHead | None = None  # where the tip leads below the base
+        self._parted: Final[list[CanonicalHead]] = []  # where the tip leads below the base
         super().__init__(blocks.shown, chain, clock, options)
 
     async def _begins_anew(self, tip: CanonicalHead) -> bool:
@@ -53,12 +53,11 @@ class FollowedSource(CanonicalSource):
         return await self._anchored.anchor_anew(f"{behind} blocks behind")
 
     async def _walk(self, hash: bytes) -> bool:
-        self._parted = None
+        self._parted.clear()
         is_done = await super()._walk(hash)
-        parted, self._parted = self._parted, None
-        if parted is None:
+        if not self._parted:
             return is_done
-        return await self._part(parted)
+        return await self._part(self._parted.pop())
 
     async def _missing(self, hash: bytes) -> list[Block]:
         """The missing blocks, oldest first; none where they lead below the base.
@@ -72,7 +71,7 @@ class FollowedSource(CanonicalSource):
             block = await self._fetch(partial(self._reader.block, parent))
             if block.header.number <= earliest:
                 if self.tip is not None and hash == self.tip.hash:
-                    self._parted = CanonicalHead(block.header.number, block.hash)
+                    self._parted.append(CanonicalHead(block.header.number, block.hash))
                 return []
             blocks.append(block)
             parent = block.header.parent_hash

@@ -89,6 +89,12 @@ class Upstream:
         """Seconds of the monotonic clock."""
         return self._clock.monotonic_ns() / 1e9
 
+    @property
+    def proves_behind(self) -> bool:
+        """Whether it proves the state of blocks below its tip, as far as was seen."""
+        depth = None if self.capabilities is None else self.capabilities.proof_depth
+        return depth is not None and depth > 0
+
     def wait(self, purpose: Purpose) -> float:
         """Seconds until a request can go out."""
         return max(self.circuit.wait(self.now), self.budget.wait(1, purpose, self.now))

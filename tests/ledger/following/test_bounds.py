@@ -13,7 +13,7 @@ from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import Received
-from foreblock.ledger.following.message_execution import BoundedRuns, begin_block
+from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.verdict import Diverged, check_growth
 from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth
@@ -148,8 +148,7 @@ class Runs:
 
     def verdict(self, message: Flashblock, feed: str) -> str:
         ground = on_sealed(self.truth.store, self.truth.profile, 0)
-        assert message.base is not None
-        block = begin_block(ground, message.base, message.payload_id)
+        block = self.runs.begin(ground, message)
         assert isinstance(block, BlockInProgress)
         result = self.runs.apply(block, Received(feed, 0, message), None, 7)
         block.close()

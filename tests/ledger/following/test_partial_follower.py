@@ -92,9 +92,7 @@ def test_flashblocks_that_stand_on_each_other(tmp_path: Path, truth: Truth) -> N
     partial.close()
 
 
-def test_a_block_on_an_unsealed_one_asks_for_the_header_below(
-    tmp_path: Path, truth: Truth
-) -> None:
+def test_a_block_on_an_unsealed_one_asks_for_the_header_below(tmp_path: Path, truth: Truth) -> None:
     partial = _follow(tmp_path, truth, ANCHOR + 1)
     first = truth.job("first", [[(0, 3)], [(1, 4)]])
     partial.hear(*first.messages)

@@ -24,6 +24,7 @@ class Follower:
 
     def __init__(self, whole: Ledger, folder: Path, **told: Any) -> None:  # noqa: ANN401, settings
         most, dialect = told.pop("most", 1 << 30), told.pop("dialect", "ethereum")
+        hint = told.pop("hint", None)
         begin_at_latest(whole, folder)
         settings = FollowSettings(fetch_timeout=60.0, **told)
         self.network = WholeNetwork(whole, most=most)
@@ -32,7 +33,7 @@ class Follower:
         self.scheduler = make_scheduler(options)
         self.state: FetchedState | None = None
         if settings.cold == "fetch":
-            self.state = FetchedState(self.ledger, settings, self.network.ask)
+            self.state = FetchedState(self.ledger, settings, self.network.ask, hint=hint)
         shared = Shared(state=self.state)
         self.service = Service(self.ledger, options, self.scheduler, shared=shared)
         self.loop = asyncio.new_event_loop()

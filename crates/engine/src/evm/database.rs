@@ -7,8 +7,6 @@
 //! account without code, a slot that is zero, code that stops at once. Its outcome is then none,
 //! which who runs it has to see to: `missing` is all that it gives.
 
-use std::mem;
-
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::AccountInfo};
 
@@ -77,7 +75,7 @@ impl Database {
             Err(Error::StateMissing(keys)) => {
                 self.missing.merge(*keys);
                 match self.missing.len() >= MOST_KEYS {
-                    true => Err(mem::take(&mut self.missing).into()),
+                    true => Err(self.missing.clone().into()),
                     false => Ok(None),
                 }
             }

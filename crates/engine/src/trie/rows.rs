@@ -20,9 +20,17 @@ use crate::error::{Error, Result};
 /// The stored nodes of all tries, as of one state.
 pub trait NodeReader {
     /// The node's RLP, `None` when there is no node.
+    ///
+    /// # Errors
+    ///
+    /// What the reader failed with.
     fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>>;
 
     /// The node with this hash, wherever it belongs, if it lies under its hash.
+    ///
+    /// # Errors
+    ///
+    /// What the reader failed with.
     fn by_hash(&self, _hash: &B256) -> Result<Option<Vec<u8>>> {
         Ok(None)
     }

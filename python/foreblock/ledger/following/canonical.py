@@ -182,6 +182,8 @@ class Canonical:
                 self._chain.runs.want(result)
                 return WAITS
             verified.append(result)
+            if self._chain.is_partial:
+                self._chain.count("RootComputed" if verifier.computes else "SealedByName")
             self._nodes.pop(block.hash, None)
         except OverBudget as over:
             self._chain.count("CanonicalOverrun")

@@ -77,6 +77,11 @@ class CanonicalVerifier:
                 trie.fill(list(nodes))
         self._state: Final = WorkingState(parent_state.overlay, trie)
 
+    @property
+    def computes(self) -> bool:
+        """Whether roots are computed here, and not taken from headers."""
+        return self._state.trie is not None
+
     def check(self, block: Block) -> Task:
         """The task to execute, if the block is whole and may follow the last."""
         profile, header = self._profile, block.header
@@ -92,7 +97,7 @@ class CanonicalVerifier:
         thrown away then.
         """
         wanted = self._unknown(task)
-        if wanted:
+        if wanted.is_needed:
             return wanted
         try:
             self._state.number = number
@@ -102,7 +107,8 @@ class CanonicalVerifier:
                 return unproven
             verified = check_and_finish(task, execution, self._state)
         except StateMissing as missing:
-            return missed_by(missing)
+            wanted.merge(missed_by(missing))
+            return wanted
         except OverBudget as over:
             if over.what == GAS:
                 task.check.fail("gas used", task.block.header.gas_used, "more")
@@ -120,7 +126,7 @@ class CanonicalVerifier:
             env = environment(header, task.rules, task.profile)
             missed = overlay.probe(env, task.transactions)
             if missed:
-                wanted.add(missed)
+                wanted.need(missed)
                 wanted.contracts.update(set(missed.accounts) - wanted.plain)
         return wanted
 

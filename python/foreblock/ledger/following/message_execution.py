@@ -219,7 +219,7 @@ def _run(block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance) 
         return Undecodable(str(undecodable))
     if block.is_partial:
         wanted = _unknown(block, transactions)
-        if wanted:
+        if wanted.is_needed:
             return Wanting(wanted)
     for place, transaction in enumerate(transactions):
         refusal = _run_one(block, place, transaction, allowance)
@@ -242,7 +242,7 @@ def _unknown(block: BlockInProgress, transactions: Sequence[Transaction]) -> Wan
     wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
     missed = block.unknown(transactions)
     if missed:
-        wanted.add(missed)
+        wanted.need(missed)
         wanted.contracts.update(set(missed.accounts) - wanted.plain)
     return wanted
 

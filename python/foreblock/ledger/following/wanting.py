@@ -8,10 +8,10 @@ is buffered meanwhile, or the block is tried again. How often that is done is bo
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from foreblock._engine import Header, Overlay, Transaction
-from foreblock.errors import StateMissing
+from foreblock.errors import MissedKeys, StateMissing
 from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE, start_calls
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
 from foreblock.ledger.rules.forks import EthereumFork, Rules
@@ -29,26 +29,6 @@ FEE_VAULTS: Final = tuple(
 # OP: where L1Block has what fees are computed from, Bedrock to Jovian.
 L1_SLOTS: Final = tuple(range(9))
 _EMPTY_TO: Final = (None, b"")
-
-
-class MissedKeys(Protocol):
-    """Keys as the engine collects them."""
-
-    @property
-    def accounts(self) -> Collection[bytes]:
-        """Addresses."""
-
-    @property
-    def slots(self) -> Mapping[bytes, Collection[int]]:
-        """Slots by account."""
-
-    @property
-    def codes(self) -> Mapping[bytes, bytes]:
-        """Hashes of codes, with an account that has each, or empty."""
-
-    @property
-    def blocks(self) -> Collection[int]:
-        """Numbers of blocks whose hashes are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +51,17 @@ class WantedState:
     contracts: set[bytes] = field(default_factory=set)
     plain: set[bytes] = field(default_factory=set)  # accounts that are not called
     nodes: list[WantedNodes] = field(default_factory=list)  # of blocks whose root is computed
+    # Without these accounts and slots a run cannot go on; the others are likely to be read.
+    needed: set[bytes] = field(default_factory=set)
+    needed_slots: dict[bytes, set[int]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.accounts or self.slots or self.codes or self.blocks or self.nodes)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a run cannot go on without some of it."""
+        return bool(self.needed or self.needed_slots or self.codes or self.blocks or self.nodes)
 
     def __len__(self) -> int:
         slots = sum(map(len, self.slots.values()))
@@ -89,9 +77,19 @@ class WantedState:
             self.codes[code] = self.codes.get(code) or home
         self.blocks.update(missed.blocks)
 
+    def need(self, missed: MissedKeys) -> None:
+        """Add what a run has missed, and cannot go on without."""
+        self.add(missed)
+        self.needed.update(missed.accounts)
+        for address, slots in missed.slots.items():
+            self.needed_slots.setdefault(address, set()).update(slots)
+
     def merge(self, other: "WantedState") -> None:
         """Add the keys of another."""
         self.add(other)
+        self.needed |= other.needed
+        for address, slots in other.needed_slots.items():
+            self.needed_slots.setdefault(address, set()).update(slots)
         self.contracts |= other.contracts
         self.plain |= other.plain
         self.nodes += other.nodes
@@ -100,7 +98,7 @@ class WantedState:
 def missed_by(missing: StateMissing) -> WantedState:
     """What a run has missed that raised this."""
     wanted = WantedState()
-    wanted.add(missing.misses)
+    wanted.need(missing.misses)
     wanted.contracts |= wanted.accounts
     return wanted
 

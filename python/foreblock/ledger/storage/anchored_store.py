@@ -13,6 +13,7 @@ from typing import Final
 from foreblock._engine import (
     Block,
     Header,
+    Learned,
     Store,
     Transaction,
     View,
@@ -27,6 +28,16 @@ from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.first_block import FirstBlock, header_entries, header_rows
 from foreblock.ledger.storage.rules_row import put_rules_end
+
+__all__ = [
+    "Anchor",
+    "Learned",
+    "begin_anew_at",
+    "begin_at",
+    "is_empty",
+    "profile_in",
+    "total_difficulty_at",
+]
 
 FIRST_EPOCH: Final = 1
 

@@ -417,6 +417,19 @@ fn a_commit_that_fails_stores_nothing_of_what_was_learned() {
 }
 
 #[test]
+fn what_is_stored_stays_whatever_is_learned_later() {
+    let (follower, address) = started();
+    follower.learned.put_account(address, None, None);
+    assert_eq!(follower.store().learn(&follower.learned), Ok(1));
+    let later = Learned::new(1, 1 << 20);
+    later.put_account(address, Some(AccountState::EMPTY), None);
+    assert_eq!(follower.store().learn(&later), Ok(0));
+    assert_eq!(later.unstored(), 0, "it is known");
+    let state = follower.store().view().unwrap().state(ANCHOR).unwrap();
+    assert_eq!(state.with_learned(None).account(&address), Ok(None));
+}
+
+#[test]
 fn an_anchor_begins_an_empty_store_and_follows_a_lower_epoch() {
     let (follower, _) = started();
     let refused = |anew: bool, epoch: u64| {
