@@ -2,7 +2,7 @@
 
 from follow.busy_world import CLONES, PAIRS, PROXY, ROUTER, balances, number
 from follow.check_options import CheckOptions, Outcome, scene
-from follow.follower import NotThere
+from follow.follower import CannotRun
 from follow.proxied import Proxy, weather_proxy
 from follow.round_trips import Trips, trips_of
 from follow.upstreams import anvil_upstream, ask
@@ -57,7 +57,9 @@ def round_trips(options: CheckOptions) -> Outcome:
         for name, (first, second) in theirs.items():
             outcome.say(f"anvil: {name}: {first.waves} round trips, then {second.waves}")
         if options.stand_in:
-            raise NotThere("\n".join([*outcome.lines, "a full follower asks its upstream nothing"]))
+            raise CannotRun(
+                "\n".join([*outcome.lines, "a full follower asks its upstream nothing"])
+            )
         ours = measure(found.proxy, found.follower.url, sender)
     for name, (_, most) in _calls(sender).items():
         first, second = ours[name]

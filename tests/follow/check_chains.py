@@ -12,7 +12,7 @@ from pathlib import Path
 from follow.batch_client import BatchClient
 from follow.check_live import judged
 from follow.check_options import CheckOptions, Outcome, scene
-from follow.follower import NOT_THERE, FollowerPlan, NotThere, follower, has_verb
+from follow.follower import CannotRun, FollowerPlan, follower
 from follow.freshness import Freshness, share
 from follow.upstreams import ask, geth_upstream, witness_upstream
 from follow.witness_files import CHECKOUT, real_blocks, witnesses
@@ -21,18 +21,18 @@ from support.servers.waiting import until
 
 ABUSERS = 64
 ANCHOR = 20  # block of the published chain
+NO_STAND_IN = "a stand-in learns no state from an upstream"
 
 
 def real(options: CheckOptions) -> Outcome:
     """Check 12: real blocks end in their published hashes, from an empty store."""
     outcome, folder = Outcome(), real_blocks()
-    if has_verb("execute"):
-        files = [str(each) for each in sorted(folder.glob("*.json.gz"))]
-        command = [sys.executable, "-m", "foreblock", "execute", *files]
-        done = subprocess.run(command, env=package_environment(), check=False)
-        outcome.must(done.returncode == 0, f"foreblock execute runs {len(files)} blocks")
-    if options.stand_in or not has_verb("follow"):
-        raise NotThere("\n".join([*outcome.lines, NOT_THERE]))
+    files = [str(each) for each in sorted(folder.glob("*.json.gz"))]
+    command = [sys.executable, "-m", "foreblock", "execute", *files]
+    done = subprocess.run(command, env=package_environment(), check=False)
+    outcome.must(done.returncode == 0, f"foreblock execute runs {len(files)} blocks")
+    if options.stand_in:
+        raise CannotRun(NO_STAND_IN)
     known = witnesses(folder)
     targets = sorted(int(known.headers[each]["number"], 16) for each in known.bodies)
     for first in (each for each in targets if each - 1 not in targets):
@@ -86,8 +86,8 @@ def published(options: CheckOptions) -> Outcome:
     outcome = Outcome()
     named = os.environ.get("FOREBLOCK_CONFORMANCE")
     files = Path(named) if named else CHECKOUT.parent / "shared" / "conformance"
-    if options.stand_in or not has_verb("follow"):
-        raise NotThere(NOT_THERE)
+    if options.stand_in:
+        raise CannotRun(NO_STAND_IN)
     with tempfile.TemporaryDirectory() as name, geth_upstream(files, Path(name) / "geth") as url:
         plan = FollowerPlan(
             files / "genesis.json", url, "", Path(name) / "store", hex(ANCHOR),
@@ -161,7 +161,7 @@ def speed(options: CheckOptions) -> Outcome:
     """Check 15: networks with a whole store are not slower than in another build."""
     outcome = Outcome()
     if options.before is None:
-        raise NotThere("name the foreblock command of another checkout with --before")
+        raise CannotRun("name the foreblock command of another checkout with --before")
     command = [sys.executable, "-m", "foreblock", "bench", "rpc", f"--before={options.before}"]
     done = subprocess.run(command, env=package_environment(), check=False)
     outcome.must(done.returncode == 0, "no question costs more than 1.03 times as much")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from follow.busy_load import BusyLoad
-from follow.follower import NOT_THERE, Follower, FollowerPlan, NotThere, follower, has_verb
+from follow.follower import Follower, FollowerPlan, follower
 from follow.pairs import loaded
 from follow.proxied import Proxy, weather_proxy
 from support.servers.dev_processes import Dev
@@ -73,8 +73,6 @@ def scene(
     extra: tuple[str, ...] = (), faults: str = "", units: int | None = None,
 ) -> Iterator[Scene]:  # fmt: skip
     """All of it, with the follower begun at the anchor from an empty store."""
-    if not options.stand_in and not has_verb("follow"):
-        raise NotThere(NOT_THERE)
     with (
         tempfile.TemporaryDirectory(prefix="foreblock-follow-") as name,
         loaded(

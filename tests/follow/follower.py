@@ -1,4 +1,4 @@
-"""The follower that is judged: `foreblock follow`, or what stands in for it until it is there.
+"""The follower that is judged: `foreblock follow`, or what stands in for it.
 
 Everything that is known of its command line is here. The stand-in is a full follower of the
 feed from block 0 on, whose canonical source is the upstream: rigs can be tried with it, but it
@@ -14,18 +14,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from support.servers.dev_processes import Network, RpcError, following, package_environment
 from support.servers.waiting import PATIENCE, until
 
 HEADER_ONLY = 4444
-NOT_THERE = "not there yet: foreblock follow"
 
 
-class NotThere(Exception):
-    """The product cannot do it yet."""
+class CannotRun(Exception):
+    """A check cannot be run here."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +50,6 @@ class FollowerPlan:
         ]  # fmt: skip
 
 
-@cache
-def has_verb(name: str) -> bool:
-    """Whether this checkout's foreblock has a verb."""
-    asked = [sys.executable, "-m", "foreblock", name, "--help"]
-    done = subprocess.run(asked, capture_output=True, env=package_environment(), check=False)
-    return done.returncode == 0
-
-
 class Follower:
     """A running follower."""
 
@@ -79,7 +69,7 @@ class Follower:
 def follower(
     plan: FollowerPlan, *, stand_in: bool = False, is_ready: bool = True
 ) -> Iterator[Follower]:
-    """A follower, once it is ready; `NotThere` where the product has none."""
+    """A follower, once it is ready."""
     wait = _ready if is_ready else _as_it_is
     begun = time.monotonic()
     if stand_in:
@@ -87,8 +77,6 @@ def follower(
         with following(plan.chain, plan.data, plan.feed, canonical=plan.upstream) as service:
             yield wait(Follower(service.process.pid, service.network), begun)
         return
-    if not has_verb("follow"):
-        raise NotThere(NOT_THERE)
     process = subprocess.Popen(
         plan.command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env=package_environment(), start_new_session=True,

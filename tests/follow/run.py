@@ -4,8 +4,8 @@
     python tests/follow/run.py lies weather --minutes 1 --tps 50 --anchor 5
     python tests/follow/run.py equality --stand-in --minutes 0.2 --anchor 5
 
-Exits with 0 if all that was asked for holds, with 1 if something does not, and with 2 if the
-product cannot do it yet. `--stand-in` tries the rigs on a full follower of the feed. Numbers of
+Exits with 0 if all that was asked for holds, with 1 if something does not, and with 2 if it
+cannot be run here. `--stand-in` tries the rigs on a full follower of the feed. Numbers of
 the specification are demanded from ten minutes on.
 """
 
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from follow import check_calls, check_chains, check_live, check_outages, check_weather
 from follow.check_options import CheckOptions, Outcome
-from follow.follower import NotThere
+from follow.follower import CannotRun
 
 
 class Check(NamedTuple):
@@ -52,7 +52,7 @@ CHECKS = {
     "abuse": Check(14, "64 clients of random accounts harm nobody", check_chains.abuse),
     "speed": Check(15, "whole stores within 3 %", check_chains.speed),
 }
-HOLDS, FAILS, NOT_YET = 0, 1, 2
+HOLDS, FAILS, CANNOT = 0, 1, 2
 
 
 def run(name: str, options: CheckOptions) -> int:
@@ -61,9 +61,9 @@ def run(name: str, options: CheckOptions) -> int:
     click.echo(f"check {check.number}, {name}: {check.must}")
     try:
         outcome = check.run(options)
-    except (NotThere, pytest.skip.Exception) as why:
+    except (CannotRun, pytest.skip.Exception) as why:
         click.echo(str(why))
-        return NOT_YET
+        return CANNOT
     for line in outcome.lines:
         click.echo(f"  {line}")
     seconds = time.monotonic() - begun

@@ -1,10 +1,9 @@
-"""The checks can be run by name: with a stand-in now, and with the product when it is there."""
+"""The checks can be run by name, with a stand-in too."""
 
 import pytest
 
 from follow.check_options import CheckOptions, Outcome
-from follow.follower import NOT_THERE, has_verb
-from follow.run import CHECKS, FAILS, HOLDS, NOT_YET, Check, run
+from follow.run import CANNOT, CHECKS, FAILS, HOLDS, Check, run
 
 SHORT = CheckOptions(
     minutes=0.05, tps=20, clients=1, anchor=1, delay=0.005, stand_in=True, at_any_speed=True
@@ -15,14 +14,9 @@ def test_there_are_fifteen() -> None:
     assert [each.number for each in CHECKS.values()] == list(range(1, 16))
 
 
-@pytest.mark.parametrize("name", [each for each in CHECKS if each not in {"speed", "real-blocks"}])
-def test_a_check_says_that_the_product_is_not_there_yet(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if has_verb("follow"):
-        pytest.skip("foreblock follow is there")
-    assert run(name, CheckOptions()) == NOT_YET
-    assert NOT_THERE in capsys.readouterr().out
+def test_a_check_says_that_it_cannot_be_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("speed", CheckOptions()) == CANNOT
+    assert "--before" in capsys.readouterr().out
 
 
 def test_equality_holds_for_a_full_follower(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 
 import uvloop
 
@@ -12,28 +14,39 @@ from support.servers.waiting import PATIENCE
 from support.servers.wire import Parsed, echo, endpoint_for, post
 
 
+@asynccontextmanager
+async def serving() -> AsyncIterator[tuple[socket.socket, asyncio.Event]]:
+    """A listening socket that is served, and what ends it; left when all are served."""
+    (listening,) = sockets.listen("127.0.0.1:0", 1)
+    endpoint = endpoint_for(echo)
+    ready, stop = asyncio.Event(), asyncio.Event()
+    task = asyncio.create_task(
+        serve([Listener(listening, endpoint)], endpoint.ticker, stop, ready.set, PATIENCE)
+    )
+    await ready.wait()
+    yield listening, stop
+    await task
+    listening.close()
+
+
+def on_the_loop_of_workers(work: Coroutine[None, None, Parsed]) -> Parsed:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
 def test_who_is_accepted_while_the_others_are_told_to_end_is_told_so_too() -> None:
     """The loop accepts a connection in one turn and makes it in the next."""
 
     async def run() -> Parsed:
-        (listening,) = sockets.listen("127.0.0.1:0", 1)
-        endpoint = endpoint_for(echo)
-        ready, stop = asyncio.Event(), asyncio.Event()
-        serving = asyncio.create_task(
-            serve([Listener(listening, endpoint)], endpoint.ticker, stop, ready.set, PATIENCE)
-        )
-        await ready.wait()
-        stop.set()
-        with Client(socket.create_connection(listening.getsockname(), PATIENCE)) as client:
-            found = await asyncio.to_thread(client.ask, b"x")
-            if "connection" not in found.headers:  # answered just before all were told
+        async with serving() as (listening, stop):
+            stop.set()
+            with Client(socket.create_connection(listening.getsockname(), PATIENCE)) as client:
                 found = await asyncio.to_thread(client.ask, b"x")
-        await serving
-        listening.close()
+                if "connection" not in found.headers:  # answered just before all were told
+                    found = await asyncio.to_thread(client.ask, b"x")
         return found
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        found = runner.run(run())
+    found = on_the_loop_of_workers(run())
     assert (found.text, found.headers.get("connection")) == ("<x>", "close")
 
 
@@ -41,25 +54,17 @@ def test_the_address_is_free_while_the_last_clients_are_served() -> None:
     """Who was killed and is started again at once must not be refused by its former worker."""
 
     async def run() -> Parsed:
-        (listening,) = sockets.listen("127.0.0.1:0", 1)
-        endpoint = endpoint_for(echo)
-        ready, stop = asyncio.Event(), asyncio.Event()
-        serving = asyncio.create_task(
-            serve([Listener(listening, endpoint)], endpoint.ticker, stop, ready.set, PATIENCE)
-        )
-        await ready.wait()
-        address = sockets.name(listening)
-        with Client(socket.create_connection(listening.getsockname(), PATIENCE)) as client:
-            await asyncio.to_thread(client.ask, b"x")
-            request = post(b"y")
-            client.send(request[:-1])
-            stop.set()
-            (again,) = await asyncio.to_thread(sockets.listen, address, 1, PATIENCE)
-            again.close()
-            client.send(request[-1:])
-            found = await asyncio.to_thread(client.receive)
-        await serving
+        async with serving() as (listening, stop):
+            address = sockets.name(listening)
+            with Client(socket.create_connection(listening.getsockname(), PATIENCE)) as client:
+                await asyncio.to_thread(client.ask, b"x")
+                request = post(b"y")
+                client.send(request[:-1])
+                stop.set()
+                (again,) = await asyncio.to_thread(sockets.listen, address, 1, PATIENCE)
+                again.close()
+                client.send(request[-1:])
+                found = await asyncio.to_thread(client.receive)
         return found
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        assert runner.run(run()).text == "<y>"
+    assert on_the_loop_of_workers(run()).text == "<y>"

@@ -9,8 +9,9 @@ use pyo3::types::PyBytes;
 
 use crate::convert::{Arg, invalid};
 use crate::env::{Env, limits};
+use crate::heads::Heads;
 use crate::meter::{ANSWERED, Meter};
-use crate::store::{Heads, Store};
+use crate::store::Store;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FastPath>()

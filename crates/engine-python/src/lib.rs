@@ -11,6 +11,7 @@ mod convert;
 mod env;
 mod error;
 mod fast_path;
+mod heads;
 mod hex;
 mod import;
 mod json_parts;
@@ -50,6 +51,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     proof::register(module)?;
     state::register(module)?;
     batch::register(module)?;
+    heads::register(module)?;
     store::register(module)?;
     check::register(module)?;
     import::register(module)?;

@@ -29,12 +29,14 @@ def preset(name: str) -> ChainFacts:
     return read_chain(text, name)
 
 
-def find_chain(name_or_file: str) -> ChainFacts:
-    """The preset of this name, or the chain in this file. Raises `BadChain`.
+def is_file(name_or_file: str) -> bool:
+    """Whether a chain is named by a file: a text with a dot or a slash."""
+    return "." in name_or_file or "/" in name_or_file
 
-    A text with a dot or a slash is a file.
-    """
-    if "." not in name_or_file and "/" not in name_or_file:
+
+def find_chain(name_or_file: str) -> ChainFacts:
+    """The preset of this name, or the chain in this file. Raises `BadChain`."""
+    if not is_file(name_or_file):
         return preset(name_or_file)
     try:
         with Path(name_or_file).open("rb") as file:

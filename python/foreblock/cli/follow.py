@@ -13,6 +13,7 @@ from typing import Final
 import click
 
 from foreblock.chains.followed_chain import FollowedChain, followed_chain
+from foreblock.chains.known_chains import is_file
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
 from foreblock.secret_urls import safe_url
@@ -80,7 +81,7 @@ def _folder(data: str) -> Iterator[Path]:
 
 def _network(settings: FollowingSettings, folder: Path) -> launch.ServedNetwork:
     follow = FollowSettings(**asdict(settings.follow), feed=settings.feed)
-    if follow.chain.endswith(".json") or "/" in follow.chain or "." in follow.chain:
+    if is_file(follow.chain):
         follow = replace(follow, chain=str(Path(follow.chain).absolute()))
     check_followed(follow)
     check_kept(settings.keep.states, settings.keep.partials)

@@ -94,21 +94,7 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
         canonical=wanted.canonical,
         believe_cheats=wanted.believe_cheats,
     )
-    network = Network(
-        name=wanted.name,
-        data=wanted.data,
-        source="feed",
-        keep_states=wanted.keep_states,
-        keep_partials=wanted.keep_partials,
-        keep_nodes=wanted.keep_nodes,
-        address_index=wanted.address_index,
-        map_size=wanted.map_size,
-        max_readers=wanted.max_readers,
-        dialect=wanted.dialect,
-        view=wanted.view,
-        feed=feed,
-        log=log,
-    )
+    network = wanted.network("feed", feed=feed, log=log)
     return launch.ServedNetwork(network, wanted.listen, wanted.feed_listen)
 
 
@@ -118,21 +104,7 @@ def _replica(wanted: NetworkSettings, log: LogOptions | None) -> launch.ServedNe
         raise BadSetting("source", "log needs the setting log: the NATS servers of the log")
     if wanted.feed_listen:
         raise BadSetting("feed_listen", "a replica passes no flashblocks on")
-    network = Network(
-        name=wanted.name,
-        data=wanted.data,
-        source="log",
-        keep_states=wanted.keep_states,
-        keep_partials=wanted.keep_partials,
-        keep_nodes=wanted.keep_nodes,
-        address_index=wanted.address_index,
-        map_size=wanted.map_size,
-        max_readers=wanted.max_readers,
-        dialect=wanted.dialect,
-        view=wanted.view,
-        log=log,
-    )
-    return launch.ServedNetwork(network, wanted.listen)
+    return launch.ServedNetwork(wanted.network("log", log=log), wanted.listen)
 
 
 def _follower(wanted: NetworkSettings, option: str) -> launch.ServedNetwork:

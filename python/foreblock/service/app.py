@@ -5,7 +5,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +21,6 @@ from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
 from foreblock.ledger.reading.fast_path import FastPathBounds
-from foreblock.ledger.reading.followed import FollowTerms
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.storage.open_store import Store
@@ -55,6 +54,7 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.awaited_commits import AwaitedCommits, reached_by
+from foreblock.service.from_upstreams import follow_terms, from_upstreams
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.scraping import Scraper
 from foreblock.service.worker_metrics import WorkerMetrics
@@ -74,7 +74,6 @@ DAY_MS: Final = 24 * 60 * 60 * 1000
 SECOND_NS: Final = 10**9
 VIEW_KEPT_SECONDS: Final = 0.2  # without requests
 STORE_CHECK_SECONDS: Final = 1.0
-SLOWEST_BLOCK: Final = 2.0  # seconds between blocks of the slowest chain that is followed
 
 log = structlog.get_logger()
 
@@ -219,7 +218,7 @@ def make_served(
             each,
             announce=settings.snapshot_header,
             max_readers=network.max_readers,
-            followed=_followed(network),
+            followed=follow_terms(network),
         )
         for network, each in zip(networks, seen, strict=True)
     ]
@@ -228,11 +227,11 @@ def make_served(
     _watch_stores(loop, watches)
     served = []
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
-        state = _fetched_state(ledger, network, link, metrics)
+        parts = from_upstreams(ledger, network, link, metrics, scheduler)
         shared = Shared(
-            state=state,
-            beyond=_beyond(ledger, network, link, state),
-            proofs=None if state is None else _proofs(network, link, scheduler),
+            state=parts.state,
+            beyond=parts.beyond,
+            proofs=parts.proofs,
             filters=_filters(settings, metrics.runtime, number),
             follow=no_hints if link is None else partial(link.following, network.name),
             meter=metrics.meter(network.name, options.slow_seconds),
@@ -246,70 +245,6 @@ def make_served(
     return _with_metrics(
         served, Scraper(metrics, list(zip(networks, ledgers, strict=True)), scheduler), settings
     )
-
-
-def _followed(network: Network) -> FollowTerms | None:
-    """How a public chain is followed; none for other networks."""
-    if network.follow is None:
-        return None
-    return FollowTerms(network.follow.least_trust, network.follow.lag_blocks * SLOWEST_BLOCK)
-
-
-def _fetched_state(
-    ledger: Ledger | AbsentLedger,
-    network: Network,
-    link: WriterLink | None,
-    metrics: WorkerMetrics,
-) -> "FetchedState | None":
-    """The state that is fetched for clients; none where the store is all there is."""
-    follow = network.follow
-    if (
-        follow is None
-        or follow.cold == "refuse"
-        or link is None
-        or isinstance(ledger, AbsentLedger)
-    ):
-        return None
-    from foreblock.metrics.state_metrics import StateMetrics  # noqa: PLC0415, others need none
-    from foreblock.service.call_hints import call_hints  # noqa: PLC0415
-    from foreblock.service.fetched_state import FetchedState  # noqa: PLC0415
-
-    ask = partial(link.ask_state, network.name)
-    hint = partial(call_hints, _asking(network, link))
-    state_metrics = StateMetrics(metrics.sheet, network.name)
-    return FetchedState(ledger, follow, ask, state_metrics, hint=hint)
-
-
-def _beyond(
-    ledger: Ledger | AbsentLedger,
-    network: Network,
-    link: WriterLink | None,
-    state: "FetchedState | None",
-) -> "BeyondAnchor | None":
-    """What lies before the anchor, where it is asked for."""
-    follow = network.follow
-    if follow is None or state is None or link is None or follow.beyond == "refuse":
-        return None
-    from foreblock.service.beyond import BeyondAnchor  # noqa: PLC0415, others need none
-
-    assert isinstance(ledger, Ledger), "state is fetched for it"
-    return BeyondAnchor(ledger, state, _asking(network, link))
-
-
-def _proofs(
-    network: Network, link: WriterLink | None, scheduler: Scheduler
-) -> "UpstreamProofs | None":
-    if link is None:
-        return None
-    from foreblock.service.upstream_proofs import UpstreamProofs  # noqa: PLC0415, others need none
-
-    return UpstreamProofs(_asking(network, link), scheduler)
-
-
-def _asking(network: Network, link: WriterLink) -> Callable[[str, bytes], Awaitable[bytes]]:
-    """Asks the upstreams of a network."""
-    assert network.follow is not None, "it has upstreams"
-    return partial(link.ask_upstream, network.name, seconds=network.follow.fetch_timeout)
 
 
 def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) -> list[Served]:

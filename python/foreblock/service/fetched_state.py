@@ -25,7 +25,6 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.metrics.state_metrics import StateMetrics
 from foreblock.rpc.fetching import Missed
 from foreblock.settings import FollowSettings
-from foreblock.types import Account
 from foreblock.upstream.packed import StateAnswer, pack_wanted, unpack_found
 from foreblock.upstream.wanted import Found, Wanted, all_of, wanted_of
 
@@ -202,12 +201,7 @@ def _values(answer: StateAnswer, settings: FollowSettings) -> KnownValues:
 
 def _believed(found: Found) -> KnownValues:
     """What is found, as it is said to be."""
-    accounts = {
-        address: None
-        if each.is_empty
-        else Account(nonce=each.nonce, balance=each.balance, code_hash=each.code_hash)
-        for address, each in found.accounts.items()
-    }
+    accounts = {address: each.believed for address, each in found.accounts.items()}
     return KnownValues(accounts, found.slots)
 
 

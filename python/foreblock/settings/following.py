@@ -21,20 +21,7 @@ _FEEDS: Final = ("ws://", "wss://", "poll+http://", "poll+https://")
 def followed_network(wanted: NetworkSettings) -> Network:
     """The network. Raises `BadSetting`."""
     check_followed(wanted)
-    return Network(
-        name=wanted.name,
-        data=wanted.data,
-        source="follow",
-        keep_states=wanted.keep_states,
-        keep_partials=wanted.keep_partials,
-        keep_nodes=wanted.keep_nodes,
-        address_index=wanted.address_index,
-        map_size=wanted.map_size,
-        max_readers=wanted.max_readers,
-        dialect=wanted.dialect,
-        view=wanted.view,
-        follow=wanted.follow,
-    )
+    return wanted.network("follow", follow=wanted.follow)
 
 
 def check_followed(wanted: NetworkSettings | FollowSettings) -> None:

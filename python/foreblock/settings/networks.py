@@ -146,6 +146,32 @@ class NetworkSettings(NamedTuple):
     lag_blocks: int
     send: str
 
+    def network(
+        self,
+        source: Literal["feed", "log", "follow"],
+        *,
+        feed: FeedChain | None = None,
+        follow: FollowSettings | None = None,
+        log: LogOptions | None = None,
+    ) -> Network:
+        """The network that these settings describe, whose blocks come from a source."""
+        return Network(
+            name=self.name,
+            data=self.data,
+            source=source,
+            keep_states=self.keep_states,
+            keep_partials=self.keep_partials,
+            keep_nodes=self.keep_nodes,
+            address_index=self.address_index,
+            map_size=self.map_size,
+            max_readers=self.max_readers,
+            dialect=self.dialect,
+            view=self.view,
+            feed=feed,
+            follow=follow,
+            log=log,
+        )
+
     @property
     def follow(self) -> FollowSettings:
         """How its public chain is followed."""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from foreblock.errors import BadProof, EndpointError, NewEpoch, NoUpstream
 from foreblock.ledger.following.wanting import WantedNodes, WantedState
 from foreblock.ledger.storage.anchored_store import Learned
-from foreblock.types import Account, Header, keccak256
+from foreblock.types import Header, keccak256
 from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
@@ -25,7 +25,6 @@ from foreblock.upstream.wanted import (
     Found,
     FoundProof,
     Wanted,
-    all_of,
     by_history,
 )
 
@@ -192,8 +191,7 @@ class StateLearner:
         """Learn what upstreams say without proofs."""
         for address, said in found.accounts.items():
             if address not in true.accounts:
-                account = Account(nonce=said.nonce, balance=said.balance, code_hash=said.code_hash)
-                learned.put_account(address, None if said.is_empty else account, said.storage_root)
+                learned.put_account(address, said.believed, said.storage_root)
                 true.accounts[address] = said
         for address, values in found.slots.items():
             learned.put_slots(address, values)
@@ -245,14 +243,13 @@ def asked_for(wanted: WantedState) -> Wanted:
     """Keys as they are asked for: contracts that are new come with their codes."""
     new = wanted.accounts & wanted.contracts
     slots = {address: frozenset(keys) for address, keys in wanted.slots.items() if keys}
-    asked = Wanted(
+    return Wanted(
         frozenset(wanted.accounts),
         slots,
         dict(wanted.codes),
         frozenset(new),
         frozenset(wanted.blocks),
     )
-    return all_of([asked])
 
 
 def needed_of(wanted: WantedState) -> Wanted:

@@ -1,7 +1,7 @@
 """What an endpoint can do, found out with a handful of requests. No I/O.
 
 `probing` is a generator: it yields requests, gets each answer or refusal sent back, and returns
-`Capabilities`. Whoever drives it does the asking. An ability counts only where its answer is
+`Capabilities`. Its caller does the asking. An ability counts only where its answer is
 right: a node that takes a block by hash but ignores the hash does not take it, and one that
 ignores overrides does not know them.
 """

@@ -93,4 +93,4 @@ class FollowedSource(CanonicalSource):
         self._reader = self._blocks  # type: ignore[assignment]  # the same, with coroutines
 
     def _close(self) -> None:
-        """Leave the upstreams to whoever opened them."""
+        """Leave the upstreams open: they are not its own."""

@@ -3,7 +3,7 @@
 Only one thing counts as taken: its hash as the result, or the words by which nodes say that
 they have it already. A refusal of the transaction is passed on in the endpoint's own words,
 without secrets of its URL. What leaves open whether it was taken is `UNKNOWN`, and never a
-refusal: whoever sent it looks for the hash.
+refusal: the sender looks for the hash.
 """
 
 import re

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from foreblock.errors import MissedKeys
-from foreblock.types import keccak256
+from foreblock.types import Account, keccak256
 
 EMPTY_CODE: Final = keccak256(b"")
 # EIP-2935: the contract that keeps the hashes of the last blocks, in a ring of slots.
@@ -111,6 +111,13 @@ class FoundAccount(NamedTuple):
     def is_empty(self) -> bool:
         """Whether EIP-161 has no such account."""
         return self.nonce == 0 and self.balance == 0 and self.code_hash == EMPTY_CODE
+
+    @property
+    def believed(self) -> Account | None:
+        """The account, if the endpoint is believed."""
+        if self.is_empty:
+            return None
+        return Account(nonce=self.nonce, balance=self.balance, code_hash=self.code_hash)
 
 
 class FoundSlotProof(NamedTuple):

@@ -63,8 +63,8 @@ pub fn parse_slot_key(key: &[u8]) -> Result<(Address, u64, U256)> {
     Ok((Address::from_slice(&key[1..21]), u64::from_be_bytes(generation), slot))
 }
 
-/// Whether a key that was read is laid out as one of the four kinds. Whoever takes keys apart
-/// relies on it.
+/// Whether a key that was read is laid out as one of the four kinds. Code that takes keys
+/// apart relies on it.
 pub fn check_key(key: &[u8]) -> Result<()> {
     let sound = match key {
         [ACCOUNT, address @ ..] => address.len() == 20,

@@ -5,7 +5,7 @@
 //! killed or never computed them, are replayed from their deltas at opening. Where
 //! there are no nodes at all, the trie is built anew from the whole state.
 //!
-//! On a partial base nothing is built. There whoever opens it says the root, and nothing is
+//! On a partial base nothing is built. There the one that opens it says the root, and nothing is
 //! replayed either: blocks whose roots were not computed here may lie between.
 
 use std::collections::BTreeMap;

@@ -102,7 +102,7 @@ impl Slice<'_, '_> {
                 None => next == layer.block,
             };
             if !next.is_none_or(fits) {
-                // One is missing. Whoever opens the trie next computes it; all else goes on.
+                // One is missing. The next one to open the trie computes it; all else goes on.
                 return Ok(());
             }
             let stored = self.write_layer(&layer, next.is_none())?;

@@ -1,6 +1,6 @@
 //! Proofs: the nodes on the way to one key, from the root down.
 //!
-//! Whoever has the root and these nodes can tell what the key holds, or that it holds
+//! Who has the root and these nodes can tell what the key holds, or that it holds
 //! nothing (EIP-1186). A node that lives inside its parent is not listed by itself. An
 //! empty trie has no nodes.
 //!

@@ -7,7 +7,7 @@
 //!
 //! A node is asked for by its place, and where that has none by the hash that its parent
 //! has for it (`by_hash`). One that is in neither place is a `MissingNode`, which is a
-//! value: whoever asked can find it elsewhere.
+//! value: the caller can find it elsewhere.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 

@@ -8,6 +8,8 @@ is counted.
 
 Only the store raises: a disk that is full, a file that is damaged. The next call continues
 from the last commit.
+
+Over 500 lines: it is one machine, whose steps call each other and share what waits.
 """
 
 from collections import Counter

@@ -1,0 +1,78 @@
+"""What a worker needs to serve a network whose state is known in part: made from its settings.
+
+State that is missing is fetched (`fetched_state`), what lies before the anchor is asked for
+(`beyond`), and proofs come from upstreams where none can be made here (`upstream_proofs`). Other
+networks have none of it, and import none of it.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from foreblock.bus.link import WriterLink
+from foreblock.ledger.reading.availability import AbsentLedger
+from foreblock.ledger.reading.followed import FollowTerms
+from foreblock.ledger.reading.view import Ledger
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.service.worker_metrics import WorkerMetrics
+from foreblock.settings.networks import Network
+
+if TYPE_CHECKING:
+    from foreblock.service.beyond import BeyondAnchor
+    from foreblock.service.fetched_state import FetchedState
+    from foreblock.service.upstream_proofs import UpstreamProofs
+
+SLOWEST_BLOCK: Final = 2.0  # seconds between blocks of the slowest chain that is followed
+
+Ask = Callable[[str, bytes], Awaitable[bytes]]
+
+
+class FromUpstreams(NamedTuple):
+    """What comes from upstreams; nothing where the store is all there is."""
+
+    state: "FetchedState | None" = None
+    beyond: "BeyondAnchor | None" = None
+    proofs: "UpstreamProofs | None" = None
+
+
+def follow_terms(network: Network) -> FollowTerms | None:
+    """How a public chain is followed; none for other networks."""
+    if network.follow is None:
+        return None
+    return FollowTerms(network.follow.least_trust, network.follow.lag_blocks * SLOWEST_BLOCK)
+
+
+def from_upstreams(
+    ledger: Ledger | AbsentLedger,
+    network: Network,
+    link: WriterLink | None,
+    metrics: WorkerMetrics,
+    scheduler: Scheduler,
+) -> FromUpstreams:
+    """What a network has from its upstreams, where its settings want it."""
+    follow = network.follow
+    if follow is None or follow.cold == "refuse":
+        return FromUpstreams()
+    if link is None or isinstance(ledger, AbsentLedger):
+        return FromUpstreams()
+    from foreblock.service.beyond import BeyondAnchor  # noqa: PLC0415, others need none
+    from foreblock.service.upstream_proofs import UpstreamProofs  # noqa: PLC0415
+
+    ask = partial(link.ask_upstream, network.name, seconds=follow.fetch_timeout)
+    state = _fetched_state(ledger, network, link, metrics, ask)
+    beyond = None if follow.beyond == "refuse" else BeyondAnchor(ledger, state, ask)
+    return FromUpstreams(state, beyond, UpstreamProofs(ask, scheduler))
+
+
+def _fetched_state(
+    ledger: Ledger, network: Network, link: WriterLink, metrics: WorkerMetrics, ask: Ask
+) -> "FetchedState":
+    """The state that is fetched for clients."""
+    from foreblock.metrics.state_metrics import StateMetrics  # noqa: PLC0415, others need none
+    from foreblock.service.call_hints import call_hints  # noqa: PLC0415
+    from foreblock.service.fetched_state import FetchedState  # noqa: PLC0415
+
+    assert network.follow is not None, "it has upstreams"
+    wants = partial(link.ask_state, network.name)
+    state_metrics = StateMetrics(metrics.sheet, network.name)
+    return FetchedState(ledger, network.follow, wants, state_metrics, hint=partial(call_hints, ask))
