@@ -75,81 +75,74 @@ def test_errors_are_the_data_of_reverts(published_ethereum: Asker) -> None:
     assert published_ethereum.ask("ots_getTransactionError", MISSING) is None
 
 
-def test_block_details_are_those_of_the_block(published_ethereum: Asker) -> None:
+def test_block_details_are_those_of_the_block(ethereum: Asker) -> None:
     for number in ("0x3", "0x1c", "0x2d", "0x36"):
-        block = published_ethereum.ask("eth_getBlockByNumber", number, False)
-        receipts = published_ethereum.ask("eth_getBlockReceipts", number)
-        found = published_ethereum.ask("ots_getBlockDetails", int(number, 16))
-        assert found == published_ethereum.ask("ots_getBlockDetailsByHash", block["hash"])
+        block = ethereum.ask("eth_getBlockByNumber", number, False)
+        receipts = ethereum.ask("eth_getBlockReceipts", number)
+        found = ethereum.ask("ots_getBlockDetails", int(number, 16))
+        assert found == ethereum.ask("ots_getBlockDetailsByHash", block["hash"])
         count = len(block.pop("transactions"))
         assert found["block"] == block | {"transactionCount": hex(count), "logsBloom": None}
         fees = sum(int(r["gasUsed"], 16) * int(r["effectiveGasPrice"], 16) for r in receipts)
         assert int(found["totalFees"], 16) == fees
-    mined = published_ethereum.ask("ots_getBlockDetails", "0x3")["issuance"]
+    mined = ethereum.ask("ots_getBlockDetails", "0x3")["issuance"]
     assert int(mined["blockReward"], 16) == 5 * ETHER + 5 * ETHER // 32
     assert int(mined["uncleReward"], 16) == 5 * ETHER * 7 // 8
-    assert published_ethereum.ask("ots_getBlockDetails", 999) is None
+    assert ethereum.ask("ots_getBlockDetails", 999) is None
 
 
-def test_pages_have_all_transactions_once(published_ethereum: Asker) -> None:
-    block = published_ethereum.ask("eth_getBlockByNumber", "0x2", True)
-    receipts = published_ethereum.ask("eth_getBlockReceipts", "0x2")
+def test_pages_have_all_transactions_once(ethereum: Asker) -> None:
+    block = ethereum.ask("eth_getBlockByNumber", "0x2", True)
+    receipts = ethereum.ask("eth_getBlockReceipts", "0x2")
     size = 25
     pages: list[Any] = []
     for number in range(4):
-        pages.insert(0, published_ethereum.ask("ots_getBlockTransactions", 2, number, size))
+        pages.insert(0, ethereum.ask("ots_getBlockTransactions", 2, number, size))
     assert len(pages[0]["fullblock"]["transactions"]) == 0
     shown = [each for page in pages for each in page["fullblock"]["transactions"]]
     assert shown == [each | {"input": each["input"][:10]} for each in block["transactions"]]
     found = [each for page in pages for each in page["receipts"]]
     bare = {"logs": None, "logsBloom": None, "timestamp": block["timestamp"]}
     assert found == [each | bare for each in receipts]
-    refused = published_ethereum.ask("ots_getBlockTransactions", 2, 0, 1000)
+    refused = ethereum.ask("ots_getBlockTransactions", 2, 0, 1000)
     assert refused["code"] == -32602
 
 
-def test_transactions_are_found_by_sender_and_nonce(published_ethereum: Asker) -> None:
+def test_transactions_are_found_by_sender_and_nonce(ethereum: Asker) -> None:
     for number in ("0x1", "0x2", "0x20", "0x36"):
-        for each in published_ethereum.ask("eth_getBlockByNumber", number, True)["transactions"][
-            :5
-        ]:
+        for each in ethereum.ask("eth_getBlockByNumber", number, True)["transactions"][:5]:
             asked = each["from"], int(each["nonce"], 16)
-            assert (
-                published_ethereum.ask("ots_getTransactionBySenderAndNonce", *asked) == each["hash"]
-            )
-    assert published_ethereum.ask("ots_getTransactionBySenderAndNonce", "0x" + "77" * 20, 0) is None
-    assert (
-        published_ethereum.ask("ots_getTransactionBySenderAndNonce", each["from"], "0xffffff")
-        is None
-    )
+            assert ethereum.ask("ots_getTransactionBySenderAndNonce", *asked) == each["hash"]
+    assert ethereum.ask("ots_getTransactionBySenderAndNonce", "0x" + "77" * 20, 0) is None
+    assert ethereum.ask("ots_getTransactionBySenderAndNonce", each["from"], "0xffffff") is None
 
 
-def test_creators_are_those_of_the_receipts(published_ethereum: Asker) -> None:
+def test_creators_are_those_of_the_receipts(ethereum: Asker) -> None:
     made = 0
     for number in range(1, 55):
-        for receipt in published_ethereum.ask("eth_getBlockReceipts", hex(number))[:6]:
+        for receipt in ethereum.ask("eth_getBlockReceipts", hex(number))[:6]:
             contract = receipt["contractAddress"]
-            if contract and published_ethereum.ask("ots_hasCode", contract, hex(number)):
-                found = published_ethereum.ask("ots_getContractCreator", contract)
+            if contract and ethereum.ask("ots_hasCode", contract, hex(number)):
+                found = ethereum.ask("ots_getContractCreator", contract)
                 assert found == {"hash": receipt["transactionHash"], "creator": receipt["from"]}
                 made += 1
     assert made > 3
-    assert published_ethereum.ask("ots_getContractCreator", "0x" + "77" * 20) is None
+    assert ethereum.ask("ots_getContractCreator", "0x" + "77" * 20) is None
 
 
-def test_what_needs_an_index_is_refused_in_words(published_ethereum: Asker) -> None:
+def test_what_needs_an_index_is_refused_in_words(ethereum: Asker) -> None:
     why = "transactions by address need an index, which is not kept here (setting address_index)"
     for method in ("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"):
-        assert published_ethereum.ask(method, "0x" + "77" * 20, 0, 25) == error(-32000, why)
+        assert ethereum.ask(method, "0x" + "77" * 20, 0, 25) == error(-32000, why)
 
 
-def test_small_answers(published_ethereum: Asker) -> None:
-    assert published_ethereum.ask("ots_getApiLevel") == 8
-    header = published_ethereum.ask("erigon_getHeaderByNumber", "0x36")
-    block = published_ethereum.ask("eth_getBlockByNumber", "0x36", False)
+def test_small_answers(ethereum: Asker) -> None:
+    assert ethereum.ask("ots_getApiLevel") == 8
+    header = ethereum.ask("erigon_getHeaderByNumber", "0x36")
+    block = ethereum.ask("eth_getBlockByNumber", "0x36", False)
     assert header == {name: block[name] for name in header}
     assert "size" not in header
-    assert published_ethereum.ask("erigon_getHeaderByNumber", 999) is None
+    assert ethereum.ask("erigon_getHeaderByNumber", 999) is None
 
 
 def test_blocks_in_progress_count(tmp_path: Path) -> None:

@@ -32,23 +32,19 @@ def test_blocks_have_the_traces_of_geth_and_rewards(published_ethereum: Asker) -
         assert bool(rewards) == (int(number, 16) <= 35)
 
 
-def test_rewards_are_those_of_the_fork_with_uncles(published_ethereum: Asker) -> None:
-    found = [
-        each for each in published_ethereum.ask("trace_block", "0x3") if each["type"] == "reward"
-    ]
+def test_rewards_are_those_of_the_fork_with_uncles(ethereum: Asker) -> None:
+    found = [each for each in ethereum.ask("trace_block", "0x3") if each["type"] == "reward"]
     kinds = [(each["action"]["rewardType"], int(each["action"]["value"], 16)) for each in found]
     assert kinds == [("block", 5 * ETHER + 5 * ETHER // 32), ("uncle", 5 * ETHER * 7 // 8)]
 
 
-def test_a_transaction_has_its_traces_of_the_block(published_ethereum: Asker) -> None:
-    block = published_ethereum.ask("trace_block", "0x2")
-    for transaction in published_ethereum.ask("eth_getBlockByNumber", "0x2", False)["transactions"][
-        ::9
-    ]:
-        found = published_ethereum.ask("trace_transaction", transaction)
+def test_a_transaction_has_its_traces_of_the_block(ethereum: Asker) -> None:
+    block = ethereum.ask("trace_block", "0x2")
+    for transaction in ethereum.ask("eth_getBlockByNumber", "0x2", False)["transactions"][::9]:
+        found = ethereum.ask("trace_transaction", transaction)
         assert found == [each for each in block if each["transactionHash"] == transaction]
-    assert published_ethereum.ask("trace_transaction", MISSING) is None
-    assert published_ethereum.ask("trace_block", "0x99") is None
+    assert ethereum.ask("trace_transaction", MISSING) is None
+    assert ethereum.ask("trace_block", "0x99") is None
 
 
 def test_a_filter_gives_what_matches_in_order(published_ethereum: Asker) -> None:
@@ -69,8 +65,8 @@ def test_a_filter_gives_what_matches_in_order(published_ethereum: Asker) -> None
     assert found == [each for each in sent if each["action"].get("to") == to]
 
 
-def test_a_filter_is_bounded_by_blocks(published_ledger: Ledger) -> None:
-    with asker(published_ledger, "ethereum", trace_blocks=10) as client:
+def test_a_filter_is_bounded_by_blocks(long_ledger: Ledger) -> None:
+    with asker(long_ledger, "ethereum", trace_blocks=10) as client:
         found = client.ask("trace_filter", {"fromBlock": "0x1", "toBlock": "0xb"})
         assert found["code"] == -32602
         assert "max block range 10" in found["message"]
@@ -97,11 +93,11 @@ def test_a_replay_shows_changes_that_prestate_shows(published_ethereum: Asker) -
                     assert (change["*"]["to"] if "*" in change else change["+"]) == value
 
 
-def test_calls_are_replayed_on_a_block(published_ethereum: Asker) -> None:
+def test_calls_are_replayed_on_a_block(ethereum: Asker) -> None:
     to = "0x" + "aa" * 20
-    found = published_ethereum.ask("trace_call", {"to": to, "value": "0x0"}, ["trace"], "0x36")
+    found = ethereum.ask("trace_call", {"to": to, "value": "0x0"}, ["trace"], "0x36")
     (trace,) = found["trace"]
     assert (found["output"], trace["type"], trace["action"]["to"]) == ("0x", "call", to)
     assert "blockHash" not in trace
-    found = published_ethereum.ask("trace_call", {"to": to}, ["vmTrace"])
+    found = ethereum.ask("trace_call", {"to": to}, ["vmTrace"])
     assert found["vmTrace"] == {"code": "0x", "ops": []}

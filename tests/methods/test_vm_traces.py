@@ -121,14 +121,14 @@ def test_instructions_of_blocks_are_those_of_struct_logs(published_ethereum: Ask
             compare_steps(each["vmTrace"], geth["result"]["structLogs"])
 
 
-def test_instructions_of_random_calls_are_those_of_struct_logs(published_ethereum: Asker) -> None:
+def test_instructions_of_random_calls_are_those_of_struct_logs(ethereum: Asker) -> None:
     recorded = json.loads(gzip.decompress(RECORDED.read_bytes()))["calls of random code"]
     seen: set[str] = set()
     for _, (call, block, config), _ in recorded[::2]:
         overrides = config.get("stateOverrides", config)
         options = {"stateOverrides": overrides, "enableMemory": True}
-        logs = published_ethereum.ask("debug_traceCall", call, block, options)
-        found = published_ethereum.ask("trace_call", call, ["vmTrace"], block, overrides)
+        logs = ethereum.ask("debug_traceCall", call, block, options)
+        found = ethereum.ask("trace_call", call, ["vmTrace"], block, overrides)
         if "structLogs" not in logs:
             assert found == logs or "longer than" in logs["message"]
             continue
@@ -183,9 +183,9 @@ def compare_effects(op: dict[str, Any], after: dict[str, Any] | None, depth: int
         assert memory[2 * ex["mem"]["off"] :].startswith(data)
 
 
-def test_instructions_are_bounded_like_every_trace(published_ledger: Ledger) -> None:
+def test_instructions_are_bounded_like_every_trace(long_ledger: Ledger) -> None:
     endless = {"input": "0x5b600056", "gas": hex(10**7)}
-    with asker(published_ledger, "ethereum", trace_output=100_000) as client:
+    with asker(long_ledger, "ethereum", trace_output=100_000) as client:
         found = client.ask("trace_call", endless, ["vmTrace"], "latest")
         assert found == error(-32005, "the trace is longer than 100000 bytes, ask for less of it")
         short = {"input": "0x5b600056", "gas": "0xd000"}

@@ -33,6 +33,7 @@ from foreblock.settings import FollowSettings, Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
 from foreblock.upstream.wanted import Wanted
+from support.chains.long_chain import EMITTER
 from support.chains.partial_store import WholeNetwork, begin_at_latest
 from support.payloads.bytecode import code
 from support.payloads.cases import read_case
@@ -87,30 +88,28 @@ def test_published_requests_have_the_answers_of_a_whole_store(
     assert judged
 
 
-def test_batch_asks_once_for_all(
-    published_ledger: Ledger, published_ethereum: Asker, tmp_path: Path
-) -> None:
+def test_batch_asks_once_for_all(long_ledger: Ledger, ethereum: Asker, tmp_path: Path) -> None:
     addresses = [hexed(bytes([number]) * 20) for number in range(1, 20)]
     calls = [
         {"jsonrpc": "2.0", "id": at, "method": "eth_getBalance", "params": [each, "latest"]}
         for at, each in enumerate(addresses)
     ]
     body = json.dumps(calls).encode()
-    with follower(published_ledger, tmp_path / "store") as cold:
+    with follower(long_ledger, tmp_path / "store") as cold:
         reply = cold.reply(body)
-        assert json.loads(reply.body) == json.loads(published_ethereum.reply(body).body)
+        assert json.loads(reply.body) == json.loads(ethereum.reply(body).body)
         (asked,) = cold.network.asked
         assert len(asked.accounts) == len(addresses)
 
 
-def test_long_run_asks_for_all_that_it_will_miss(published_ledger: Ledger, tmp_path: Path) -> None:
+def test_long_run_asks_for_all_that_it_will_miss(long_ledger: Ledger, tmp_path: Path) -> None:
     """It is stopped in place after 200 µs; what it has missed until then is not all."""
     reads_3000_slots = "0x610bb85b80545060019003806003570000"
-    with closing(published_ledger.view()) as view:
+    with closing(long_ledger.view()) as view:
         state = view.state(view.latest)
         stored = (at for at, _ in state.accounts(None, 1000) if state.slots(at, None, 1))
         to = hexed(next(stored))
-    with follower(published_ledger, tmp_path / "store") as cold:
+    with follower(long_ledger, tmp_path / "store") as cold:
         asked = ({"to": to}, "latest", {to: {"code": reads_3000_slots}})
         assert cold.ask("eth_call", *asked) == "0x"
         assert len(cold.network.asked) <= 3
@@ -118,12 +117,12 @@ def test_long_run_asks_for_all_that_it_will_miss(published_ledger: Ledger, tmp_p
 
 
 def test_every_answer_says_its_base_and_how_it_is_believed(
-    published_ledger: Ledger, tmp_path: Path
+    long_ledger: Ledger, tmp_path: Path
 ) -> None:
-    with follower(published_ledger, tmp_path / "store") as cold:
+    with follower(long_ledger, tmp_path / "store") as cold:
         headers = cold.reply(request("eth_getBalance", hexed(bytes(20)), "latest")).headers
         told = cold.ask("foreblock_snapshot")
-    view = published_ledger.view()
+    view = long_ledger.view()
     latest = f"{view.latest.number:#x}:0x{view.latest.hash.hex()}"
     view.close()
     assert f"; base={latest}; trust=proven\r\n".encode() in headers
@@ -138,9 +137,9 @@ def test_every_answer_says_its_base_and_how_it_is_believed(
     ],
 )
 def test_what_cannot_be_had_is_an_error_that_says_when_to_ask_again(
-    published_ledger: Ledger, tmp_path: Path, failure: Exception, code: int, data: dict[str, int]
+    long_ledger: Ledger, tmp_path: Path, failure: Exception, code: int, data: dict[str, int]
 ) -> None:
-    with follower(published_ledger, tmp_path / "store") as cold:
+    with follower(long_ledger, tmp_path / "store") as cold:
         cold.network.failure = failure
         error = cold.ask("eth_getBalance", hexed(bytes(20)), "latest")
         message = f"state not available: {failure}"
@@ -148,29 +147,25 @@ def test_what_cannot_be_had_is_an_error_that_says_when_to_ask_again(
         assert cold.ask("eth_chainId"), "what needs no state is answered"
 
 
-def test_cold_state_may_be_refused(published_ledger: Ledger, tmp_path: Path) -> None:
-    with follower(published_ledger, tmp_path / "store", cold="refuse") as cold:
+def test_cold_state_may_be_refused(long_ledger: Ledger, tmp_path: Path) -> None:
+    with follower(long_ledger, tmp_path / "store", cold="refuse") as cold:
         error = cold.ask("eth_getBalance", hexed(bytes(20)), "latest")
         assert error["code"] == -32002
         assert not cold.network.asked
 
 
-def test_more_than_one_request_may_fetch_is_refused(
-    published_ledger: Ledger, tmp_path: Path
-) -> None:
-    with follower(published_ledger, tmp_path / "a", fetch_keys=3) as cold:
-        slots = {hexed(bytes(20)): [f"0x{number:064x}" for number in range(9)]}
+def test_more_than_one_request_may_fetch_is_refused(long_ledger: Ledger, tmp_path: Path) -> None:
+    with follower(long_ledger, tmp_path / "a", fetch_keys=3) as cold:
+        slots = {EMITTER: [f"0x{number:064x}" for number in range(9)]}
         assert cold.ask("eth_getStorageValues", slots, "latest")["code"] == -32005
-    with follower(published_ledger, tmp_path / "b", fetch_rounds=2) as cold:
+    with follower(long_ledger, tmp_path / "b", fetch_rounds=2) as cold:
         cold.network.failure = NewEpoch()  # nothing is learned, and it runs again
         assert cold.ask("eth_getBalance", hexed(bytes(20)), "latest")["code"] == -32005
         assert len(cold.network.asked) == 2
 
 
-def test_state_before_the_anchor_names_what_is_kept(
-    published_ledger: Ledger, tmp_path: Path
-) -> None:
-    with follower(published_ledger, tmp_path / "store") as cold:
+def test_state_before_the_anchor_names_what_is_kept(long_ledger: Ledger, tmp_path: Path) -> None:
+    with follower(long_ledger, tmp_path / "store") as cold:
         error = cold.ask("eth_getBalance", hexed(bytes(20)), "0x3")
         assert error["code"] == 4444
         assert f"before block {cold.ledger.view().latest.number}" in error["message"]
@@ -179,11 +174,11 @@ def test_state_before_the_anchor_names_what_is_kept(
 
 @given(st.data())
 def test_lies_are_never_served(
-    published_ledger: Ledger, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    long_ledger: Ledger, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """One bit of one node is turned; the answer is the truth, or that there is none."""
     address = bytes.fromhex("0000000000000000000000000000000000000000")
-    with follower(published_ledger, tmp_path_factory.mktemp("lies") / "store") as cold:
+    with follower(long_ledger, tmp_path_factory.mktemp("lies") / "store") as cold:
         honest = cold.network.proof
 
         def lying(*asked: Any) -> Any:  # noqa: ANN401, as it is
@@ -200,14 +195,12 @@ def test_lies_are_never_served(
         assert isinstance(cold.ask("eth_getBalance", hexed(address), "latest"), str)
 
 
-def test_trusted_state_needs_no_proof(
-    published_ledger: Ledger, published_ethereum: Asker, tmp_path: Path
-) -> None:
-    with follower(published_ledger, tmp_path / "store", trust="trusted") as cold:
+def test_trusted_state_needs_no_proof(long_ledger: Ledger, ethereum: Asker, tmp_path: Path) -> None:
+    with follower(long_ledger, tmp_path / "store", trust="trusted") as cold:
         honest = cold.network.proof
         cold.network.proof = lambda *asked: honest(*asked)._replace(nodes=())  # type: ignore[method-assign]
         asked = ("eth_getBalance", hexed(bytes(20)), "latest")
-        assert cold.ask(*asked) == published_ethereum.ask(*asked)
+        assert cold.ask(*asked) == ethereum.ask(*asked)
 
 
 class Serving:
@@ -245,17 +238,17 @@ async def finished(reply: Reply | Awaitable[Reply]) -> Any:  # noqa: ANN401, JSO
 
 
 def test_worker_of_a_followed_network_asks_over_the_bus(
-    published_ledger: Ledger, published_preconf: Asker, tmp_path: Path
+    long_ledger: Ledger, preconf: Asker, tmp_path: Path
 ) -> None:
-    begin_at_latest(published_ledger, tmp_path / "store")
+    begin_at_latest(long_ledger, tmp_path / "store")
     bodies = [
         request("eth_getBalance", hexed(bytes([number]) * 20), "latest") for number in range(6)
     ]
 
-    expected = [json.loads(published_preconf.reply(body).body) for body in bodies]
+    expected = [json.loads(preconf.reply(body).body) for body in bodies]
 
     async def scene() -> None:
-        serving = Serving(WholeNetwork(published_ledger), tmp_path / "store")
+        serving = Serving(WholeNetwork(long_ledger), tmp_path / "store")
         served = serving.served
         assert served.open_session is not None
         session = served.open_session(Listening())
@@ -309,10 +302,10 @@ def test_other_networks_load_nothing_of_it() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_hints_of_what_a_call_reads_save_rounds(published_ledger: Ledger, tmp_path: Path) -> None:
+def test_hints_of_what_a_call_reads_save_rounds(long_ledger: Ledger, tmp_path: Path) -> None:
     """The call ends at the first slot that is zero; a hint names all of them."""
     depth = 6
-    with closing(published_ledger.view()) as view:
+    with closing(long_ledger.view()) as view:
         state = view.state(view.latest)
         pages = ((at, state.slots(at, None, depth)) for at, _ in state.accounts(None, 1000))
         address, found = next(each for each in pages if len(each[1]) == depth)
@@ -330,7 +323,7 @@ def test_hints_of_what_a_call_reads_save_rounds(published_ledger: Ledger, tmp_pa
     rounds: list[int] = []
     for chosen in (None, hint):
         folder = tmp_path / str(len(rounds))
-        with follower(published_ledger, folder, hint=chosen) as cold:
+        with follower(long_ledger, folder, hint=chosen) as cold:
             asked = {"to": to}, "latest", {to: {"code": program}}
             assert cold.ask("eth_call", *asked) == f"0x{1:064x}"
             rounds.append(len(cold.network.asked))
