@@ -154,12 +154,13 @@ def test_blocks_and_flashblocks_are_shown_by_number_and_hash(tab: Tab, dev: Dev)
         tab.wait(f"location.hash.endsWith({json.dumps(query)})", "it is found")
         text = tab.wait_for_text("#sheet", block["hash"][:20])
         assert f"{len(block['transactions'])} transaction" in text.lower()
+    # The first one: how many more a block has depends on how busy the machine is.
     partial = dev.main.ask(
-        "eth_getBlockByNumber", {"blockNumber": hex(number), "flashblockIndex": "0x2"}, False
+        "eth_getBlockByNumber", {"blockNumber": hex(number), "flashblockIndex": "0x0"}, False
     )
-    search(tab, f"{number}.2")
+    search(tab, f"{number}.0")
     tab.wait_for_text("#sheet", partial["hash"][:20])
-    assert "after flashblock 2" in tab.text("#sheet header")
+    assert "after flashblock 0" in tab.text("#sheet header")
     search(tab, "pending")
     tab.wait_for_text("#sheet header", "in progress")
 
