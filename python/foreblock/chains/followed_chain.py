@@ -56,4 +56,4 @@ def _of_genesis(name: str) -> FollowedChain:
     members = dict(root.items())
     config = root.need("config") if "config" in members else root
     profile = read_profile(config)
-    return FollowedChain(f"chain {profile.chain_id}", config.text(), profile)
+    return FollowedChain(Path(name).name, config.text(), profile)

@@ -20,7 +20,7 @@ from foreblock.secret_urls import safe_url
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import FollowingSettings, FollowSettings
-from foreblock.settings.following import NO_FEED, check_followed
+from foreblock.settings.following import ANCHORS, NO_FEED, check_followed
 from foreblock.settings.networks import ONLY, Network, check_kept
 
 LOOPBACK: Final = "127.0.0.1"
@@ -107,7 +107,8 @@ def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Star
     """One screen: what is followed, from whom, how far it is believed, and where to ask."""
     follow, address = settings.follow, started.addresses[0]
     feeds = [each for each in settings.feed or chain.feeds if each != NO_FEED]
-    click.echo(f"{chain.title}, chain id {chain.profile.chain_id}, from block {follow.anchor} on")
+    anchor = f"the {follow.anchor} block" if follow.anchor in ANCHORS else f"block {follow.anchor}"
+    click.echo(f"{chain.title}, chain id {chain.profile.chain_id}, from {anchor} on")
     for url in follow.upstream:
         click.echo(f"  state from   {safe_url(url)}")
     for url in feeds:
