@@ -272,7 +272,7 @@ class Trial:
 
 
 @given(st.lists(action, max_size=40))
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_any_commands_leave_a_chain_as_the_model_says(actions: list[tuple[object, ...]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -55,7 +55,7 @@ class Model:
             values.clear()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(step, max_size=25))
 def test_what_is_sent_happens_once_and_in_order(steps: list[tuple[str, int, int]]) -> None:
     model = Model()

@@ -305,7 +305,7 @@ def test_watchers_are_told_of_all_that_is_taken_back(manual: DevChain) -> None:
     assert late[: late.index(("BlockSealed", 1))] == [("BlockRemoved", each) for each in (3, 2, 1)]
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.lists(st.sampled_from(["snapshot", "mine", "revert", "rollback", "cheat", "open"])))
 def test_snapshots_that_are_left_were_taken_one_above_the_other(steps: list[str]) -> None:
     with TemporaryDirectory() as folder:
