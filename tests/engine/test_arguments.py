@@ -390,9 +390,7 @@ KINDS = [
     Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
-many = settings(
-    max_examples=60,
-)
+many = settings(max_examples=20)
 
 
 def call(callee: Callable[..., object], positional: list[Any], keywords: dict[str, Any]) -> None:
@@ -463,7 +461,7 @@ def test_stores_raise_what_is_documented(
         store.close()
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_pools_raise_what_is_documented(objects: Objects, data: st.DataObject) -> None:
     _, keywords = data.draw(arguments(Pool))

@@ -1,6 +1,7 @@
 """Running until the first of several things ends."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -32,6 +33,22 @@ def test_what_one_raises_is_raised() -> None:
 
     with pytest.raises(ValueError, match="why"):
         asyncio.run(first_of(never(), fail()))
+
+
+def test_of_two_that_fail_at_once_one_is_raised_and_no_other_is_complained_of() -> None:
+    complaints: list[object] = []
+
+    async def fail() -> None:
+        raise ValueError("why")
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+        with pytest.raises(ValueError, match="why"):
+            await first_of(fail(), fail())
+        gc.collect()
+
+    asyncio.run(run())
+    assert not complaints
 
 
 def test_ending_nothing_is_nothing() -> None:

@@ -12,15 +12,17 @@ CANCEL_SECONDS: Final = 0.1
 
 
 async def first_of(*works: Coroutine[Any, Any, object]) -> None:
-    """Return when the first of these ends, and end the others; raises what one raises."""
+    """Return when the first of these ends, and end the others; raises what the first one raises."""
     tasks = [asyncio.create_task(each) for each in works]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await end(tasks)
-    for task in tasks:
-        if not task.cancelled():
-            task.result()
+    # All are asked, since asyncio complains of a failure that nobody asked for.
+    failures = [each.exception() for each in tasks if not each.cancelled()]
+    for failure in failures:
+        if failure is not None:
+            raise failure
 
 
 async def end(tasks: Collection[asyncio.Future[Any]]) -> None:
