@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench measure abuse crash soak watched clients tools consistency weather faults replicas fuzz wheel clean
+.PHONY: help build dev test busy lint bench measure abuse crash soak watched clients tools consistency weather faults replicas follow fuzz wheel clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -111,6 +111,9 @@ weather: build ## follow a chain through every fault for MINUTES each, and judge
 
 replicas: build ## run a cluster on NATS through KILLS kills and CUTS cuts, and hold every node against the log
 	@PYTHONPATH=tests $(BIN)/python tests/replicas/run.py --kills $(KILLS) --cuts $(CUTS) $(CHECKS)
+
+follow: build ## follow a busy chain from an empty store, with lies, weather, silence and kills, for MINUTES each; CHECKS names some
+	@PYTHONPATH=tests $(BIN)/python tests/follow/run.py --minutes $(MINUTES) $(or $(CHECKS),all)
 
 faults: build ## let the disk fail at each of CALLS calls, be full and be read-only, and see that networks come back
 	@TMPDIR=$(ON_DISK) FOREBLOCK_FAULTS=$(CALLS) $(BIN)/python -m pytest tests/faults
