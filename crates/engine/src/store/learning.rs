@@ -143,7 +143,7 @@ impl Tables {
     }
 
     /// An entry of the anchor, unless the oldest state has one.
-    fn put_below(
+    pub(super) fn put_below(
         &self,
         txn: &mut RwTxn,
         heads: &Heads,

@@ -450,6 +450,25 @@ fn an_anchor_begins_an_empty_store_and_follows_a_lower_epoch() {
 }
 
 #[test]
+fn a_slot_of_an_empty_storage_stays_known_when_it_has_changed() {
+    let (mut follower, _) = started();
+    let (address, slot) = (address(1), U256::from(1));
+    let root = Some(alloy_trie::EMPTY_ROOT_HASH);
+    follower.learned.put_account(address, Some(AccountState::EMPTY), root);
+    let generation = follower.store().view().unwrap().heads().anchor.unwrap().generation;
+    let account = (AccountState { generation, ..AccountState::EMPTY }, BTreeMap::new());
+    follower.blocks.get_mut(&ANCHOR).unwrap().accounts.insert(address, account);
+    follower.append(&[Touch { who: 1, what: super::model::What::Slot, slot: 1, value: 7 }]);
+    let later = Learned::new(1, 1 << 20);
+    later.put_slots(address, [(slot, U256::from(8))]); // by a proof of the block after it
+    assert_eq!(follower.store().learn(&later), Ok(0));
+    follower.store().lay(None);
+    let view = follower.store().view().unwrap();
+    let at = |block| view.state(block).unwrap().storage(&address, generation, &slot);
+    assert_eq!((at(ANCHOR), at(ANCHOR + 1)), (Ok(U256::ZERO), Ok(U256::from(8))));
+}
+
+#[test]
 fn nodes_of_proofs_are_found_by_their_hashes() {
     let (follower, address) = started();
     let root = alloy_trie::EMPTY_ROOT_HASH;
