@@ -18,7 +18,14 @@ from foreblock._engine import (
     State,
     requests_hash,
 )
-from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
+from foreblock.errors import (
+    DeadlineExceeded,
+    RefusedOverride,
+    RefusedSimulation,
+    Rule,
+    StateMissing,
+    Undecodable,
+)
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.reading.blocks import PreconfirmedBlock, ReadableBlock
@@ -34,6 +41,7 @@ from foreblock.ledger.rules.execution import (
 )
 from foreblock.ledger.rules.forks import PARIS, Rules
 from foreblock.ledger.simulation.open_block import OpenBlock, has_queues
+from foreblock.ledger.simulation.planned_starts import with_starts
 from foreblock.ledger.simulation.simulated_calls import run_at_once, run_calls
 from foreblock.ledger.simulation.simulated_chain import SimulatedChain
 from foreblock.ledger.simulation.simulated_header import header_after, open_header
@@ -254,6 +262,15 @@ def simulate(
         in_progress=in_progress,
     )
     chain = SimulatedChain(base, state, unused, request, limits, pace)
+    try:
+        return (yield from _run_all(chain, plan, pace))
+    except StateMissing as missing:
+        raise with_starts(missing, state, plan) from None
+
+
+def _run_all(
+    chain: SimulatedChain, plan: Sequence[PlannedBlock], pace: Pace
+) -> Steps[list[SimulatedBlock]]:
     blocks: list[SimulatedBlock] = []
     for planned in plan:
         if blocks and pace.is_over():
