@@ -1,9 +1,15 @@
 """geth over a chain that it has imported."""
 
+import base64
+import hmac
+import json
+import secrets
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import IO
 
@@ -12,24 +18,38 @@ SERVED = "HTTP server started"
 
 @contextmanager
 def geth(
-    program: str, files: Path, folder: Path, apis: str = "eth,net,web3,debug"
+    program: str,
+    files: Path,
+    folder: Path,
+    apis: str = "eth,net,web3,debug",
+    *,
+    names_heads: bool = False,
 ) -> Iterator[str]:
-    """Its URL, while it serves these APIs of the chain with all its states."""
+    """Its URL, while it serves these APIs of the chain with all its states.
+
+    With `names_heads` it is told the safe and the final block, as in `headfcu.json`.
+    """
     base = [program, "--datadir", str(folder)]
     flags = ["--syncmode", "full", "--gcmode", "archive"]
     for command in (["init", str(files / "genesis.json")], ["import", str(files / "chain.rlp")]):
         subprocess.run([*base, *flags, *command], check=True, capture_output=True)
     quiet = ["--nodiscover", "--maxpeers", "0", "--ipcdisable", "--port", "0"]
     ports = ["--http", "--http.port", "0", "--http.api", apis, "--authrpc.port", "0"]
+    secret = secrets.token_bytes(32)
+    jwt = folder / "jwt.hex"
+    jwt.write_text(secret.hex())
+    ports += ["--authrpc.jwtsecret", str(jwt)]
     process = subprocess.Popen(
         [*base, *flags, *quiet, *ports], stderr=subprocess.PIPE, text=True, encoding="utf-8"
     )
     assert process.stderr is not None
     drain = threading.Thread(target=process.stderr.read, daemon=True)
     try:
-        address = endpoint(process.stderr)
+        addresses = endpoints(process.stderr)
         drain.start()
-        yield f"http://{address}"
+        if names_heads:
+            _name_heads(addresses["auth=true"], secret, (files / "headfcu.json").read_bytes())
+        yield f"http://{addresses['auth=false']}"
     finally:
         process.terminate()
         process.wait()
@@ -38,11 +58,33 @@ def geth(
         process.stderr.close()
 
 
-def endpoint(log: IO[str]) -> str:
-    """The address that geth logs once it serves."""
-    said = []
+def endpoints(log: IO[str]) -> dict[str, str]:
+    """The addresses that geth logs once it serves, without and with a token."""
+    said: list[str] = []
+    found: dict[str, str] = {}
     for line in log:
         said.append(line)
-        if SERVED in line and "auth=false" in line:
-            return next(word for word in line.split() if word.startswith("endpoint="))[9:]
+        if SERVED in line:
+            kind = "auth=true" if "auth=true" in line else "auth=false"
+            words = line.split()
+            found[kind] = next(word for word in words if word.startswith("endpoint="))[9:]
+        if len(found) == 2:
+            return found
     raise SystemExit("geth ended before it served:\n" + "".join(said[-5:]))
+
+
+def _name_heads(address: str, secret: bytes, request: bytes) -> None:
+    """Choose the head, the safe and the final block, as a consensus client does."""
+    claims = [{"alg": "HS256", "typ": "JWT"}, {"iat": int(time.time())}]
+    text = ".".join(_packed(json.dumps(each).encode()) for each in claims)
+    token = f"{text}.{_packed(hmac.digest(secret, text.encode(), 'sha256'))}"
+    connection = HTTPConnection(address, timeout=60)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    connection.request("POST", "/", request, headers)
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    assert answer["result"]["payloadStatus"]["status"] == "VALID", answer
+
+
+def _packed(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -36,7 +36,7 @@ def geth_program() -> Path:
 @contextmanager
 def geth_upstream(files: Path, folder: Path) -> Iterator[str]:
     """geth over a chain in a folder with `genesis.json` and `chain.rlp`, with all its states."""
-    with geth(str(geth_program()), files, folder) as url:
+    with geth(str(geth_program()), files, folder, names_heads=True) as url:
         yield url
 
 

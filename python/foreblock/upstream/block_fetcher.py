@@ -20,10 +20,10 @@ from foreblock.errors import (
 )
 from foreblock.primitives import format_data, format_quantity, parse_data
 from foreblock.types import Block, Header, transactions_root
-from foreblock.upstream.block_json import rebuild_block, rebuild_header
+from foreblock.upstream.block_json import UnclesMissing, rebuild_block, rebuild_header
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.envelopes import is_null
-from foreblock.upstream.old_blocks import OldBlock, OldBlocks
+from foreblock.upstream.old_blocks import MOST_UNCLES, UNCLE, OldBlock, OldBlocks
 from foreblock.upstream.reader import CanonicalHead, CanonicalHeads
 from foreblock.upstream.refusals import RefusalKind, refuse
 from foreblock.upstream.upstream_endpoint import Upstream
@@ -71,7 +71,7 @@ class BlockFetcher:
     async def _latest_whole(self) -> CanonicalHead | None:
         """The latest block, kept for whoever asks for it; none where only its header is there."""
         try:
-            block = await self._read("eth_getBlockByNumber", ["latest", True], _block)
+            block = await self._read_block("eth_getBlockByNumber", ["latest", True])
         except Unreachable:
             return None
         self._keep(block)
@@ -83,18 +83,34 @@ class BlockFetcher:
         kept = self._kept.get(hash)
         if kept is not None:
             return kept
-        return await self._read(
-            "eth_getBlockByHash", [format_data(hash), True], lambda said: _block(said, hash)
-        )
+        return await self._read_block("eth_getBlockByHash", [format_data(hash), True], hash)
 
     async def block_at(self, number: int) -> Block:
         """The canonical block with this number. Raises `EndpointError`."""
         if self._newest is not None and self._newest.header.number == number:
             return self._newest
         name = format_quantity(number)
-        return await self._read(
-            "eth_getBlockByNumber", [name, True], lambda said: _block(said, number=number)
-        )
+        return await self._read_block("eth_getBlockByNumber", [name, True], number=number)
+
+    async def _read_block(
+        self,
+        method: str,
+        params: list[object],
+        hash: bytes | None = None,
+        number: int | None = None,
+    ) -> Block:
+        """A block; a mined one with its uncles, which are asked for one by one."""
+        try:
+            return await self._read(method, params, lambda said: _block(said, hash, number))
+        except UnclesMissing as missing:
+            uncles = [
+                await self._read(UNCLE, [format_data(missing.block), format_quantity(at)], _uncle)
+                for at in range(min(len(missing.hashes), MOST_UNCLES))
+            ]
+        try:
+            return await self._read(method, params, lambda said: _block(said, hash, number, uncles))
+        except UnclesMissing as others:
+            raise Unreachable(self.shown, str(others)) from None
 
     async def head_at(self, number: int) -> CanonicalHead:
         """The hash of the canonical block with this number. Raises `EndpointError`."""
@@ -164,8 +180,10 @@ class BlockFetcher:
         raise Unreachable(self.shown, str(why))
 
 
-def _block(said: Raw, hash: bytes | None = None, number: int | None = None) -> Block:
-    block = _decoded(said, rebuild_block)
+def _block(
+    said: Raw, hash: bytes | None, number: int | None, uncles: Sequence[Header] = ()
+) -> Block:
+    block = _decoded(said, lambda answer: rebuild_block(answer, uncles))
     if hash is not None and block.hash != hash:
         raise refuse(RefusalKind.WRONG_BLOCK, f"{format_data(block.hash)} for {format_data(hash)}")
     if number is not None and block.header.number != number:
@@ -174,6 +192,11 @@ def _block(said: Raw, hash: bytes | None = None, number: int | None = None) -> B
         raise refuse(RefusalKind.WRONG_BLOCK, "its transactions are not those of its header")
     _check_claim(said, block.header)
     return block
+
+
+def _uncle(said: Raw) -> Header:
+    """An uncle, which has the right hash if it is named by its block."""
+    return _decoded(said, rebuild_header)
 
 
 def _header(said: Raw, name: str) -> Header:
@@ -199,6 +222,8 @@ def _decoded(said: Raw, rebuild: Callable[[object], T]) -> T:
         raise refuse(RefusalKind.NULL, "there is no such block")
     try:
         return rebuild(msgspec.json.decode(said))
+    except UnclesMissing:
+        raise
     except (msgspec.MsgspecError, ValueError, CallerError, RecursionError) as why:
         raise refuse(RefusalKind.WRONG_SHAPE, f"a block: {why}") from why
 

@@ -5,8 +5,8 @@ one that is missing or malformed. Every transaction type of an OP block is suppo
 included. The caller compares the result with the header's transactions root and with the
 block hash, so nothing is checked twice here.
 
-Blocks with uncles cannot be rebuilt, since JSON has only the hashes of uncles; the chains
-that need this have none.
+Of uncles JSON has only the hashes: where a mined block has some, their headers have to be brought
+along (`UnclesMissing` names them).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -103,14 +103,25 @@ class Fields:
             raise ValueError(f"{self._where}{name}: {why}") from why
 
 
-def rebuild_block(answer: object) -> Block:
+class UnclesMissing(ValueError):
+    """A block cannot be rebuilt without these uncles."""
+
+    def __init__(self, block: bytes, hashes: Sequence[bytes]) -> None:
+        super().__init__("uncles: a block with uncles cannot be rebuilt without them")
+        self.block: Final = block  # its hash
+        self.hashes: Final = hashes
+
+
+def rebuild_block(answer: object, uncles: Sequence[Header] = ()) -> Block:
     """The block in an answer to eth_getBlockByHash. Raises `ValueError`, which names the field."""
     block = Fields(answer)
-    if block.hashes("uncles"):
-        raise ValueError("uncles: a block with uncles cannot be rebuilt")
+    hashes, header = block.hashes("uncles"), _header(block)
+    if hashes != [each.hash for each in uncles]:
+        raise UnclesMissing(header.hash, hashes)
     return Block(
-        _header(block),
+        header,
         [encode_transaction(each) for each in block.items("transactions")],
+        uncles,
         withdrawals=_withdrawals(block) if block.has("withdrawals") else None,
     )
 

@@ -6,7 +6,7 @@ Nothing here is believed because an endpoint said it, but that something does no
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -17,11 +17,18 @@ from foreblock.primitives import format_data, format_quantity
 from foreblock.types import Block, keccak256, transactions_root
 from foreblock.upstream.answers import read_proof
 from foreblock.upstream.asked import AskedProof, BlockAt, BlockForm
-from foreblock.upstream.block_json import Fields, rebuild_block
+from foreblock.upstream.block_json import (
+    Fields,
+    UnclesMissing,
+    rebuild_block,
+    rebuild_header,
+)
 from foreblock.upstream.receipt_json import encode_receipt
 from foreblock.upstream.wanted import FoundProof
 
 KEPT: Final = 64  # blocks
+MOST_UNCLES: Final = 2  # of a block
+UNCLE: Final = "eth_getUncleByBlockHashAndIndex"
 
 # From a method and the JSON of its parameters to the JSON of the result; raises `NoUpstream`.
 AskUpstream = Callable[[str, bytes], Awaitable[bytes]]
@@ -49,7 +56,14 @@ class OldBlocks:
         answer = await self._read("eth_getBlockByHash", [format_data(block_hash), True])
         if answer is None:
             return None
-        block = _rebuilt(answer, block_hash)
+        try:
+            block = _rebuilt(answer, block_hash)
+        except UnclesMissing as missing:
+            uncles = [
+                await self._read(UNCLE, [format_data(block_hash), format_quantity(at)])
+                for at in range(min(len(missing.hashes), MOST_UNCLES))
+            ]
+            block = _rebuilt(answer, block_hash, uncles)
         receipts = await self._read("eth_getBlockReceipts", [format_data(block_hash)])
         found = OldBlock(block, _receipts(receipts, block))
         self._kept[block_hash] = found
@@ -104,9 +118,13 @@ def _named(answer: object, name: str) -> bytes:
         raise UntrueState(str(why)) from None
 
 
-def _rebuilt(answer: object, block_hash: bytes) -> Block:
+def _rebuilt(answer: object, block_hash: bytes, uncles: Sequence[object] = ()) -> Block:
     try:
-        block = rebuild_block(answer)
+        block = rebuild_block(answer, [rebuild_header(each) for each in uncles])
+    except UnclesMissing:
+        if uncles:
+            raise UntrueState(f"the uncles of {format_data(block_hash)} are others") from None
+        raise
     except ValueError as why:
         raise UntrueState(str(why)) from None
     if block.hash != block_hash:

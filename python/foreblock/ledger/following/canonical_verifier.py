@@ -87,8 +87,13 @@ class CanonicalVerifier:
         profile, header = self._profile, block.header
         most = MOST_GROWTH_SEALED * self.parent.gas_limit
         Check(header.number).at_most("gas used", most, header.gas_used)
-        rules = profile.rules(header.number, header.timestamp, merged=True)
-        return check_before_execution(block, rules, self.parent, self._parent_rules, profile)
+        # Followers begin after the merge, but for those that begin at any block of a chain.
+        merged = not self._is_partial or self._parent_rules.merged or header.difficulty == 0
+        rules = profile.rules(header.number, header.timestamp, merged=merged)
+        ancestors = None if self._is_partial else ()  # some are before the anchor
+        return check_before_execution(
+            block, rules, self.parent, self._parent_rules, profile, ancestors
+        )
 
     def verify(self, task: Task, number: int, allowance: Allowance) -> Verified | WantedState:
         """Execute a block, which will be stored as `number`, and verify its header.

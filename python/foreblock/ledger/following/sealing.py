@@ -7,7 +7,7 @@ verified. Partials on top of a sealed block stay; those that contradict it are d
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock._engine import Block, View
+from foreblock._engine import Block, Header, View
 from foreblock.ledger.building.block_base import base_of
 from foreblock.ledger.following.canonical_verifier import CanonicalVerifier
 from foreblock.ledger.following.classification import Standing
@@ -18,6 +18,7 @@ from foreblock.ledger.following.verdict import Applied, Diverged, Verdict
 from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.anchored_store import total_difficulty_at
 from foreblock.ledger.storage.chain_head import read_row
 from foreblock.ledger.storage.rows import decode_items
 
@@ -83,9 +84,16 @@ class Sealing:
             chain.builder.drop(others, "not in the sealed block")
             for job in chain.jobs.at(number):
                 job.lose_partials()
-            chain.builder.append(each, chain.writer.total_difficulty)
+            chain.builder.append(each, self._total_difficulty(block.header))
             chain.move_latest(block.header)
         chain.commit.end_with(verifier)
+
+    def _total_difficulty(self, header: Header) -> int:
+        """That of a block from a canonical source; since an anchor nobody adds them up."""
+        chain = self._chain
+        if chain.is_partial:
+            return total_difficulty_at(header, chain.profile)
+        return chain.writer.total_difficulty
 
     def seal_path(self, path: Sequence[StepRef], rebuilt: Rebuilt | None) -> None:
         """Seal the ends of blocks one after the other; what is not stored is in `rebuilt`."""

@@ -55,12 +55,16 @@ def check_before_execution(
     parent: Header,
     parent_rules: Rules,
     profile: ChainProfile,
-    ancestors: Sequence[Ancestor] = (),
+    ancestors: Sequence[Ancestor] | None = (),
 ) -> Task:
-    """Check all that needs no execution; `ancestors` are those that uncles may name."""
+    """Check all that needs no execution; `ancestors` are those that uncles may name.
+
+    Where they are not known, uncles are those whose hashes the header commits to.
+    """
     check_header(block.header, parent, rules, parent_rules, profile)
     check_body(block, rules)
-    check_uncles(block.header.number, block.uncles, ancestors, profile)
+    if ancestors is not None:
+        check_uncles(block.header.number, block.uncles, ancestors, profile)
     task = Task(block, _recover_senders(block, rules, profile), rules, parent_rules, profile)
     _check_blob_gas(task)
     return task
