@@ -11,6 +11,7 @@ Json = Any
 Request = tuple[str, list[Json]]
 TIMEOUT = 30.0  # seconds after which there is no answer
 _LATEST = re.compile(r"\blatest=(0x[0-9a-f]+):(0x[0-9a-f]{64})")
+_BASE = re.compile(r"\bbase=(0x[0-9a-f]+):(0x[0-9a-f]{64})")
 _PENDING = re.compile(r"\bpending=(0x[0-9a-f]+)\.(\d+):(0x[0-9a-f]{64})")
 
 
@@ -41,6 +42,12 @@ class Answered(NamedTuple):
     def latest(self) -> Identity | None:
         """The latest block of the snapshot."""
         found = _LATEST.search(self.snapshot)
+        return Identity(int(found[1], 16), found[2]) if found else None
+
+    @property
+    def base(self) -> Identity | None:
+        """The block at which a follower began, if its state is known in part."""
+        found = _BASE.search(self.snapshot)
         return Identity(int(found[1], 16), found[2]) if found else None
 
     @property

@@ -7,6 +7,7 @@ Economy: what the upstream is asked per flashblock, and in any second.
 import re
 import threading
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import pairwise
 
 from follow.check_options import CheckOptions, Outcome, Scene, scene
@@ -14,20 +15,23 @@ from follow.freshness import Freshness, share
 from follow.judge import JudgePlan, Verdict, judge
 
 ANSWERS = 200_000
+NEED_PROOFS = ("proof", "account")  # questions that an upstream without proofs cannot help with
 WARM_SECONDS = 60.0  # after which freshness and economy are judged
 MEDIAN, NEARLY_ALL, FIRST = 0.15, 0.5, 3.0  # seconds
 TYPICAL_REQUESTS, MOST_REQUESTS = 2, 6  # of the upstream, per flashblock
 BUDGET = 300  # units a second, the default of `upstream_units`
 
 
-def judged(options: CheckOptions, found: Scene, seconds: float) -> Verdict:
-    """What judges find in so many seconds."""
+def judged(
+    options: CheckOptions, found: Scene, seconds: float, leave_out: Sequence[str] = ()
+) -> Verdict:
+    """What judges find in so many seconds; some questions may be left out."""
     stop = threading.Event()
     timer = threading.Timer(seconds, stop.set)
     timer.start()
     plan = JudgePlan(
         found.upstream.main.url, found.follower.url, options.seed, options.clients, options.rate,
-        anchor=max(options.anchor, base_of(found)),
+        anchor=max(options.anchor, base_of(found)), leave_out=leave_out,
     )  # fmt: skip
     try:
         return judge(plan, found.load.senders, stop)

@@ -1,7 +1,7 @@
 """What every check is given, and what it gives back."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,8 +71,12 @@ class Scene:
 def scene(
     options: CheckOptions, *, trust: str = "proven", tps: float | None = None,
     extra: tuple[str, ...] = (), faults: str = "", units: int | None = None,
+    lies: Sequence[tuple[str, str, str]] = (),
 ) -> Iterator[Scene]:  # fmt: skip
-    """All of it, with the follower begun at the anchor from an empty store."""
+    """All of it, with the follower begun at the anchor from an empty store.
+
+    `lies` are told from the beginning on.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="foreblock-follow-") as name,
         loaded(
@@ -83,6 +87,8 @@ def scene(
             dev.main.url, f"delay=1:{options.delay:g},{faults}", seed=options.seed
         ) as proxy,
     ):  # fmt: skip
+        if lies:
+            proxy.lie(*lies)
         until(lambda: dev.main.latest() >= options.anchor, f"block {options.anchor} is there")
         plan = FollowerPlan(
             chain=Path(name) / "dev" / "main" / "genesis.json", upstream=proxy.url,

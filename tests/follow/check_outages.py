@@ -1,4 +1,4 @@
-"""Checks 6, 8, 10 and 11: a lie that is found out, silence, reorganisations, and kills."""
+"""Checks 8, 10 and 11: silence, reorganisations, and kills."""
 
 import time
 from contextlib import ExitStack
@@ -14,33 +14,12 @@ from follow.freshness import share
 from support.servers.dev_processes import Network, RpcError
 from support.servers.waiting import until
 
-AUDIT_SECONDS = 10.0
 SILENCE = 60.0
 FETCH_TIMEOUT = 2.0
 NOT_AVAILABLE = -32002
 KILLS = 100
 COME_BACK = 5.0
 WARM_SECONDS = 3.0
-
-
-def audit(options: CheckOptions) -> Outcome:
-    """Check 6: a false slot that no receipt shows is dropped with all that stood on it."""
-    outcome = Outcome()
-    token, slot = "0x" + CLONES[150].hex(), "0x2"  # the supply of a token that is rarely minted
-    with scene(options, trust="audited") as found:
-        found.proxy.lie((token, slot, "0x63"))
-        read = ("eth_getStorageAt", token, slot, "latest")
-        true = found.upstream.main.ask(*read)
-        served = found.follower.network.ask(*read)
-        outcome.say(f"first served: {served}, true is {true}")
-        found.proxy.lie()
-        begun = time.monotonic()
-        until(lambda: found.follower.network.ask(*read) == true, "the truth is served")
-        seconds = time.monotonic() - begun
-        _, said = found.follower.network.probe("/readyz?verbose")
-        outcome.must(seconds <= AUDIT_SECONDS, f"the truth is served after {seconds:.1f} s")
-        outcome.must("Untrue" in said, "/readyz says that something was not true")
-    return outcome
 
 
 def silence(options: CheckOptions) -> Outcome:

@@ -2,7 +2,7 @@
 
 import time
 
-from follow.check_live import judge_verdict, judged
+from follow.check_live import NEED_PROOFS, judge_verdict, judged
 from follow.check_options import BLOCK_TIME, CheckOptions, Outcome, scene
 from follow.fault_kinds import KINDS, STORMS
 from support.servers.dev_processes import Network
@@ -79,7 +79,8 @@ def lacking(options: CheckOptions) -> Outcome:
     outcome = Outcome()
     for kind, trust in LACKS.items():
         with scene(options, trust=trust, faults=f"{kind}=1") as found:
-            verdict = judged(options, found, options.minutes * 60 / len(LACKS))
+            leave_out = NEED_PROOFS if kind == "no-proofs" else ()
+            verdict = judged(options, found, options.minutes * 60 / len(LACKS), leave_out)
             _, said = found.follower.network.probe("/readyz?verbose")
         outcome.say(f"{kind}:")
         judge_verdict(outcome, verdict, 50)

@@ -38,7 +38,7 @@ class Verdict:
     differences: list[str] = field(default_factory=list)
     unanswered: Counter[str] = field(default_factory=Counter)
     unjudged: Counter[str] = field(default_factory=Counter)  # the upstream could not be asked
-    gone: int = 0  # answers that a pin is no longer kept, which is promised to nobody for ever
+    gone: int = 0  # answers about what is not kept any more, which is promised to nobody for ever
     seconds: list[float] = field(default_factory=list)  # that a batch took at the follower
 
     def add(self, other: "Verdict") -> None:
@@ -60,7 +60,7 @@ class Verdict:
                  f"{len(self.differences):>9,} differences",
                  f"{self.unanswered.total():>9,} not answered {dict(self.unanswered) or ''}",
                  f"{self.unjudged.total():>9,} not judged {dict(self.unjudged) or ''}",
-                 f"{self.gone:>9,} about pins that are no longer kept"]  # fmt: skip
+                 f"{self.gone:>9,} about what is no longer kept"]  # fmt: skip
         shown += [f"{count:>9,} {kind}" for kind, count in self.answers.most_common()]
         shown += [f"{count:>9,} about {name}" for name, count in self.abouts.most_common()]
         if self.seconds:
@@ -112,6 +112,9 @@ class Judge:
             return
         identity = named or self._identity(about, found)
         self._remember(found)
+        if identity and found.base and _is_before(identity, found.base):
+            self.verdict.gone += len(requests)
+            return
         if identity is None:
             self.verdict.unjudged["it names no block"] += len(requests)
             return
@@ -190,6 +193,15 @@ class Judge:
         self.verdict.abouts[about] += 1
         if error:
             self.verdict.errors[f"{question.kind}: {error['message'][:60]}"] += 1
+
+
+def _is_before(block: Identity, base: Identity) -> bool:
+    """Whether a block is not of the follower any more, since it has begun anew after it.
+
+    Of a block in progress nothing is left either if it was the one that was begun at.
+    """
+    first = base.number if block.flashblock is None else base.number + 1
+    return block.number < first
 
 
 def _all_gone(questions: Sequence[Question], answers: list[Json]) -> bool:

@@ -22,7 +22,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from follow import check_calls, check_chains, check_live, check_outages, check_weather
+from follow import (
+    check_calls,
+    check_chains,
+    check_live,
+    check_outages,
+    check_trust,
+    check_weather,
+)
 from follow.check_options import CheckOptions, Outcome
 from follow.follower import CannotRun
 
@@ -41,7 +48,7 @@ CHECKS = {
     "round-trips": Check(3, "3, 4, 4 and 6, the second time 0", check_calls.round_trips),
     "economy": Check(4, "2 requests per flashblock, 99 % 6, within budget", check_live.economy),
     "lies": Check(5, "0 wrong answers in every kind of damage", check_weather.lies),
-    "audit": Check(6, "what is false is dropped within 10 s", check_outages.audit),
+    "audit": Check(6, "what is false is dropped within 10 s", check_trust.audit),
     "weather": Check(7, "well again one block and 2 s after it", check_weather.weather),
     "silence": Check(8, "60 s: warm reads go on, cold ones fail in time", check_outages.silence),
     "lacking": Check(9, "endpoints without this or that are followed", check_weather.lacking),

@@ -12,6 +12,7 @@ import pytest
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
+from foreblock.service import beyond
 from foreblock.service.beyond import BeyondAnchor
 from foreblock.service.upstream_answer import MARK
 from foreblock.service.upstream_proofs import UpstreamProofs
@@ -161,7 +162,31 @@ def test_false_blocks_are_refused(
     pytest.fail("no block has logs")
 
 
-def test_ancestor_that_is_not_proven_is_refused(reaching: Reaching) -> None:
+def test_ancestors_of_the_anchor_are_proven_by_their_children(
+    ethereum: Asker, reaching: Reaching
+) -> None:
+    uncles = 0
+    for number in range(int(ethereum.ask("eth_blockNumber"), 16)):  # most are before EIP-2935
+        params = (hex(number), True)
+        reply = reaching.cold.reply(request("eth_getBlockByNumber", *params))
+        block = ethereum.ask("eth_getBlockByNumber", *params)
+        assert json.loads(reply.body)["result"] == block
+        assert reply.headers.endswith(MARK)
+        uncles += len(block["uncles"])
+    assert uncles
+
+
+def test_a_batch_says_that_an_upstream_had_some_of_it(reaching: Reaching) -> None:
+    old = json.loads(request("eth_getBlockByNumber", "0x1", False))
+    here = json.loads(request("eth_blockNumber"))
+    assert reaching.cold.reply(json.dumps([here, old]).encode()).headers.endswith(MARK)
+    assert MARK not in reaching.cold.reply(json.dumps([here, here]).encode()).headers
+
+
+def test_ancestor_that_is_not_proven_is_refused(
+    reaching: Reaching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beyond, "MOST_ANCESTORS", 10)
     body = request("eth_getBlockByNumber", "0x1", False)  # before the contract of EIP-2935
     error = json.loads(reaching.cold.reply(body).body)["error"]
     assert error["code"] == 4444

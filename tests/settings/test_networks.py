@@ -84,9 +84,9 @@ def test_port_0_is_another_one_each_time() -> None:
                           "keep_partials, keep_nodes, address_index, map_size, max_readers, "
                           "dialect, view, log, log_name, log_replicas, log_credentials, log_ca, "
                           "takeover, snapshot_listen, snapshot_from, chain, upstream, trust, "
-                          "trust_fallback, sealed, anchor, fetch_timeout, fetch_rounds, "
-                          "fetch_keys, fetch_behind, upstream_units, upstream_reserve, cold, "
-                          "beyond, follow_idle, lag_blocks, send"),
+                          "audit_seconds, trust_fallback, sealed, anchor, fetch_timeout, "
+                          "fetch_rounds, fetch_keys, fetch_behind, upstream_units, "
+                          "upstream_reserve, cold, beyond, follow_idle, lag_blocks, send"),
         (["a.keep_states=many"], "network a.keep_states: expected a whole number, found 'many'"),
         (["a.keep_states=64"], "keep_states: expected more than keep_partials, which is 64"),
         (["a.source=dev"],

@@ -1,7 +1,7 @@
 """What is learned: claims that proofs show, at blocks that were executed, and nothing else."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,74 +10,13 @@ from foreblock._engine import Learned
 from foreblock.errors import NewEpoch, NoUpstream
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner, asked_for
-from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose
-from foreblock.upstream.wanted import (
-    Found,
-    FoundAccount,
-    FoundHeader,
-    FoundProof,
-    FoundSlotProof,
-    Wanted,
-)
+from foreblock.upstream.wanted import Found, Wanted
 from support.chains.following import Truth
+from support.chains.state_fetcher import FakeFetcher
 from support.chains.writing import SCRIBE, SENDERS
 
 EPOCH = 7
-
-
-class FakeFetcher:
-    """Answers from a chain, at a block of its choice."""
-
-    def __init__(self, truth: Truth, at: int) -> None:
-        self.truth = truth
-        self.at = at
-        self.places: list[Sequence[BlockAt]] = []
-        self.lies: list[str] = []
-        self.spoil = False
-        self.proves = True
-
-    async def fetch(
-        self, wanted: Wanted, places: Sequence[BlockAt], _: Purpose, __: float, ___: int = 0
-    ) -> Found:
-        found = Found()
-        self.places.append(places)
-        with self.truth.store.view() as view:
-            state = view.state(self.at)
-            for address in wanted.accounts | wanted.slots.keys():
-                slots = sorted(wanted.slots.get(address, ()))
-                proof = state.prove(address, slots)
-                account = proof.account
-                said = FoundAccount(0, 0, b"", None)
-                if account is not None:
-                    said = FoundAccount(
-                        account.nonce, account.balance, account.code_hash, proof.storage_root
-                    )
-                nodes = list(proof.account_nodes)
-                if self.spoil:
-                    nodes[-1] = bytes([nodes[-1][0] ^ 1]) + nodes[-1][1:]
-                values = [
-                    FoundSlotProof(slot, value, tuple(some))
-                    for slot, (value, some) in zip(
-                        slots, map(proof.slot, range(len(slots))), strict=True
-                    )
-                ]
-                if self.proves:
-                    found.put_proof(FoundProof(address, said, tuple(nodes), tuple(values), "u"))
-                else:
-                    found.accounts[address] = said
-                    found.put_slots(address, [(each.slot, each.value) for each in values])
-            for address in wanted.codes_of:
-                found.put_code(address, state.code(address))
-        for number in wanted.blocks:
-            header = self.truth.headers[number]
-            found.headers[number] = FoundHeader(
-                number, header.hash, header.parent_hash, header.state_root
-            )
-        return found
-
-    def untrue(self, _: FoundProof, why: str) -> None:
-        self.lies.append(why)
 
 
 @pytest.fixture
@@ -135,6 +74,15 @@ def test_a_proof_that_does_not_hold_is_told_and_not_used(truth: Truth) -> None:
         _find(learner, Wanted(frozenset(SENDERS[:1])), _blocks(truth, 4, 7))
     assert len(fetcher.lies) == 1
     assert learner._learned.unstored == 0
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_who_says_something_else_than_it_proves_is_not_believed(truth: Truth, proven: bool) -> None:
+    learner, fetcher = _learner(truth, 5, proven=proven)
+    fetcher.another[SCRIBE, 1] = 99
+    with pytest.raises(NoUpstream):
+        _find(learner, Wanted(slots={SCRIBE: frozenset({1})}), _blocks(truth, 4, 7))
+    assert len(fetcher.lies) == 1
 
 
 def test_without_proofs_nothing_is_learned_unless_upstreams_are_trusted(truth: Truth) -> None:

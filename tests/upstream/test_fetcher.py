@@ -500,7 +500,7 @@ def test_who_lied_is_not_asked_for_a_while() -> None:
         assert {each.source for some in found.proofs.values() for each in some} == {
             fetcher.upstreams[0].shown
         }
-        fetcher.untrue(found.proofs[A][0], "no node of it is in the trie")
+        fetcher.untrue(found.proofs[A][0].source, "no node of it is in the trie")
         asked = running[0].bodies
         again = await fetch(fetcher)
         check(again)
@@ -517,6 +517,19 @@ def test_who_lied_is_not_asked_for_a_while() -> None:
         assert running[0].bodies > asked
 
     fetching(test, ToyNode(), ToyNode(), options=PROVEN, clock=clock)
+
+
+def test_the_only_one_is_asked_again_soon_after_a_lie() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        assert await fetcher.probe() == []
+        fetcher.untrue(fetcher.upstreams[0].shown, "no node of it is in the trie")
+        assert fetcher.upstreams[0].state().rests_for == 1
+        clock.advance(10**9)
+        check(await fetch(fetcher))
+
+    fetching(test, ToyNode(), options=PROVEN, clock=clock)
 
 
 def test_all_are_probed_at_once_and_who_fails_is_named() -> None:

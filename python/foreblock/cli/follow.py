@@ -117,6 +117,7 @@ def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Star
         click.echo("  flashblocks  no feed: pending is the latest block")
     meaning = {
         "proven": "proven: nothing is used before a Merkle proof shows it",
+        "audited": "audited: what upstreams say is used at once, and proven soon after",
         "trusted": "trusted: what upstreams say is believed",
     }
     click.echo(f"  trust        {meaning[follow.trust]}")

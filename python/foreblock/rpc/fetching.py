@@ -42,7 +42,7 @@ class FetchRounds(Protocol):
 class Attempt:
     """One run of a body."""
 
-    __slots__ = ("is_batch", "kept", "missed", "number", "refusal")
+    __slots__ = ("is_batch", "kept", "mark", "missed", "number", "refusal")
 
     def __init__(
         self,
@@ -57,9 +57,17 @@ class Attempt:
         self.number = 0  # of the next request that runs once
         self.refusal: Final = refusal
         self.is_batch: Final = is_batch
+        self.mark = b""  # a header line for answers that others gave
 
 
 _attempt: ContextVar[Attempt] = ContextVar("attempt")
+
+
+def mark_batch(line: bytes) -> None:
+    """Let the reply of the batch that is being answered have this header line."""
+    attempt = _attempt.get(None)
+    if attempt is not None:
+        attempt.mark = line
 
 
 class FetchingDispatcher(Dispatcher[C]):
@@ -110,7 +118,7 @@ class FetchingDispatcher(Dispatcher[C]):
             if not isinstance(reply, Reply):
                 reply = await _finish(reply, attempt)
             if not attempt.missed:
-                return reply
+                return _marked(reply, attempt.mark) if attempt.is_batch else reply
             rounds = rounds or self._begin_rounds()
             refusal = await self._fetch(rounds, attempt.missed)
             attempt = Attempt(attempt.kept, refusal, is_batch=attempt.is_batch)
@@ -148,6 +156,10 @@ class FetchingDispatcher(Dispatcher[C]):
             return super()._failed(asked, attempt.refusal, began)
         attempt.missed.append(Missed(asked[0].method, asked[0].params, error))
         return b""
+
+
+def _marked(reply: Reply, line: bytes) -> Reply:
+    return Reply(reply.body, reply.headers + line, reply.rest) if line else reply
 
 
 async def _finish(reply: Awaitable[Reply], attempt: Attempt) -> Reply:

@@ -65,6 +65,7 @@ from foreblock.settings.networks import DevChain, Network
 if TYPE_CHECKING:
     from foreblock.service.beyond import BeyondAnchor
     from foreblock.service.fetched_state import FetchedState
+    from foreblock.service.passing import PassedOn
     from foreblock.service.upstream_proofs import UpstreamProofs
 
 NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
@@ -103,6 +104,7 @@ class Shared(NamedTuple):
 
     state: "FetchedState | None" = None  # that the store does not know, where it is fetched
     beyond: "BeyondAnchor | None" = None  # what lies before the anchor
+    passed: "PassedOn | None" = None  # the same, as upstreams say it
     proofs: "UpstreamProofs | None" = None  # of a state that is known in part
     families: SharedFamilies | None = None
     filters: FilterTable | None = None
@@ -231,6 +233,7 @@ def make_served(
         shared = Shared(
             state=parts.state,
             beyond=parts.beyond,
+            passed=parts.passed,
             proofs=parts.proofs,
             filters=_filters(settings, metrics.runtime, number),
             follow=no_hints if link is None else partial(link.following, network.name),
@@ -324,6 +327,8 @@ class NetworkViews:
                 shared.beyond.add(service.methods)
             if shared.proofs is not None:
                 shared.proofs.add(service.methods, methods)
+            if shared.passed is not None:
+                shared.passed.add(service.methods)
         if isinstance(self.ledger, Ledger) and self.link is not None and network.dev is not None:
             printed = PrintedRequests(self.ledger, network, self.link)
             printed.add(root.methods, at_root.methods, scheduler)

@@ -3,8 +3,8 @@
 They come through the network's upstreams, are verified against the hash of their block, rendered
 here, and marked by the header `Foreblock-Source: upstream`. A block that a client names by its
 hash is what its hash says. One that is found by its number, or by a transaction in it, must be
-proven to be of this chain, by the contract of EIP-2935, which has the last 8,191 hashes; where
-upstreams are trusted, their word is enough.
+proven to be of this chain, by the contract of EIP-2935, which has the last 8,191 hashes, or by the
+parents of the anchor; where upstreams are trusted, their word is enough.
 
 Nobody asks upstreams again at once for a transaction that they do not know: clients poll.
 """
@@ -37,6 +37,7 @@ from foreblock.upstream.wanted import HISTORY_STORAGE, HISTORY_WINDOW
 
 ABSENT_SECONDS: Final = 2.0  # until a transaction that nobody knows is asked for again
 MOST_ABSENT: Final = 4096
+MOST_ANCESTORS: Final = 256  # of the anchor, each of which its child names
 
 
 class BeyondAnchor:
@@ -48,7 +49,11 @@ class BeyondAnchor:
         state: FetchedState,
         ask: AskUpstream,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        believes: bool = False,
     ) -> None:
+        """`believes` takes the upstream's word for which block has a number."""
+        self._believes: Final = believes
         self._ledger: Final = ledger
         self._state: Final = state
         self._blocks: Final = OldBlocks(ask)
@@ -143,10 +148,10 @@ class BeyondAnchor:
         proven = await self._proven_hash(number)
         if proven is not None:
             return proven
-        if self._state.settings.least_trust == "trusted":
-            return await self._blocks.hash_of_number(number)
         with closing(self._ledger.view()) as view:
-            raise BeforeAnchor(number, view.base.number)
+            if view.trust != "trusted" and not self._believes:
+                raise BeforeAnchor(number, view.base.number)
+        return await self._blocks.hash_of_number(number)
 
     async def _proven_hash(self, number: int) -> bytes | None:
         """The hash that the state of this chain has of an ancestor; none if it has none."""
@@ -155,6 +160,8 @@ class BeyondAnchor:
             try:
                 with closing(self._ledger.view()) as view:
                     latest = view.latest
+                    if view.base.number - MOST_ANCESTORS <= number < view.base.number:
+                        return view.state(latest).block_hash(number)
                     if not latest.number - HISTORY_WINDOW <= number < latest.number:
                         return None
                     slot = number % HISTORY_WINDOW

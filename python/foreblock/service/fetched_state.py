@@ -98,12 +98,12 @@ class FetchedState:
 
     async def _fetch(self, wanted: Wanted, seconds: float) -> None:
         with closing(self._ledger.view()) as view:
-            epoch = view.base.epoch
+            epoch, trust = view.base.epoch, view.trust
         data = await self._ask(epoch, pack_wanted(wanted), seconds)
         if len(data) > THREAD_BYTES:
-            judged = await asyncio.to_thread(_judge, data, self.settings)
+            judged = await asyncio.to_thread(_judge, data, trust)
         else:
-            judged = _judge(data, self.settings)
+            judged = _judge(data, trust)
         # Opened after all this came: it has every block that the values are from.
         with closing(self._ledger.view()) as view:
             if view.base.epoch != epoch:
@@ -173,30 +173,23 @@ def _called(wanted: Wanted) -> frozenset[bytes]:
     return frozenset(each for each in wanted.accounts if int.from_bytes(each) >= LEAST_CONTRACT)
 
 
-def _judge(
-    data: bytes, settings: FollowSettings
-) -> tuple[KnownValues, Collection[bytes], Mapping[int, bytes]]:
+def _judge(data: bytes, trust: str) -> tuple[KnownValues, Collection[bytes], Mapping[int, bytes]]:
     """The values, codes and hashes of blocks in an answer that are proven, or believed.
 
     Raises `UntrueState`.
     """
     answer = unpack_found(data)
-    return _values(answer, settings), answer.found.codes.values(), answer.blocks
+    return _values(answer, trust), answer.found.codes.values(), answer.blocks
 
 
-def _values(answer: StateAnswer, settings: FollowSettings) -> KnownValues:
-    if settings.trust == "trusted":
-        return _believed(answer.found)
+def _values(answer: StateAnswer, trust: str) -> KnownValues:
+    if trust != "proven":
+        return _believed(answer.found)  # what the network's process has proven or believed
     proofs = [each for some in answer.found.proofs.values() for each in some]
     try:
-        proven = prove_all(proofs, answer.roots)
+        return prove_all(proofs, answer.roots)
     except BadProof as why:
         raise UntrueState(str(why)) from None
-    if not settings.trust_fallback:
-        return proven
-    said = _believed(answer.found)
-    slots = {at: {**each, **proven.slots.get(at, {})} for at, each in said.slots.items()}
-    return KnownValues({**said.accounts, **proven.accounts}, {**proven.slots, **slots})
 
 
 def _believed(found: Found) -> KnownValues:

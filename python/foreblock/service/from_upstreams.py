@@ -1,8 +1,8 @@
 """What a worker needs to serve a network whose state is known in part: made from its settings.
 
 State that is missing is fetched (`fetched_state`), what lies before the anchor is asked for
-(`beyond`), and proofs come from upstreams where none can be made here (`upstream_proofs`). Other
-networks have none of it, and import none of it.
+(`beyond`) or passed on (`passing`), and proofs come from upstreams where none can be made here
+(`upstream_proofs`). Other networks have none of it, and import none of it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,6 +20,7 @@ from foreblock.settings.networks import Network
 if TYPE_CHECKING:
     from foreblock.service.beyond import BeyondAnchor
     from foreblock.service.fetched_state import FetchedState
+    from foreblock.service.passing import PassedOn
     from foreblock.service.upstream_proofs import UpstreamProofs
 
 SLOWEST_BLOCK: Final = 2.0  # seconds between blocks of the slowest chain that is followed
@@ -33,13 +34,14 @@ class FromUpstreams(NamedTuple):
     state: "FetchedState | None" = None
     beyond: "BeyondAnchor | None" = None
     proofs: "UpstreamProofs | None" = None
+    passed: "PassedOn | None" = None
 
 
 def follow_terms(network: Network) -> FollowTerms | None:
     """How a public chain is followed; none for other networks."""
     if network.follow is None:
         return None
-    return FollowTerms(network.follow.least_trust, network.follow.lag_blocks * SLOWEST_BLOCK)
+    return FollowTerms(network.follow.lag_blocks * SLOWEST_BLOCK)
 
 
 def from_upstreams(
@@ -56,12 +58,17 @@ def from_upstreams(
     if link is None or isinstance(ledger, AbsentLedger):
         return FromUpstreams()
     from foreblock.service.beyond import BeyondAnchor  # noqa: PLC0415, others need none
+    from foreblock.service.passing import PassedOn  # noqa: PLC0415
     from foreblock.service.upstream_proofs import UpstreamProofs  # noqa: PLC0415
 
     ask = partial(link.ask_upstream, network.name, seconds=follow.fetch_timeout)
     state = _fetched_state(ledger, network, link, metrics, ask)
-    beyond = None if follow.beyond == "refuse" else BeyondAnchor(ledger, state, ask)
-    return FromUpstreams(state, beyond, UpstreamProofs(ask, scheduler))
+    passes = follow.beyond == "pass"
+    beyond = None
+    if follow.beyond != "refuse":
+        beyond = BeyondAnchor(ledger, state, ask, believes=passes)
+    passed = PassedOn(ask) if passes else None
+    return FromUpstreams(state, beyond, UpstreamProofs(ask, scheduler), passed)
 
 
 def _fetched_state(

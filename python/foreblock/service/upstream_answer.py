@@ -1,6 +1,7 @@
 """An answer that comes from an upstream: who asks waits for it, and is told where it is from.
 
-Such answers are verified before they are given. One of a batch has no header of its own.
+Such answers are verified before they are given, but for those that are passed on as they are. One
+of a batch has no header of its own: the whole batch has it.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -10,6 +11,7 @@ from msgspec import Raw
 
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.table import MethodFunction
+from foreblock.rpc.fetching import mark_batch
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import LongWait
 
@@ -27,7 +29,13 @@ class UpstreamAnswer(LongWait[Text]):
         self._headers: Final = headers
 
     def __await__(self) -> Generator[Any, None, Text]:
-        return self._find().__await__()
+        return self._in_batch().__await__()
+
+    async def _in_batch(self) -> Text:
+        text = await self._find()
+        if text != NULL:
+            mark_batch(MARK)
+        return text
 
     async def apart(self) -> tuple[Text, bytes]:
         """The result, with the mark of where it comes from."""

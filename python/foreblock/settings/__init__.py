@@ -460,8 +460,12 @@ class FollowChoices:
     upstream: tuple[str, ...] = setting(
         (), "JSON-RPC endpoints of the chain, the best first; ?units=500 sets a budget", "URL"
     )
-    trust: Literal["proven", "trusted"] = setting(
-        "proven", "what is believed of upstreams: what they prove, or what they say"
+    trust: Literal["proven", "audited", "trusted"] = setting(
+        "proven",
+        "what is believed of upstreams: what they prove, what they will have proven, what they say",
+    )
+    audit_seconds: float = setting(
+        10.0, "time in which what is believed is proven, with audited", "SECONDS", least=0.1
     )
     trust_fallback: bool = setting(
         default=False, help="believe what upstreams say where none of them proves it"
@@ -488,9 +492,9 @@ class FollowChoices:
     cold: Literal["fetch", "refuse"] = setting(
         "fetch", "what is done about state that is not known here: fetch it, or refuse the request"
     )
-    beyond: Literal["refuse", "verify"] = setting(
+    beyond: Literal["refuse", "verify", "pass"] = setting(
         "verify",
-        "blocks, transactions and receipts before the anchor: refused, or from upstreams, verified",
+        "what lies before the anchor: refused; blocks and receipts from upstreams, verified; all",
     )
     follow_idle: float = setting(0.0, "rest after this time without a request; 0: never", "SECONDS")
     lag_blocks: int = setting(
@@ -504,11 +508,6 @@ class FollowSettings(FollowChoices):
     """The same of one network, with its feeds; none are those that its chain is known to have."""
 
     feed: tuple[str, ...] = ()
-
-    @property
-    def least_trust(self) -> str:
-        """What holds of all that is known here: with a fallback some of it may be unproven."""
-        return "trusted" if self.trust_fallback else self.trust
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,8 @@ class NetworkSettings(NamedTuple):
     snapshot_from: tuple[str, ...]
     chain: str
     upstream: tuple[str, ...]
-    trust: Literal["proven", "trusted"]
+    trust: Literal["proven", "audited", "trusted"]
+    audit_seconds: float
     trust_fallback: bool
     sealed: Literal["named", "computed"]
     anchor: str
@@ -141,7 +142,7 @@ class NetworkSettings(NamedTuple):
     upstream_units: float
     upstream_reserve: float
     cold: Literal["fetch", "refuse"]
-    beyond: Literal["refuse", "verify"]
+    beyond: Literal["refuse", "verify", "pass"]
     follow_idle: float
     lag_blocks: int
     send: str

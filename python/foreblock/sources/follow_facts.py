@@ -5,6 +5,7 @@ from typing import Protocol
 
 from foreblock.primitives import format_data, harmless
 from foreblock.secret_urls import without_secrets
+from foreblock.sources.state_audit import StateAudit
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
 from foreblock.upstream.upstream_endpoint import Upstream, UpstreamState
 
@@ -15,19 +16,23 @@ class Anchored(Protocol):
     anchorings: int
     last_anchoring: str
 
+    @property
+    def trust(self) -> str:
+        """How what is learned is believed."""
+
 
 def follow_facts(
     anchored: Anchored,
     executed: ExecutedBlocks,
     learner: StateLearner,
     upstreams: Sequence[Upstream],
+    audit: StateAudit | None = None,
 ) -> list[str]:
     """The lines: where it begins, what is believed, what was learned, and from whom."""
     anchor = executed.anchor
-    trust = "proven" if learner.proven else "trusted"
     lines = [
         f"base: block {anchor.number} {format_data(anchor.hash)}, epoch {executed.epoch}",
-        f"trust: {trust}",
+        f"trust: {anchored.trust}",
     ]
     if anchored.anchorings:
         why = harmless(anchored.last_anchoring)
@@ -35,8 +40,21 @@ def follow_facts(
     counted = [f"{name} {count}" for name, count in sorted(learner.counters.items())]
     error = f"; last: {harmless(learner.last_error)}" if learner.last_error else ""
     lines.append(f"state: {', '.join(counted) or 'nothing wanted yet'}{error}")
+    if audit is not None:
+        lines.append(_audit(audit))
     lines += [_upstream(each.state()) for each in upstreams]
     return list(map(without_secrets, lines))
+
+
+def _audit(audit: StateAudit) -> str:
+    facts = [f"{name} {count}" for name, count in sorted(audit.counters.items())]
+    facts.append(f"{audit.waiting} wait for proofs")
+    if audit.waiting:
+        facts.append(f"the oldest for {audit.oldest:.1f} s")
+    if not audit.believes:
+        facts.append("nothing more is believed for now")
+    last = f"; last: {harmless(audit.last_untrue)}" if audit.last_untrue else ""
+    return f"audit: {', '.join(facts)}{last}"
 
 
 def _upstream(upstream: UpstreamState) -> str:

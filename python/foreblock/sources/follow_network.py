@@ -28,6 +28,7 @@ from foreblock.ledger.following.wanting import MOST_ROUNDS, WantedNodes, WantedS
 from foreblock.ledger.rules.rules_end import RulesEnd, diverged, rules_end
 from foreblock.ledger.storage.anchored_store import Anchor
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.trust_row import Trust
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.following import NO_FEED
 from foreblock.settings.networks import Network
@@ -37,6 +38,7 @@ from foreblock.sources.follow_facts import follow_facts
 from foreblock.sources.follow_source import FollowSource
 from foreblock.sources.forwarding import TransactionForwarding
 from foreblock.sources.state_answers import StateAnswers
+from foreblock.sources.state_audit import StateAudit
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
 from foreblock.types import Block, Flashblock, FlashblockId, Header
 from foreblock.upstream.block_fetcher import BlockFetcher
@@ -73,8 +75,9 @@ class FollowNetwork(FeedNetwork):
         heard: FeedClientOptions,
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
+        audit: StateAudit | None = None,
     ) -> None:
-        """An empty store begins at the `anchor`."""
+        """The store begins at the `anchor`, if there is one; an `audit` proves what is believed."""
         assert network.follow is not None, "a follower has settings of following"
         self._follow: Final = network.follow
         self._followed: Final = chain
@@ -82,6 +85,7 @@ class FollowNetwork(FeedNetwork):
         self._blocks: Final = blocks
         self._learner: Final = learner
         self._anchor: Final = anchor
+        self._audit: Final = audit
         send = network.follow.send
         self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
         self._answers: Final = StateAnswers(fetcher, learner, self._executed, self._start, clock)
@@ -141,9 +145,17 @@ class FollowNetwork(FeedNetwork):
             self._want_soon,
             self._seen,
             self._metrics,
+            self.trust,
         )
         self._learner.begin(source.learned)
         return source
+
+    @property
+    def trust(self) -> Trust:
+        """How what is learned is believed."""
+        if self._audit is not None:
+            return "audited"
+        return "proven" if self._learner.proven else "trusted"
 
     @property
     def following(self) -> FollowSource:
@@ -168,7 +180,13 @@ class FollowNetwork(FeedNetwork):
         self._fetcher.close()
         if self._forwarding is not None:
             await self._forwarding.close()
-        await super().close()
+        try:
+            if self._audit is not None:
+                self._audit.prover.close()
+                if not self._audit.waiting:
+                    await self.on_thread(self.following.all_proven)
+        finally:
+            await super().close()
 
     # --- State for messages --------------------------------------------------------------
 
@@ -307,12 +325,15 @@ class FollowNetwork(FeedNetwork):
         anchor = await anchor_at(self._blocks, header)
         self._anchored_ns = self._clock.monotonic_ns()
         await self.on_thread(partial(self.following.begin_anew, anchor, end))
+        self._begun_anew(header.number, why)
+
+    def _begun_anew(self, number: int, why: str) -> None:
         self._learner.begin(self.following.learned)
         self._wanted = WantedState()
         self._place = None
         self.anchorings += 1
         self.last_anchoring = why
-        log.warning("anchored_anew", network=self.name, block=header.number, why=why)
+        log.warning("anchored_anew", network=self.name, block=number, why=why)
 
     # --- State for readers ---------------------------------------------------------------
 
@@ -324,6 +345,15 @@ class FollowNetwork(FeedNetwork):
 
     def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
         yield self._keep_storing()
+        if self._audit is not None:
+            yield self._keep_auditing(self._audit)
+
+    async def _keep_auditing(self, audit: StateAudit) -> None:
+        """Prove what was believed; where something is untrue, drop it and all that stands on it."""
+        while True:
+            found = await audit.untrue(self._executed, self.following.known)
+            number = await self.on_thread(self.following.begin_anew_here)
+            self._begun_anew(number, f"Untrue: {found.what}")
 
     async def _keep_storing(self) -> None:
         """Store now and then what was learned for readers."""
@@ -334,7 +364,7 @@ class FollowNetwork(FeedNetwork):
 
     def _more_facts(self) -> Sequence[str]:
         executed = self.following.executed()
-        return follow_facts(self, executed, self._learner, self._fetcher.upstreams)
+        return follow_facts(self, executed, self._learner, self._fetcher.upstreams, self._audit)
 
 
 async def anchor_at(blocks: BlockFetcher, header: Header) -> Anchor:

@@ -19,11 +19,13 @@ from foreblock.errors import BadSetting, EndpointError, NoUpstream, RefusedAnswe
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.ledger.storage.anchored_store import Anchor
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.trust_row import Trust
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings import FollowSettings
 from foreblock.settings.networks import Network
 from foreblock.sources.follow_network import FollowNetwork, anchor_at
 from foreblock.sources.follow_source import is_begun
+from foreblock.sources.state_audit import StateAudit
 from foreblock.sources.state_learner import StateLearner
 from foreblock.types import Flashblock
 from foreblock.upstream.block_fetcher import BlockFetcher
@@ -55,19 +57,35 @@ async def open_follow_network(
     upstreams = open_upstreams(follow, chain.profile.chain_id, clock)
     try:
         reasons = await _probe(upstreams)
-        proven = trust_of(follow, upstreams)
+        trust = trust_of(follow, upstreams)
         blocks = BlockFetcher(upstreams, Purpose.FLASHBLOCK)
         anchor = None
-        if not await asyncio.to_thread(is_begun, network):
+        if not await asyncio.to_thread(is_begun, network, trust):
             anchor = await choose_anchor(blocks, follow.anchor, reasons)
     except BaseException:
         for upstream in upstreams:
             upstream.close()
         raise
+    proven = trust == "proven"
     fetcher = Fetcher(upstreams, clock, FetchOptions(proven=proven))
-    learner = StateLearner(fetcher, proven=proven, behind=follow.fetch_behind)
+    audit = None
+    if trust == "audited":
+        audit = StateAudit(Fetcher(upstreams, clock), clock, follow.audit_seconds)
+    learner = StateLearner(fetcher, proven=proven, behind=follow.fetch_behind, audit=audit)
     following = FollowNetwork(
-        network, chain, fetcher, blocks, learner, anchor, clock, publish, tell, heard, seen, metrics
+        network,
+        chain,
+        fetcher,
+        blocks,
+        learner,
+        anchor,
+        clock,
+        publish,
+        tell,
+        heard,
+        seen,
+        metrics,
+        audit,
     )
     try:
         await following.open()
@@ -99,18 +117,16 @@ async def _probe(upstreams: Sequence[Upstream]) -> list[str]:
     return reasons
 
 
-def trust_of(follow: FollowSettings, upstreams: Sequence[Upstream]) -> bool:
-    """Whether everything is proven. Raises `BadSetting` where that was asked for and cannot be."""
+def trust_of(follow: FollowSettings, upstreams: Sequence[Upstream]) -> Trust:
+    """What is believed. Raises `BadSetting` where proofs are asked for and nobody has them."""
     known = [each.capabilities for each in upstreams if each.capabilities is not None]
-    if follow.trust == "trusted":
-        return False
-    if not known or any(each.can_prove for each in known):
-        return True
+    if follow.trust == "trusted" or not known or any(each.can_prove for each in known):
+        return follow.trust
     if not follow.trust_fallback:
         why = "no upstream proves state (eth_getProof); choose trusted, or set trust_fallback"
         raise BadSetting("trust", why)
     log.warning("state_not_proven", why="no upstream answers eth_getProof")
-    return False
+    return "trusted"
 
 
 async def choose_anchor(blocks: BlockFetcher, name: str, reasons: Sequence[str] = ()) -> Anchor:

@@ -18,18 +18,20 @@ from foreblock.ledger.storage.anchored_store import (
     begin_anew_at,
     begin_at,
     is_empty,
+    latest_as_anchor,
     profile_in,
 )
 from foreblock.ledger.storage.chain_head import read_header, rules_of
 from foreblock.ledger.storage.open_store import Store, check_same_profile
 from foreblock.ledger.storage.rules_row import read_rules_end
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.trust_row import Trust, may_go_on, put_trust, read_trust
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.networks import Network
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.sources.network_store import open_followed_store
 from foreblock.sources.state_learner import ExecutedBlocks
-from foreblock.types import Block, Flashblock
+from foreblock.types import Account, Block, Flashblock
 
 DIVERGED: Final = "CanonicalDiverged"
 MOST_ROOTS: Final = 64  # blocks below the head whose roots prove something, beside the anchor
@@ -43,12 +45,15 @@ class AddedBlocks(NamedTuple):
     diverged: str = ""
 
 
-def is_begun(network: Network) -> bool:
-    """Whether the store of a network has an anchor, so that none has to be asked for."""
+def is_begun(network: Network, trust: Trust) -> bool:
+    """Whether the store of a network goes on at its anchor, so that none has to be asked for.
+
+    One whose base was believed begins anew where less than that is believed now.
+    """
     store = open_followed_store(network, None)
     try:
         with store.view() as view:
-            return not is_empty(view)
+            return not is_empty(view) and may_go_on(read_trust(view), trust)
     finally:
         store.close()
 
@@ -67,11 +72,13 @@ class FollowSource(FeedSource):
         state_wanted: Callable[[WantedState], None],
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
+        trust: Trust = "proven",
     ) -> None:
-        """An empty store begins at the `anchor`; `state_wanted` hears what messages want.
+        """Where there is an `anchor`, the store begins at it; `state_wanted` hears what is wanted.
 
         Raises `ForeblockError`.
         """
+        self._trust: Final = trust
         self._config: Final = config
         self._state_wanted: Final = state_wanted
         self._anchor: Final = anchor
@@ -92,6 +99,9 @@ class FollowSource(FeedSource):
             if is_new:
                 assert self._anchor is not None, "a store begins at an anchor"
                 begin_at(store, self._anchor, self._config)
+            elif self._anchor is not None:
+                begin_anew_at(store, self._anchor)
+            put_trust(store, self._trust)
         except BaseException:
             store.close()
             raise
@@ -111,6 +121,30 @@ class FollowSource(FeedSource):
         self._follower.close()
         begin_anew_at(self._store, anchor, end)
         self._take_up()
+
+    def begin_anew_here(self) -> int:
+        """Begin anew at the latest block, which needs nobody; gives its number.
+
+        What its header says was checked by its hash, whatever state it was executed on.
+        """
+        with self._store.view() as view:
+            anchor = latest_as_anchor(view)
+        self.begin_anew(anchor)
+        return anchor.header.number
+
+    def known(self, number: int, key: tuple[bytes, int | None]) -> Account | int | None:
+        """An account or a slot as it is known here at a block; any thread may ask.
+
+        Raises `ForeblockError`, `StateMissing` if it is not known.
+        """
+        address, slot = key
+        with self._store.view() as view:
+            state = view.state(number)
+            return state.account(address) if slot is None else state.storage(address, slot)
+
+    def all_proven(self) -> None:
+        """Note that nothing is known here that is not proven."""
+        put_trust(self._store, "proven")
 
     def rules_end(self) -> RulesEnd | None:
         """Where the rules end that are known here; any thread may ask."""

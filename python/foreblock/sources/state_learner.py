@@ -3,19 +3,20 @@
 What upstreams say is a claim. With `proven` an account, a slot and a hash of an old block count
 only if Merkle nodes lead to them from the state root of a block that was executed here: a key
 that is not known here has the same value at each of these. With `trusted` they count as they are.
+With `audited` they count too, and are handed to the audit (`state_audit`), which proves them.
 One epoch has one `Learned`, which the store has under its states; another anchor begins another.
 
 Called on the loop of the network. The chain is read through views of its store.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
 
 from foreblock.errors import BadProof, EndpointError, NewEpoch, NoUpstream
 from foreblock.ledger.following.wanting import WantedNodes, WantedState
 from foreblock.ledger.storage.anchored_store import Learned
-from foreblock.types import Header, keccak256
+from foreblock.types import Account, Header, keccak256
 from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
@@ -65,12 +66,33 @@ class FoundState(NamedTuple):
     blocks: Mapping[int, bytes]
 
 
+class Believed(Protocol):
+    """What is used before it is proven."""
+
+    @property
+    def prover(self) -> Fetcher:
+        """Fetches what can be proven."""
+
+    @property
+    def believes(self) -> bool:
+        """Whether anything may be used before it is proven."""
+
+    def begin(self, epoch: int) -> None:
+        """Begin with nothing believed."""
+
+    def note(self, epoch: int, block: int, believed: Found) -> None:
+        """Note what is used; `block` is the latest one."""
+
+
 class StateLearner:
     """Fetches and proves for one network."""
 
-    def __init__(self, fetcher: Fetcher, *, proven: bool, behind: int) -> None:
-        """`behind` is how far below the head is asked."""
+    def __init__(
+        self, fetcher: Fetcher, *, proven: bool, behind: int, audit: Believed | None = None
+    ) -> None:
+        """`behind` is how far below the head is asked; an `audit` proves later what is believed."""
         self._fetcher: Final = fetcher
+        self._audit: Final = audit
         self.proven: Final = proven
         self._behind: Final = behind
         self._learned = Learned(0)
@@ -83,6 +105,13 @@ class StateLearner:
         """Learn into this from now on."""
         self._learned = learned
         self._hashes = {}
+        if self._audit is not None:
+            self._audit.begin(learned.epoch)
+
+    @property
+    def proves(self) -> bool:
+        """Whether nothing is used now before it is proven."""
+        return self.proven or (self._audit is not None and not self._audit.believes)
 
     async def learn(
         self, wanted: WantedState, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
@@ -124,13 +153,15 @@ class StateLearner:
         places = blocks.places(self._behind)
         hashes = wanted.blocks
         rest = wanted._replace(blocks=frozenset())
-        if hashes and blocks.keeps_hashes and self.proven:
+        proves = self.proves
+        if hashes and blocks.keeps_hashes and proves:
             rest = by_history(wanted, places[0].number)._replace(blocks=frozenset())
         found = Found()
         if rest:
-            found = await self._fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
-        true = self._take(found, blocks, learned)
-        named = await self._name(hashes, true, blocks, purpose, seconds)
+            fetcher = self._audit.prover if proves and self._audit else self._fetcher
+            found = await fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
+        true = self._take(found, blocks, learned, proves=proves)
+        named = await self._name(hashes, true if proves else Found(), blocks, purpose, seconds)
         for number, block_hash in named.items():
             learned.put_block(number, block_hash)
         if wanted and not true and not named:
@@ -156,14 +187,20 @@ class StateLearner:
         lists += [slot.nodes for each in proofs for slot in each.slots]
         return list(dict.fromkeys(node for nodes in lists for node in nodes))
 
-    def _take(self, found: Found, blocks: ExecutedBlocks, learned: Learned) -> Found:
+    def _take(
+        self, found: Found, blocks: ExecutedBlocks, learned: Learned, *, proves: bool
+    ) -> Found:
         """Learn what is true of what was found, and give that."""
         true, roots = Found(), blocks.roots()
+        untrue: set[bytes] = set()
         for proof in (each for some in found.proofs.values() for each in some):
-            if self._prove(proof, roots, learned):
+            if self._prove(proof, roots, learned, untrue):
                 true.put_proof(proof)
-        if not self.proven:
-            self._believe(found, true, learned)
+        if not proves:
+            believed = _unproven(found, true, untrue)
+            self._believe(believed, true, learned)
+            if self._audit is not None:
+                self._audit.note(learned.epoch, blocks.headers[0].number, believed)
         for address, code_hash in found.codes_of.items():
             true.put_code(address, found.codes[code_hash])
         true.put_codes(found.codes.values())
@@ -171,29 +208,41 @@ class StateLearner:
             learned.put_code(code)
         return true
 
-    def _prove(self, proof: FoundProof, roots: Mapping[bytes, int], learned: Learned) -> bool:
-        """Learn a proof, if it leads from the root of a block that was executed here."""
+    def _prove(
+        self,
+        proof: FoundProof,
+        roots: Mapping[bytes, int],
+        learned: Learned,
+        untrue: set[bytes],
+    ) -> bool:
+        """Learn a proof, if it leads from the root of a block that was executed here.
+
+        One that does not hold, or proves something else than it claims, is added to the untrue.
+        """
         root = keccak256(proof.nodes[0]) if proof.nodes else b""
         if root not in roots:
             self.counters["of another block"] += 1  # of one that is not executed yet, likely
             return False
         slots = [(each.slot, list(each.nodes)) for each in proof.slots]
         try:
-            learned.prove(root, proof.address, list(proof.nodes), slots)
+            account, values = learned.prove(root, proof.address, list(proof.nodes), slots)
+            _check_claims(proof, account, values)
         except BadProof as bad:
             self.counters["untrue"] += 1
             self.last_error = str(bad)
-            self._fetcher.untrue(proof, str(bad))
+            self._fetcher.untrue(proof.source, str(bad))
+            untrue.add(proof.address)
             return False
         return True
 
-    def _believe(self, found: Found, true: Found, learned: Learned) -> None:
+    def _believe(self, believed: Found, true: Found, learned: Learned) -> None:
         """Learn what upstreams say without proofs."""
-        for address, said in found.accounts.items():
-            if address not in true.accounts:
-                learned.put_account(address, said.believed, said.storage_root)
-                true.accounts[address] = said
-        for address, values in found.slots.items():
+        for address, said in believed.accounts.items():
+            # The root of an empty storage says all slots: an audit proves what is said one by one.
+            root = said.storage_root if self._audit is None else None
+            learned.put_account(address, said.believed, root)
+            true.accounts[address] = said
+        for address, values in believed.slots.items():
             learned.put_slots(address, values)
             true.put_slots(address, values.items())
 
@@ -206,7 +255,7 @@ class StateLearner:
         seconds: float,
     ) -> dict[int, bytes]:
         """The hashes of blocks below the anchor: by proven slots, or from child to parent."""
-        slots = true.slots.get(HISTORY_STORAGE, {}) if self.proven else {}
+        slots = true.slots.get(HISTORY_STORAGE, {})
         named = {
             number: slots[number % HISTORY_WINDOW].to_bytes(HASH_BYTES)
             for number in wanted
@@ -237,6 +286,33 @@ class StateLearner:
             if header is None or header.hash != self._hashes[number]:
                 return
             self._hashes[number - 1] = header.parent_hash
+
+
+def _check_claims(proof: FoundProof, account: Account | None, values: Sequence[int]) -> None:
+    """Raise `BadProof` where an upstream says something else than its own nodes."""
+    said = proof.account
+    if account is None:
+        is_same = said.is_empty
+    else:
+        shown = (account.nonce, account.balance, account.code_hash)
+        is_same = shown == (said.nonce, said.balance, said.code_hash)
+    if not is_same or list(values) != [each.value for each in proof.slots]:
+        raise BadProof(f"0x{proof.address.hex()}: its nodes prove other values than it says")
+
+
+def _unproven(found: Found, true: Found, untrue: Collection[bytes]) -> Found:
+    """What was said and not proven; nothing of accounts about which something was untrue."""
+    left = Found()
+    left.said_by = found.said_by
+    for address, said in found.accounts.items():
+        if address not in true.accounts and address not in untrue:
+            left.accounts[address] = said
+    for address, values in found.slots.items():
+        proven = true.slots.get(address, {})
+        rest = [(slot, value) for slot, value in values.items() if slot not in proven]
+        if rest and address not in untrue:
+            left.put_slots(address, rest)
+    return left
 
 
 def asked_for(wanted: WantedState) -> Wanted:

@@ -102,6 +102,8 @@ class AnswerReader:
                 None,
             )
             self._found.accounts.setdefault(address, account)
+        said = self._found.accounts.keys() | self._found.slots.keys()
+        self._found.said_by = dict.fromkeys(said, self._source)
         return self._found
 
     def take(self, asked: Asked, result: Raw) -> None:

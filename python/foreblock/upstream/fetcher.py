@@ -24,7 +24,7 @@ from foreblock.upstream.flight import Flight
 from foreblock.upstream.state_plan import FIRST_SLOTS, IMPLEMENTATION, with_first_slots
 from foreblock.upstream.upstream_endpoint import BUDGET_SPENT, Upstream
 from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import NO_ADDRESS, Found, FoundProof, Wanted
+from foreblock.upstream.wanted import NO_ADDRESS, Found, Wanted
 
 ROUNDS: Final = 2  # in which every upstream is asked, for one flight
 MOST_ROUNDS: Final = 16  # where some rest meanwhile
@@ -102,11 +102,17 @@ class Fetcher:
                 raise each
         return [each for each in said if isinstance(each, RefusedAnswer)]
 
-    def untrue(self, proof: FoundProof, why: str) -> None:
-        """The engine has checked this proof, and it does not fit."""
+    def untrue(self, source: str, why: str) -> None:
+        """The engine has checked something that this upstream said, and it is not true.
+
+        It is not asked for a while: for a moment only if there is no other.
+        """
+        now = self._now
         for upstream in self.upstreams:
-            if upstream.shown == proof.source:
-                upstream.lied(why)
+            if upstream.shown == source:
+                others = [each for each in self.upstreams if each is not upstream]
+                is_only = all(each.circuit.wait(now) > 0 for each in others)
+                upstream.lied(why, is_only=is_only)
 
     def close(self) -> None:
         """Stop what is on its way, and close the upstreams."""

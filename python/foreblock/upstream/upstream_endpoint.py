@@ -32,6 +32,7 @@ LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
 FIRST_PAUSE: Final = 0.5  # after a rate limit without one; it doubles
 PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
 UNTRUE_SECONDS: Final = 60.0  # until one that lied is asked again
+ONLY_SECONDS: Final = 1.0  # the same where there is no other: what is untrue is refused anyway
 WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
 PROBE_SECONDS: Final = 10.0  # for one request of a probe
 TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
@@ -159,12 +160,12 @@ class Upstream:
         """Count a result that is no value."""
         self.refusals[refused.kind] += 1
 
-    def lied(self, why: str) -> None:
+    def lied(self, why: str, *, is_only: bool = False) -> None:
         """What it said was checked, and is not true: it is not asked for a while."""
         refused = refuse(RefusalKind.UNTRUE, why)
         self.refuse(refused)
         self._has_failed = True
-        self.circuit.trip(UNTRUE_SECONDS, self.now)
+        self.circuit.trip(ONLY_SECONDS if is_only else UNTRUE_SECONDS, self.now)
         log.info("upstream_failed", url=self.shown, why=str(refused))
 
     def state(self) -> UpstreamState:

@@ -150,7 +150,7 @@ class FoundHeader(NamedTuple):
 class Found:
     """Values by key; made by one reader and merged by another, then handed over."""
 
-    __slots__ = ("accounts", "codes", "codes_of", "headers", "proofs", "slots")
+    __slots__ = ("accounts", "codes", "codes_of", "headers", "proofs", "said_by", "slots")
 
     def __init__(self) -> None:
         self.accounts: dict[bytes, FoundAccount] = {}
@@ -159,6 +159,8 @@ class Found:
         self.codes_of: dict[bytes, bytes] = {}  # hashes of codes by account
         self.headers: dict[int, FoundHeader] = {}
         self.proofs: dict[bytes, list[FoundProof]] = {}  # by account
+        # By account, the upstream whose values are here without a proof, to be told if untrue.
+        self.said_by: dict[bytes, str] = {}
 
     def put_proof(self, proof: FoundProof) -> None:
         """Take a proof, and the values that it claims."""
@@ -190,6 +192,7 @@ class Found:
         self.codes = {**other.codes, **self.codes}
         self.codes_of = {**other.codes_of, **self.codes_of}
         self.headers = {**other.headers, **self.headers}
+        self.said_by = {**other.said_by, **self.said_by}
         for address, proofs in other.proofs.items():
             self.proofs.setdefault(address, []).extend(proofs)
 
@@ -210,6 +213,8 @@ class Found:
     def _take_account(self, other: "Found", address: bytes, slots: frozenset[int]) -> None:
         if address in other.accounts:
             self.accounts[address] = other.accounts[address]
+        if address in other.said_by:
+            self.said_by[address] = other.said_by[address]
         if address in other.proofs:
             self.proofs[address] = list(other.proofs[address])
         values = other.slots.get(address, {})

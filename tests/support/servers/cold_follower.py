@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from foreblock._engine import Store
 from foreblock.ledger.reading.followed import FollowTerms
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage.trust_row import put_trust
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
@@ -27,8 +29,10 @@ class Follower:
         hint = told.pop("hint", None)
         begin_at_latest(whole, folder)
         settings = FollowSettings(fetch_timeout=60.0, **told)
+        with Store(str(folder), write=True) as store:
+            put_trust(store, settings.trust)
         self.network = WholeNetwork(whole, most=most)
-        self.ledger = Ledger.open(str(folder), followed=FollowTerms(settings.trust, 60.0))
+        self.ledger = Ledger.open(str(folder), followed=FollowTerms(60.0))
         options = ServiceOptions(methods=Options(dialect, call_timeout_ms=UNHURRIED_MS))
         self.scheduler = make_scheduler(options)
         self.state: FetchedState | None = None

@@ -99,7 +99,7 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
     else:
         facts.append("pending: none; nothing is written to this chain, so pending means latest")
     if view.followed is not None:
-        facts.append(base_fact(view.base, view.followed.trust))
+        facts.append(base_fact(view.base, view.trust))
     if view.rules_end is not None:
         end = view.rules_end
         facts.append(f"rules: not known since block {end.block} ({end.why}); no calls, no pending")

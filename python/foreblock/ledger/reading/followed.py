@@ -1,7 +1,7 @@
 """A chain that is followed over a partial base: how far it is believed, and when it is ready.
 
-The base is in the heads of every commit; how what was learned of it is believed, the operator has
-chosen, and every answer says it.
+The base is in the heads of every commit; how what is known of it was learned, the writer has noted
+(`storage.trust_row`), and every answer says it.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,6 @@ from foreblock._engine import StateBase
 class FollowTerms(NamedTuple):
     """What the operator has chosen for a followed chain."""
 
-    trust: str  # as in the setting
     fresh_seconds: float  # it is ready while its latest block is not older, or pending is fresh
 
 

@@ -64,6 +64,7 @@ from foreblock.ledger.storage.rules_row import read_rules_end
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.snapshot_rows import held_by_snapshots
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
+from foreblock.ledger.storage.trust_row import read_trust
 from foreblock.metrics.request_meter import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -137,6 +138,11 @@ class Ledger:
             visibility,
             snapshot.rules_end,
         )
+
+    @property
+    def trust(self) -> str:
+        """How what is known of a partial base was learned; empty where it is complete."""
+        return self._snapshot.trust
 
     def lay(self, learned: Learned) -> None:
         """Let views from now on read what the store does not know here."""
@@ -212,7 +218,7 @@ class Ledger:
             if freshness.quiet is not None and freshness.quiet.partial == number:
                 pending = pending.going_on(freshness.quiet)
             deadline_ns = freshness.deadline_ns(self._boot_id)
-        trust = "trusted" if self.followed is None else self.followed.trust
+        trust = "" if heads.base.is_complete else read_trust(view)
         rules_end = read_rules_end(view)
         if rules_end is not None:
             pending = None
@@ -283,6 +289,11 @@ class LedgerView(Struct, frozen=True, gc=False):
     def base(self) -> StateBase:
         """The state below everything that the store holds."""
         return self._view.heads.base
+
+    @property
+    def trust(self) -> str:
+        """How what is known of a partial base was learned; empty where it is complete."""
+        return self._ledger.trust
 
     @property
     def followed(self) -> FollowTerms | None:

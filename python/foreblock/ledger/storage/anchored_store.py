@@ -17,6 +17,7 @@ from foreblock._engine import (
     Store,
     Transaction,
     View,
+    Withdrawal,
     decode_receipt,
     decode_transactions,
 )
@@ -26,7 +27,14 @@ from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.first_block import FirstBlock, header_entries, header_rows
+from foreblock.ledger.storage.body_rows import body_keys, made_of
+from foreblock.ledger.storage.chain_head import read_header, read_row
+from foreblock.ledger.storage.first_block import (
+    FirstBlock,
+    header_entries,
+    header_rows,
+    read_first_block,
+)
 from foreblock.ledger.storage.rules_row import put_rules_end
 
 __all__ = [
@@ -35,6 +43,7 @@ __all__ = [
     "begin_anew_at",
     "begin_at",
     "is_empty",
+    "latest_as_anchor",
     "profile_in",
     "total_difficulty_at",
 ]
@@ -101,8 +110,36 @@ def begin_anew_at(store: Store, anchor: Anchor, end: RulesEnd | None = None) -> 
     store.commit(batch)
 
 
+def latest_as_anchor(view: View) -> Anchor:
+    """The latest block of a store, with its body if that is stored."""
+    assert view.heads.latest is not None, "a store begins with its anchor"
+    number = view.heads.latest[0]
+    header, _ = read_header(view, number)
+    if number < read_first_block(view).whole:
+        return Anchor(header)
+    partials = made_of(view, number)
+    transactions: list[bytes] = []
+    receipts: list[bytes] = []
+    # As in `reading.stored_block`: what is made of flashblocks is of an OP chain.
+    uncles: tuple[Header, ...] = ()
+    withdrawals: tuple[Withdrawal, ...] | None = None if header.withdrawals_root is None else ()
+    for body_key, receipts_key in body_keys(number, partials):
+        row = read_row(view, body_key, number)
+        if partials:
+            transactions += rows.decode_items(row)
+        else:
+            body = rows.decode_body(row)
+            transactions += body.transactions
+            uncles, withdrawals = body.uncles, body.withdrawals
+        receipts += rows.decode_items(read_row(view, receipts_key, number))
+    return Anchor(header, Block(header, transactions, uncles, withdrawals), tuple(receipts))
+
+
 def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
-    """What counts as the total difficulty of an anchor: after the merge nobody adds to it."""
+    """What counts as the total difficulty of an anchor, and of the blocks after it.
+
+    It says on which side of the merge a block is; before it, nobody knows the sum.
+    """
     terminal = profile.terminal_total_difficulty or 0
     return header.difficulty or terminal
 

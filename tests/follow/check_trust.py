@@ -1,0 +1,89 @@
+"""Check 6: lies where upstreams are believed: found by the audit, or by the next flashblock."""
+
+import time
+
+from follow.busy_world import CLONES, PROXY, number
+from follow.check_live import NEED_PROOFS, judge_verdict, judged
+from follow.check_options import CheckOptions, Outcome, Scene, scene
+from follow.check_weather import back
+from foreblock._engine import keccak256
+from support.servers.dev_processes import Network, RpcError
+from support.servers.waiting import until
+
+AUDIT_SECONDS = 10.0
+RECEIPTS = 100  # of transactions that are compared
+REFUSED = "Diverged"
+
+
+def audit(options: CheckOptions) -> Outcome:
+    """A false slot that no receipt shows is dropped with all that stood on it.
+
+    Where everything is believed, one that a receipt shows is refused at its flashblock.
+    """
+    outcome = Outcome()
+    with scene(options, trust="audited") as found:
+        _judge_audit(outcome, options, found)
+    lies = [_balance_of(each.address) for each in found.load.senders]
+    # Without proofs nothing is said about a slot but its value.
+    with scene(options, trust="trusted", faults="no-proofs=1,no-overrides=1", lies=lies) as found:
+        _judge_flashblocks(outcome, options, found)
+    return outcome
+
+
+def _judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
+    network = found.follower.network
+    token, slot = "0x" + CLONES[150].hex(), "0x2"  # the supply of a token that is rarely minted
+    network.ask("eth_getBalance", token, "latest")  # so that its slots come without proofs
+    read = ("eth_getStorageAt", token, slot, "latest")
+    true = found.upstream.main.ask(*read)
+    found.proxy.lie((token, slot, "0x63"))
+    served = network.ask(*read)
+    begun = time.monotonic()
+    found.proxy.lie()
+    outcome.must(served != true, f"first served: {served}, true is {true}")
+    until(lambda: _asked(network, *read) == true, "the truth is served")
+    seconds = time.monotonic() - begun
+    is_soon = seconds <= AUDIT_SECONDS or options.at_any_speed
+    outcome.must(is_soon, f"the truth is served after {seconds:.1f} s")
+    until(lambda: "Untrue 1" in network.probe("/readyz?verbose")[1], "/readyz says it")
+    back(found.upstream.main, network)
+    judge_verdict(outcome, judged(options, found, 5), 50)
+    _, said = network.probe("/readyz?verbose")
+    outcome.lines += [line for line in said.splitlines() if "audit" in line or "anew" in line]
+    outcome.must("trust: audited" in said, "it says that it is audited")
+
+
+def _judge_flashblocks(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
+    chain, network = found.upstream.main, found.follower.network
+    until(lambda: REFUSED in network.probe("/readyz?verbose")[1], "a flashblock is refused")
+    sent = [each.hash for each in found.load.sent[-RECEIPTS:]]
+    served = [_asked(network, "eth_getTransactionReceipt", each) for each in sent]
+    true = [chain.ask("eth_getTransactionReceipt", each) for each in sent]
+    false = [
+        each
+        for mine, each in zip(served, true, strict=True)
+        if isinstance(mine, dict) and mine["status"] != each["status"]
+    ]
+    _, said = network.probe("/readyz?verbose")
+    outcome.lines += [line for line in said.splitlines() if "last error" in line]
+    outcome.must(not false, f"{len(false)} of {len(sent)} receipts are false")
+    outcome.must("trust: trusted" in said, "it says that it is trusted")
+    found.proxy.lie()
+    # The next anchor knows nothing of what was said before.
+    until(lambda: _asked(network, "eth_blockNumber") is not None, "it answers")
+    back(chain, network)
+    judge_verdict(outcome, judged(options, found, 5, NEED_PROOFS), 50)
+
+
+def _balance_of(owner: bytes) -> tuple[str, str, str]:
+    """The lie that somebody has nothing of the token behind the proxy."""
+    slot = keccak256(number(owner).to_bytes(32) + bytes(32))
+    return "0x" + PROXY.hex(), "0x" + slot.hex(), "0x0"
+
+
+def _asked(network: Network, *request: object) -> object:
+    """An answer; none while nothing is answered."""
+    try:
+        return network.ask(*request)  # type: ignore[arg-type]
+    except RpcError:
+        return None

@@ -1,0 +1,89 @@
+"""Requests about what is before the anchor, passed on: as a whole chain answers them."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreblock.ledger.reading.view import Ledger
+from foreblock.service.beyond import BeyondAnchor
+from foreblock.service.passing import PassedOn
+from foreblock.service.upstream_answer import MARK
+from support.servers.asking import Asker, request
+from support.servers.cold_follower import Follower, follower
+
+SOMEBODY = "0x" + "00" * 20
+SIMULATED = {"blockStateCalls": [{}]}
+
+
+@pytest.fixture
+def passing(long_ledger: Ledger, ethereum: Asker, tmp_path: Path) -> Iterator[Follower]:
+    async def ask(method: str, params: bytes) -> bytes:
+        # It has a loop of its own, which cannot run inside of this one.
+        result = await asyncio.to_thread(ethereum.ask, method, *json.loads(params))
+        return json.dumps(result).encode()
+
+    with follower(long_ledger, tmp_path / "store") as cold:
+        assert cold.state is not None
+        BeyondAnchor(cold.ledger, cold.state, ask, believes=True).add(cold.service.methods)
+        PassedOn(ask).add(cold.service.methods)
+        yield cold
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("eth_getBalance", SOMEBODY, "0x3"),
+        ("eth_getBalance", SOMEBODY, {"blockNumber": "0x3"}),
+        ("eth_getBlockByNumber", "earliest", True),
+        ("eth_getBlockReceipts", "earliest"),
+        ("eth_getTransactionByBlockNumberAndIndex", "0x1", "0x0"),
+        ("eth_call", {"to": SOMEBODY}, "0x3"),
+        ("eth_simulateV1", SIMULATED, "0x3"),
+        ("eth_getLogs", {"fromBlock": "0x1", "toBlock": "0x4"}),
+        ("debug_getRawHeader", "0x0"),
+    ],
+)
+def test_what_is_before_the_anchor_is_passed_on(
+    ethereum: Asker, passing: Follower, asked: tuple[str, Any]
+) -> None:
+    reply = passing.reply(request(*asked))
+    assert json.loads(reply.body)["result"] == ethereum.ask(*asked)
+    assert reply.headers.endswith(MARK)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("eth_getBalance", SOMEBODY, "latest"),
+        ("eth_getBalance", SOMEBODY),
+        ("eth_getLogs", {"fromBlock": "latest"}),
+        ("eth_getBlockByNumber", "0x36", False),
+        ("eth_getBalance", SOMEBODY, "0xzz"),
+    ],
+)
+def test_the_rest_is_answered_here(
+    ethereum: Asker, passing: Follower, asked: tuple[str, Any]
+) -> None:
+    reply = passing.reply(request(*asked))
+    assert json.loads(reply.body) == json.loads(ethereum.reply(request(*asked)).body)
+    assert MARK not in reply.headers
+
+
+def test_a_block_that_is_named_by_a_hash_of_old_is_passed_on(
+    ethereum: Asker, passing: Follower
+) -> None:
+    block = ethereum.ask("eth_getBlockByNumber", "0x2", False)
+    asked = ("eth_getBalance", SOMEBODY, {"blockHash": block["hash"]})
+    assert passing.ask(*asked) == ethereum.ask(*asked)
+
+
+def test_many_blocks_of_a_simulation_take_few_rounds(ethereum: Asker, passing: Follower) -> None:
+    """Each block begins with slots of its own, of which all are asked for with the first."""
+    asked = ("eth_simulateV1", {"blockStateCalls": [{"blockOverrides": {"number": "0x80"}}]})
+    mine = passing.ask(*asked, "latest")
+    theirs = ethereum.ask(*asked, "latest")
+    assert [each["number"] for each in mine] == [each["number"] for each in theirs]

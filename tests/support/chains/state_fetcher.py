@@ -1,0 +1,76 @@
+"""A fetcher that answers from a chain in this process, and lies if it is told to."""
+
+from collections.abc import Sequence
+
+from foreblock.upstream.asked import BlockAt
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.wanted import (
+    EMPTY_CODE,
+    Found,
+    FoundAccount,
+    FoundHeader,
+    FoundProof,
+    FoundSlotProof,
+    Wanted,
+)
+from support.chains.following import Truth
+
+SOURCE = "u"
+
+
+class FakeFetcher:
+    """Answers from a chain, at a block of its choice."""
+
+    def __init__(self, truth: Truth, at: int) -> None:
+        self.truth = truth
+        self.at = at
+        self.places: list[Sequence[BlockAt]] = []
+        self.lies: list[str] = []
+        self.spoil = False
+        self.proves = True
+        self.another: dict[tuple[bytes, int], int] = {}  # values of slots that are lies
+
+    async def fetch(
+        self, wanted: Wanted, places: Sequence[BlockAt], _: Purpose, __: float, ___: int = 0
+    ) -> Found:
+        found = Found()
+        self.places.append(places)
+        with self.truth.store.view() as view:
+            state = view.state(self.at)
+            for address in wanted.accounts | wanted.slots.keys():
+                slots = sorted(wanted.slots.get(address, ()))
+                proof = state.prove(address, slots)
+                account = proof.account
+                said = FoundAccount(0, 0, EMPTY_CODE, None)
+                if account is not None:
+                    said = FoundAccount(
+                        account.nonce, account.balance, account.code_hash, proof.storage_root
+                    )
+                nodes = list(proof.account_nodes)
+                if self.spoil:
+                    nodes[-1] = bytes([nodes[-1][0] ^ 1]) + nodes[-1][1:]
+                values = [
+                    FoundSlotProof(slot, self.another.get((address, slot), value), tuple(some))
+                    for slot, (value, some) in zip(
+                        slots, map(proof.slot, range(len(slots))), strict=True
+                    )
+                ]
+                if self.proves:
+                    found.put_proof(FoundProof(address, said, tuple(nodes), tuple(values), SOURCE))
+                else:
+                    found.accounts[address] = said
+                    found.put_slots(address, [(each.slot, each.value) for each in values])
+                    found.said_by[address] = SOURCE
+            for address in wanted.codes_of:
+                found.put_code(address, state.code(address))
+        for number in wanted.blocks:
+            header = self.truth.headers[number]
+            found.headers[number] = FoundHeader(
+                number, header.hash, header.parent_hash, header.state_root
+            )
+        return found
+
+    def untrue(self, source: str, why: str) -> None:
+        """Who is told to have lied."""
+        assert source == SOURCE
+        self.lies.append(why)
