@@ -79,7 +79,7 @@ def lacking(options: CheckOptions) -> Outcome:
     outcome = Outcome()
     for kind, trust in LACKS.items():
         with scene(options, trust=trust, faults=f"{kind}=1") as found:
-            leave_out = NEED_PROOFS if kind == "no-proofs" else ()
+            leave_out = NEED_PROOFS if kind in {"no-proofs", "tip-only-proofs"} else ()
             verdict = judged(options, found, options.minutes * 60 / len(LACKS), leave_out)
             _, said = found.follower.network.probe("/readyz?verbose")
         outcome.say(f"{kind}:")

@@ -53,11 +53,15 @@ class Verdict:
         self.differences += other.differences
         self.seconds += other.seconds
 
+    def _kinds(self) -> dict[str, int]:
+        """How many differences there are of each kind, and about what."""
+        return dict(Counter(each.partition(":")[0] for each in self.differences).most_common(8))
+
     def lines(self) -> list[str]:
         """A table of it."""
         shown = [f"{self.answers.total():>9,} answers judged and equal, "
                  f"{self.errors.total():,} of them errors at both",
-                 f"{len(self.differences):>9,} differences",
+                 f"{len(self.differences):>9,} differences {self._kinds() or ''}",
                  f"{self.unanswered.total():>9,} not answered {dict(self.unanswered) or ''}",
                  f"{self.unjudged.total():>9,} not judged {dict(self.unjudged) or ''}",
                  f"{self.gone:>9,} about what is no longer kept"]  # fmt: skip

@@ -16,7 +16,7 @@ from support.servers.asking import Asker, request
 from support.servers.cold_follower import Follower, follower
 
 SOMEBODY = "0x" + "00" * 20
-SIMULATED = {"blockStateCalls": [{}]}
+SIMULATED: dict[str, Any] = {"blockStateCalls": [{}]}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from foreblock._engine import Learned
 from foreblock.errors import NewEpoch, NoUpstream
 from foreblock.ledger.following.wanting import WantedState
+from foreblock.sources import state_learner
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner, asked_for
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.wanted import Found, Wanted
@@ -65,6 +66,19 @@ def test_a_proof_of_another_block_is_not_used(truth: Truth, at: int) -> None:
     assert learner._learned.unstored == 0
     assert not fetcher.lies
     assert learner.counters["of another block"] == len(SENDERS)
+
+
+def test_a_proof_of_a_block_that_comes_in_a_moment_is_waited_for(
+    truth: Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_learner, "MOMENT", 0.0)
+    learner, fetcher = _learner(truth, 8)
+    come = [_blocks(truth, 4, 7), _blocks(truth, 4, 7), _blocks(truth, 4, 8)]
+    wanted = Wanted(frozenset(SENDERS))
+    finding = learner.find_in_time(wanted, lambda: come.pop(0), Purpose.CLIENT, 60.0)
+    assert asyncio.run(finding).found.missing(wanted).keys == 0
+    assert not come
+    assert not fetcher.lies
 
 
 def test_a_proof_that_does_not_hold_is_told_and_not_used(truth: Truth) -> None:

@@ -267,12 +267,20 @@ def test_a_batch_may_come_in_any_order_and_lack_answers() -> None:
     assert [each if isinstance(each, Raw) else each.kind for each in read.values()] == [
         RefusalKind.NO_BLOCK, RefusalKind.UNANSWERED, Raw(b'"c"'),
     ]  # fmt: skip
-    twice = b'[{"jsonrpc":"2.0","id":1,"result":"c"},{"jsonrpc":"2.0","id":1,"result":"d"}]'
-    with pytest.raises(RefusedAnswer, match="wrong id"):
-        results(200, twice, [1, 2])
     one = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch limit is 3"}}'
     with pytest.raises(RefusedAnswer, match="asked for too much"):
         results(200, one, [1, 2])
+
+
+@pytest.mark.parametrize("other", [1, 9])
+def test_answers_of_a_batch_with_the_ids_of_others_are_refused_and_the_rest_is_not(
+    other: int,
+) -> None:
+    said = [{"jsonrpc": "2.0", "id": each, "result": "c"} for each in (1, other, 3)]
+    read = results(200, json.dumps(said).encode(), [1, 2, 3])
+    wrong = [each for each, result in read.items() if not isinstance(result, Raw)]
+    assert wrong == ([1, 2] if other == 1 else [2])
+    assert all(str(read[each]).startswith("wrong id") for each in wrong)
 
 
 @pytest.mark.parametrize(

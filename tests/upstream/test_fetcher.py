@@ -13,14 +13,15 @@ from structlog.testing import capture_logs
 from foreblock.clock import Clock, DrivenClock, SystemClock
 from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
 from foreblock.types import keccak256
-from foreblock.upstream.asked import BlockAt
+from foreblock.upstream.asked import Asked, AskedCode, AskedProof, BlockAt
+from foreblock.upstream.attempt import _settled
 from foreblock.upstream.budget import Purpose, UnitBudget
 from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
 from foreblock.upstream.fetcher import Fetcher, FetchOptions
 from foreblock.upstream.refusals import RefusalKind, retry_after
 from foreblock.upstream.state_plan import FIRST_SLOTS
 from foreblock.upstream.unit_urls import split_units
-from foreblock.upstream.upstream_endpoint import PROBE_AGAIN, Upstream
+from foreblock.upstream.upstream_endpoint import ONLY_SECONDS, PROBE_AGAIN, Upstream
 from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import Found, Wanted
 from support.servers.waiting import PATIENCE, until
@@ -525,8 +526,8 @@ def test_the_only_one_is_asked_again_soon_after_a_lie() -> None:
     async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
         assert await fetcher.probe() == []
         fetcher.untrue(fetcher.upstreams[0].shown, "no node of it is in the trie")
-        assert fetcher.upstreams[0].state().rests_for == 1
-        clock.advance(10**9)
+        assert fetcher.upstreams[0].state().rests_for == ONLY_SECONDS
+        clock.advance(int(ONLY_SECONDS * 10**9))
         check(await fetch(fetcher))
 
     fetching(test, ToyNode(), options=PROVEN, clock=clock)
@@ -556,3 +557,33 @@ def test_retry_after_as_seconds_or_date() -> None:
     for wrong in ("", "soon", "-1", "1e9", "99999999999999", "Thu, 99 Jan"):
         assert retry_after({"Retry-After": wrong}, 0) is None
     assert retry_after({}, 0) is None
+
+
+def test_a_way_that_works_for_others_is_not_given_up() -> None:
+    """One refusal among answers is the weather; where all are refused, the way is gone."""
+    asked = [AskedProof(A), AskedProof(B), AskedCode(A)]
+    refused: list[tuple[Asked, str]] = [(asked[0], RefusalKind.NO_METHOD.value)]
+    assert _settled(asked, refused) == []
+    refused.append((asked[1], RefusalKind.NO_METHOD.value))
+    assert _settled(asked, refused) == refused
+    other: list[tuple[Asked, str]] = [(asked[0], RefusalKind.NO_BLOCK.value)]
+    assert _settled(asked, other) == other
+
+
+def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        await fetcher.probe()
+        upstream = fetcher.upstreams[0]
+        whole = upstream.ways
+        for seconds in (2, 4, 8):
+            upstream.narrow(whole._replace(proofs=False))
+            clock.advance(seconds * 10**9 - 1)
+            upstream.widen()
+            assert not upstream.ways.proofs
+            clock.advance(1)
+            upstream.widen()
+            assert upstream.ways == whole
+
+    fetching(test, ToyNode(), clock=clock)

@@ -308,8 +308,10 @@ class FollowNetwork(FeedNetwork):
     async def _lack(self, block: Block, keys: int) -> None:
         """A block's state could not be had: try again later, or begin anew in the end."""
         self._stuck += 1
+        # What proves the tip only proves nothing any more that is needed below it.
+        tries = 1 if self._learner.proves and self._fetcher.proves_tip_only else STUCK
         why = f"{keys} keys of the state of block {block.header.number - 1} cannot be had"
-        if self._stuck >= STUCK and await self.anchor_anew(why):
+        if self._stuck >= tries and await self.anchor_anew(why):
             self._stuck = 0
         raise Unreachable(self._blocks.shown, f"{why}: {self._learner.last_error}")
 

@@ -101,7 +101,8 @@ def open_upstreams(follow: FollowSettings, chain_id: int, clock: Clock) -> list[
     for url in follow.upstream:
         _, units = split_units(url)
         budget = UnitBudget(units or follow.upstream_units, follow.upstream_reserve)
-        opened.append(Upstream(url, clock, budget, chain_id))
+        is_only = len(follow.upstream) == 1
+        opened.append(Upstream(url, clock, budget, chain_id, is_only=is_only))
     return opened
 
 

@@ -5,6 +5,7 @@ collected here and learned elsewhere (`state_learner`). The store begins at the 
 given, goes on where it was left, or begins anew at another one.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -34,6 +35,7 @@ from foreblock.sources.state_learner import ExecutedBlocks
 from foreblock.types import Account, Block, Flashblock
 
 DIVERGED: Final = "CanonicalDiverged"
+MOST_LAST: Final = 32  # messages that are taken in again at another anchor
 MOST_ROOTS: Final = 64  # blocks below the head whose roots prove something, beside the anchor
 
 
@@ -79,6 +81,7 @@ class FollowSource(FeedSource):
         Raises `ForeblockError`.
         """
         self._trust: Final = trust
+        self._last: deque[Arrived] = deque(maxlen=MOST_LAST)
         self._config: Final = config
         self._state_wanted: Final = state_wanted
         self._anchor: Final = anchor
@@ -117,10 +120,15 @@ class FollowSource(FeedSource):
         super()._take_up(self._learned, computes=computes)
 
     def begin_anew(self, anchor: Anchor, end: RulesEnd | None = None) -> None:
-        """Begin anew at another block, in a new epoch; `end` says that its rules are not known."""
+        """Begin anew at another block, in a new epoch; `end` says that its rules are not known.
+
+        The messages that came last are taken in again: the blocks above may be among them.
+        """
         self._follower.close()
         begin_anew_at(self._store, anchor, end)
         self._take_up()
+        last, self._last = list(self._last), deque(maxlen=MOST_LAST)
+        self.receive(last)
 
     def begin_anew_here(self) -> int:
         """Begin anew at the latest block, which needs nobody; gives its number.
@@ -153,6 +161,7 @@ class FollowSource(FeedSource):
 
     def receive(self, portion: Sequence[Arrived]) -> Mapping[str, int]:
         """Take in messages, and say what state they want."""
+        self._last.extend(portion)
         wasted = super().receive(portion)
         self._say_wanted()
         return wasted

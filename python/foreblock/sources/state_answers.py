@@ -60,7 +60,9 @@ class StateAnswers:
                 return
             wanted = unpack_wanted(message.keys)
             seconds = self._seconds_until(message.deadline_ns)
-            found = await self._learner.find(wanted, executed, Purpose.CLIENT, seconds)
+            found = await self._learner.find_in_time(
+                wanted, self._executed, Purpose.CLIENT, seconds
+            )
         except EndpointError as why:
             respond(not_found(message.id, why))
             return

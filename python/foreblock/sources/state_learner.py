@@ -9,8 +9,9 @@ One epoch has one `Learned`, which the store has under its states; another ancho
 Called on the loop of the network. The chain is read through views of its store.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from foreblock.errors import BadProof, EndpointError, NewEpoch, NoUpstream
@@ -32,6 +33,8 @@ from foreblock.upstream.wanted import (
 MOST_PLACES: Final = 4  # blocks at which an upstream is asked, one after the other
 MOST_ANCESTORS: Final = 256  # that BLOCKHASH may name
 HASH_BYTES: Final = 32
+MOMENT: Final = 0.1  # seconds in which a block may come here that an upstream has already
+NOT_PROVEN: Final = "nothing that can be proven was found"
 PLAINLY: Final = 32  # times that only what is needed is asked for, after more could not be had
 
 
@@ -165,9 +168,27 @@ class StateLearner:
         for number, block_hash in named.items():
             learned.put_block(number, block_hash)
         if wanted and not true and not named:
-            raise NoUpstream("nothing that can be proven was found", 1)
+            raise NoUpstream(NOT_PROVEN, 1)
         self.counters["keys"] += wanted.keys
         return FoundState(true, tuple(blocks.roots()), named)
+
+    async def find_in_time(
+        self,
+        wanted: Wanted,
+        executed: Callable[[], ExecutedBlocks],
+        purpose: Purpose,
+        seconds: float,
+    ) -> FoundState:
+        """As `find`, again and again while proofs are of blocks that come here in a moment."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while True:
+            try:
+                return await self.find(wanted, executed(), purpose, until - loop.time())
+            except NoUpstream as why:
+                if why.why != NOT_PROVEN or loop.time() + MOMENT >= until:
+                    raise
+            await asyncio.sleep(MOMENT)
 
     async def find_nodes(
         self, wanted: WantedNodes, epoch: int, purpose: Purpose, seconds: float

@@ -5,6 +5,7 @@ upstream can be asked for what is left.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -22,6 +23,18 @@ from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import Found, Wanted
 
 TRIES: Final = 6  # at one upstream, each narrower than the one before
+# What shows that a way of asking does not work.
+OF_A_WAY: Final = frozenset({RefusalKind.NO_METHOD, RefusalKind.NO_STATE})
+# What is refused so will be refused again; anything else may be an accident.
+SETTLED: Final = frozenset(
+    {
+        RefusalKind.NO_METHOD,
+        RefusalKind.NO_STATE,
+        RefusalKind.NO_BLOCK,
+        RefusalKind.TOO_LARGE,
+        RefusalKind.REVERTED,
+    }
+)
 _DEAREST: Final = price("eth_call")
 
 
@@ -43,15 +56,17 @@ class AttemptOutcome(NamedTuple):
 
     found: Found
     why: str
+    may_change: bool = False  # whether it may say more if it is asked again
 
 
 async def attempt(upstream: Upstream, errand: Errand) -> AttemptOutcome:
     """Ask one upstream for all of it."""
-    found, why, back, apart = Found(), "", 0, False
+    found, why, back, apart, doubted, may_change = Found(), "", 0, False, False, False
     try:
         await upstream.probe()
     except RefusedAnswer as failure:
-        return AttemptOutcome(found, str(failure))
+        return AttemptOutcome(found, str(failure), may_change=True)
+    upstream.widen()
     for _ in range(TRIES):
         left = found.missing(errand.wanted)
         if not left:
@@ -59,25 +74,33 @@ async def attempt(upstream: Upstream, errand: Errand) -> AttemptOutcome:
         asked, refused = await _once(upstream, errand, left, back, found, apart=apart)
         if refused:
             why = str(refused[0][1])
+            may_change = any(refusal.kind not in SETTLED for _, refusal in refused)
         elif not asked:
-            return AttemptOutcome(found, why or "it cannot say that")
+            return AttemptOutcome(found, why or "it cannot say that", may_change)
         # Where blocks below the tip are proven, a state that is not there is one of some keys.
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
-        following = narrow(upstream.ways, kinds, back, len(errand.places))
+        settled = _settled(asked, kinds)
+        following = narrow(upstream.ways, settled, back, len(errand.places))
         if following is None and len(kinds) < len(refused) and not apart:
             apart = True  # one key that it does not have refuses all that are asked for with it
             continue
+        if following is None and len(settled) < len(kinds):
+            continue
         if following is None:
             break
-        upstream.ways, back = following
-    return AttemptOutcome(found, why)
+        ways, back = following
+        if ways != upstream.ways and not doubted:
+            doubted = True  # it could when it was probed: this may have been the weather
+        else:
+            upstream.narrow(ways)
+    return AttemptOutcome(found, why, may_change)
 
 
 async def _once(
     upstream: Upstream, errand: Errand, left: Wanted, back: int, found: Found, *, apart: bool
-) -> tuple[int, list[tuple[Asked, RefusedAnswer]]]:
-    """One plan: adds to `found`; returns how much was asked, and what was refused.
+) -> tuple[Sequence[Asked], list[tuple[Asked, RefusedAnswer]]]:
+    """One plan: adds to `found`; returns what was asked, and what of it was refused.
 
     Where each key is asked for `apart`, what is not there refuses nothing else.
     """
@@ -93,7 +116,19 @@ async def _once(
     sent = [_send(upstream, errand, some, block, reader) for some in bodies(asked, ways)]
     refused = [each for some in await asyncio.gather(*sent) for each in some]
     found.merge(reader.found)
-    return len(asked), refused
+    return asked, refused
+
+
+def _settled(
+    asked: Sequence[Asked], refused: Sequence[tuple[Asked, str]]
+) -> list[tuple[Asked, str]]:
+    """The refusals that are no accidents: a way that worked for others works."""
+    all_of, failed = Counter(map(type, asked)), Counter(type(each) for each, _ in refused)
+    return [
+        (each, kind)
+        for each, kind in refused
+        if kind not in OF_A_WAY or failed[type(each)] == all_of[type(each)]
+    ]
 
 
 async def _send(

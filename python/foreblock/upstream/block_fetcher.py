@@ -5,6 +5,7 @@ what is no block, is counted as failing, and the next one is asked. A block has 
 asked for, computed here from its header, and the transactions that its header names.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -30,6 +31,8 @@ from foreblock.upstream.upstream_endpoint import Upstream
 from foreblock.upstream.urgency import Urgency
 
 SECONDS: Final = 10.0  # for one answer
+TRIES: Final = 4
+FIRST_PAUSE: Final = 0.05  # seconds between two of them; it doubles
 SLOW_HEADS: Final = 8  # reads of the latest block between two of the safe and the final one
 MOST_KEPT: Final = 4  # blocks that came with a head
 
@@ -158,7 +161,20 @@ class BlockFetcher:
             self._kept.pop(next(iter(self._kept)))
 
     async def _read(self, method: str, params: list[object], read: Callable[[Raw], T]) -> T:
-        """The first usable answer; raises `NoSuchBlock` or `Unreachable`."""
+        """The first usable answer; raises `NoSuchBlock` or `Unreachable`.
+
+        What was damaged, or did not come, is asked for again soon: others wait for it.
+        """
+        pause = FIRST_PAUSE
+        for _ in range(TRIES - 1):
+            try:
+                return await self._read_once(method, params, read)
+            except Unreachable:
+                await asyncio.sleep(pause)
+                pause *= 2
+        return await self._read_once(method, params, read)
+
+    async def _read_once(self, method: str, params: list[object], read: Callable[[Raw], T]) -> T:
         why: RefusedAnswer | None = None
         for upstream in sorted(self._upstreams, key=lambda each: each.wait(self.purpose)):
             urgency = Urgency(self.purpose)

@@ -11,6 +11,7 @@ from typing import Final
 MOST_FAILURES: Final = 3  # in a row, until it opens
 FIRST_PAUSE: Final = 0.5  # seconds
 LONGEST_PAUSE: Final = 30.0
+LONGEST_OF_ONE: Final = 2.0  # where there is no other that could be asked meanwhile
 
 KEPT: Final = 128  # durations
 ENOUGH: Final = 8  # durations, to say how long an answer takes
@@ -21,7 +22,9 @@ LEAST_HEDGE: Final = 0.01
 class Circuit:
     """The circuit of one upstream."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: float = LONGEST_PAUSE) -> None:
+        """It is open for so many seconds at most, after failures."""
+        self._longest: Final = longest
         self.failures = 0  # in a row
         self._pause = FIRST_PAUSE
         self._open_until: float | None = None
@@ -65,7 +68,7 @@ class Circuit:
                 self._open_until = now + self._pause
         elif self._is_trying:  # others went out before it opened
             self._is_trying = False
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self._pause = min(2 * self._pause, self._longest)
             self._open_until = now + self._pause
 
     def trip(self, seconds: float, now: float) -> None:

@@ -47,20 +47,26 @@ Results = dict[int, Raw | RefusedAnswer]
 def results(status: int, body: bytes, ids: Sequence[int]) -> Results:
     """The result or the refusal of each id; a refusal of the whole is raised.
 
-    A single request has its answer as an object, more of them as a list in any order.
+    A single request has its answer as an object, more of them as a list in any order. Where an
+    answer of a batch has the id of another, both are refused, and the rest is taken.
     """
     refusal = of_status(status)
     if refusal is not None:
         raise refusal
     found: Results = {}
+    strange: RefusedAnswer | None = None
     for envelope in _envelopes(body, is_batch=len(ids) > 1):
         result = _result(envelope)
         if envelope.id is None and isinstance(result, RefusedAnswer):
             raise result  # of the whole
         if envelope.id is None or envelope.id not in ids or envelope.id in found:
-            raise refuse(RefusalKind.WRONG_ID, f"{envelope.id}")
-        found[envelope.id] = result
-    absent = refuse(RefusalKind.UNANSWERED, "the batch has no answer to it")
+            strange = refuse(RefusalKind.WRONG_ID, f"{envelope.id}")
+            if len(ids) == 1:
+                raise strange
+            result = strange
+        if envelope.id is not None:
+            found[envelope.id] = result
+    absent = strange or refuse(RefusalKind.UNANSWERED, "the batch has no answer to it")
     return {each: found.get(each, absent) for each in ids}
 
 

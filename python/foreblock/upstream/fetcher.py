@@ -27,6 +27,7 @@ from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import NO_ADDRESS, Found, Wanted
 
 ROUNDS: Final = 2  # in which every upstream is asked, for one flight
+ROUNDS_IN_WEATHER: Final = 6  # the same where answers were damaged or did not come
 MOST_ROUNDS: Final = 16  # where some rest meanwhile
 BETWEEN_ROUNDS: Final = 0.05  # seconds
 MOST_HOMES: Final = 65_536  # codes whose account is remembered
@@ -101,6 +102,13 @@ class Fetcher:
             if isinstance(each, BaseException) and not isinstance(each, RefusedAnswer):
                 raise each
         return [each for each in said if isinstance(each, RefusedAnswer)]
+
+    @property
+    def proves_tip_only(self) -> bool:
+        """Whether all that prove prove the latest block only, as far as was seen."""
+        known = [each.ways for each in self.upstreams if each.capabilities is not None]
+        proving = [each for each in known if each.proofs]
+        return bool(proving) and all(each.tip_proofs for each in proving)
 
     def untrue(self, source: str, why: str) -> None:
         """The engine has checked something that this upstream said, and it is not true.
@@ -179,11 +187,12 @@ class Fetcher:
         """Ask upstreams until everything is found, all were asked, or the time is over."""
         found, why = Found(), "no answer in time"
         for number in range(1, MOST_ROUNDS + 1):
-            why = await self._ask_all(flight, found) or why
+            told, may_change = await self._ask_all(flight, found)
+            why = told or why
             if not found.missing(flight.errand.wanted):
                 break
             wait = min(each.wait(flight.errand.urgency.purpose) for each in self.upstreams)
-            if wait == 0.0 and number >= ROUNDS:
+            if wait == 0.0 and number >= (ROUNDS_IN_WEATHER if may_change else ROUNDS):
                 break  # all may be asked, and none can say it
             pause = max(wait, BETWEEN_ROUNDS)
             if self._now + pause >= flight.errand.until:
@@ -191,9 +200,12 @@ class Fetcher:
             await asyncio.sleep(pause)
         return AttemptOutcome(found, why)
 
-    async def _ask_all(self, flight: Flight, found: Found) -> str:
-        """One round: add to `found`; returns the last reason why something is missing."""
-        untried, why = list(self.upstreams), ""
+    async def _ask_all(self, flight: Flight, found: Found) -> tuple[str, bool]:
+        """One round: add to `found`; returns the last reason why something is missing.
+
+        Also whether somebody may say more if asked again.
+        """
+        untried, why, may_change = list(self.upstreams), "", False
         running: dict[asyncio.Task[AttemptOutcome], Upstream] = {}
         try:
             while untried or running:
@@ -207,12 +219,13 @@ class Fetcher:
                     del running[task]
                     found.merge(task.result().found)
                     why = task.result().why or why
+                    may_change = may_change or task.result().may_change
                 if not found.missing(flight.errand.wanted) or self._now >= flight.errand.until:
                     break
         finally:
             for task in running:
                 task.cancel()
-        return why
+        return why, may_change
 
     def _start(
         self,

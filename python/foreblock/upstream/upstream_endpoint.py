@@ -15,9 +15,10 @@ import structlog
 from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
 from foreblock.secret_urls import safe_url
+from foreblock.upstream import circuit
 from foreblock.upstream.budget import DEFAULT_UNITS, Purpose, UnitBudget, price
 from foreblock.upstream.capabilities import Asking, Capabilities, Said, probing
-from foreblock.upstream.circuit import Circuit, Durations
+from foreblock.upstream.circuit import LONGEST_OF_ONE, Circuit, Durations
 from foreblock.upstream.connections import Connections, HttpReply
 from foreblock.upstream.envelopes import Call, Results, body_of, results
 from foreblock.upstream.refusals import HARMLESS, RefusalKind, refuse, retry_after
@@ -31,10 +32,12 @@ BUDGET_SPENT: Final = "the budget is spent"
 LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
 FIRST_PAUSE: Final = 0.5  # after a rate limit without one; it doubles
 PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
+FIRST_NARROW: Final = 2.0  # seconds in which what it has refused is not tried; they double
 UNTRUE_SECONDS: Final = 60.0  # until one that lied is asked again
-ONLY_SECONDS: Final = 1.0  # the same where there is no other: what is untrue is refused anyway
+ONLY_SECONDS: Final = 0.1  # the same where there is no other: what is untrue is refused anyway
 WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
 PROBE_SECONDS: Final = 10.0  # for one request of a probe
+LEAST_PATIENCE, PATIENCE = 1.0, 8.0  # seconds; times what 95 of 100 answers take
 TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
 
 
@@ -61,8 +64,10 @@ class Upstream:
         clock: Clock,
         budget: UnitBudget | None = None,
         chain_id: int | None = None,
+        *,
+        is_only: bool = False,
     ) -> None:
-        """An endpoint of another chain than `chain_id` is not used.
+        """An endpoint of another chain than `chain_id` is not used; `is_only` if there is no other.
 
         The query parameter `units` is the budget of this endpoint, and not sent to it.
         Raises `InvalidArgument` for a bad URL.
@@ -70,10 +75,12 @@ class Upstream:
         url, units = split_units(url)
         self.shown: Final = safe_url(url)
         self.budget: Final = budget or UnitBudget(DEFAULT_UNITS if units is None else units)
-        self.circuit: Final = Circuit()
+        self.circuit: Final = Circuit(LONGEST_OF_ONE if is_only else circuit.LONGEST_PAUSE)
         self.durations: Final = Durations()
         self.capabilities: Capabilities | None = None
         self.ways = EndpointWays()
+        self._widen_at = 0.0
+        self._narrow_for = FIRST_NARROW
         self.requests = 0
         self.units = 0
         self.refusals: Final[Counter[str]] = Counter()
@@ -100,6 +107,15 @@ class Upstream:
         """Seconds until a request can go out."""
         return max(self.circuit.wait(self.now), self.budget.wait(1, purpose, self.now))
 
+    @property
+    def patience(self) -> float:
+        """Seconds after which an answer will not come any more, and is better asked for again.
+
+        Far longer than answers take, and longer after each that did not come.
+        """
+        usual = max(LEAST_PATIENCE, PATIENCE * self.durations.hedge_after)
+        return usual * 2.0 ** min(self.circuit.failures, 10)
+
     async def ask(self, calls: Sequence[Call], urgency: Urgency, until: float) -> Results:
         """The results of requests in one body. Raises `RefusedAnswer`, also out of budget."""
         units = sum(price(method) for method, _ in calls)
@@ -114,7 +130,8 @@ class Upstream:
         self.circuit.asking()
         begun = self.now
         try:
-            reply = await self._connections.post(body_of(calls), max(0.0, until - begun))
+            seconds = min(until - begun, self.patience)
+            reply = await self._connections.post(body_of(calls), max(0.0, seconds))
             found = self._read(reply, len(calls))
         except RefusedAnswer as refused:
             self._failed(refused)
@@ -208,6 +225,18 @@ class Upstream:
                 except StopIteration as end:
                     return self._know(end.value)
 
+    def narrow(self, ways: EndpointWays) -> None:
+        """Ask in these ways, for some time: it has refused others again and again."""
+        if ways != self.ways:
+            self.ways = ways
+            self._widen_at = self.now + self._narrow_for
+            self._narrow_for = min(2 * self._narrow_for, PROBE_AGAIN)
+
+    def widen(self) -> None:
+        """Ask again as it could be asked when it was probed, if it is time to try."""
+        if self.ways_were_reduced and self.now >= self._widen_at and self.capabilities is not None:
+            self.ways = self.capabilities.ways()
+
     def _is_old(self) -> bool:
         """Whether what is known may have changed: something has failed since it was asked for."""
         has_failed = self._has_failed or self.ways_were_reduced
@@ -231,6 +260,7 @@ class Upstream:
             why = f"{found.chain_id} in place of {self._chain_id}"
             raise refuse(RefusalKind.WRONG_CHAIN, why)
         self.capabilities, self.ways = found, found.ways()
+        self._narrow_for = FIRST_NARROW
         self._probed_at, self._has_failed = self.now, False
         log.info("upstream_probed", url=self.shown, client=found.client, chain_id=found.chain_id)
         return found
