@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from support.servers.dev_processes import Network, RpcError, package_environment
 from support.servers.waiting import until
 
 ABUSERS = 64
+ABUSED_UNITS = 2_000  # a second: less than the abusers would spend
+SPENT = -32005
 ANCHOR = 20  # block of the published chain
 NO_STAND_IN = "a stand-in learns no state from an upstream"
 CORE = ("eth_getBlockByNumber", "eth_call", "eth_simulateV1", "eth_getBalance")
@@ -128,13 +131,16 @@ def _judge_cases(outcome: Outcome, files: Path, url: str, methods: Sequence[str]
 def abuse(options: CheckOptions) -> Outcome:
     """Check 14: many clients ask for random accounts; others do not notice."""
     outcome, stop = Outcome(), threading.Event()
-    with scene(options) as found:
+    refused: Counter[int] = Counter()
+    with scene(options, units=ABUSED_UNITS) as found:
         judged(options, found, min(options.minutes * 60 / 4, 60))
         address = "0x" + found.load.senders[0].address.hex()
         idle = _times(found.follower.url, address)
         before = _resident(found.follower.pid)
         threads = [
-            threading.Thread(target=_ask_for_anybody, args=(found.follower.url, seed, stop))
+            threading.Thread(
+                target=_ask_for_anybody, args=(found.follower.url, seed, stop, refused)
+            )
             for seed in range(ABUSERS)
         ]
         for thread in threads:
@@ -148,7 +154,15 @@ def abuse(options: CheckOptions) -> Outcome:
             for thread in threads:
                 thread.join()
         after = _resident(found.follower.pid)
+        _, said = found.follower.network.probe("/readyz?verbose")
+        busiest = found.proxy.tell()["busiest"]["units"]
     late = fresh.lateness()
+    outcome.say(f"of the abusers: {dict(refused)} answers by code of their error, 0 for none")
+    outcome.must(busiest <= ABUSED_UNITS, f"{busiest} units in the busiest second")
+    outcome.must(refused[SPENT] > 0 or not options.is_whole, "the budget for clients was spent")
+    waited = [line for line in said.splitlines() if "state: " in line and "UnitsSpent" in line]
+    outcome.must(not waited, "no flashblock waited for units")
+    outcome.must("anchored anew" not in said, "it has not begun anew")
     most, usual = share(busy, 0.99), share(idle, 0.99)
     is_soon = most <= 5 * usual or options.at_any_speed
     outcome.must(is_soon, f"99 % of warm reads {most * 1e3:.1f} ms, idle {usual * 1e3:.1f} ms")
@@ -163,11 +177,13 @@ def _times(url: str, address: str) -> list[float]:
     return sorted(each.seconds for each in asked)
 
 
-def _ask_for_anybody(url: str, seed: int, stop: threading.Event) -> None:
+def _ask_for_anybody(url: str, seed: int, stop: threading.Event, codes: Counter[int]) -> None:
     pick = random.Random(seed)
     with BatchClient(url) as client:
         while not stop.is_set():
-            client.ask([("eth_getBalance", ["0x" + pick.randbytes(20).hex(), "latest"])])
+            asked = client.ask([("eth_getBalance", ["0x" + pick.randbytes(20).hex(), "latest"])])
+            for each in asked.answers or ():
+                codes[(each.get("error") or {"code": 0})["code"]] += 1
 
 
 def _resident(pid: int) -> int:

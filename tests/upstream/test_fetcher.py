@@ -561,7 +561,7 @@ def test_retry_after_as_seconds_or_date() -> None:
 
 def test_a_way_that_works_for_others_is_not_given_up() -> None:
     """One refusal among answers is the weather; where all are refused, the way is gone."""
-    asked = [AskedProof(A), AskedProof(B), AskedCode(A)]
+    asked: list[Asked] = [AskedProof(A), AskedProof(B), AskedCode(A)]
     refused: list[tuple[Asked, str]] = [(asked[0], RefusalKind.NO_METHOD.value)]
     assert _settled(asked, refused) == []
     refused.append((asked[1], RefusalKind.NO_METHOD.value))
