@@ -441,3 +441,25 @@ def test_whole_states_are_refused_and_a_proof_of_another_key_too(simple: Pair) -
     account, values_ = simple.learned.prove(root, SENDERS[0], proof.account_nodes, [])
     assert _known(account) == _known(proof.account)
     assert values_ == []
+
+
+def test_a_slot_that_follows_from_other_proofs_is_stored_once_it_is_read(simple: Pair) -> None:
+    """A block may change it next; then nobody can say any more what it was at the anchor."""
+    empty, small = CONTRACTS[:2]  # no storage, and one slot
+    with simple.whole.view() as view:
+        state = view.state(9)
+        root = state.trie().root()
+        for address, slots in ((empty, []), (small, [3])):
+            proof = state.prove(address, slots)
+            nodes = [(each, proof.slot(at)[1]) for at, each in enumerate(slots)]
+            simple.learned.prove(root, address, proof.account_nodes, nodes)
+    simple.part.learn(simple.learned)
+    with simple.part.view() as view:
+        assert view.state(9).storage(empty, 77) == 0
+        assert view.state(9).storage(small, 77) == 0, "the one leaf is another's"
+    assert simple.part.learn(simple.learned) == 2
+    simple.part.lay(Learned(1))
+    with simple.part.view() as view:
+        state = view.state(9)
+        assert not state.missing([empty], {empty: [77], small: [3, 77]}).slots
+        assert state.missing([], {empty: [78], small: [79]}).slots == {empty: [78], small: [79]}

@@ -253,6 +253,10 @@ impl Learned {
         self.0.put_block(number.0, hash.0);
     }
 
+    fn remember_nodes_of(&self, py: Python<'_>, other: &Self) {
+        py.detach(|| self.0.remember_nodes_of(&other.0));
+    }
+
     fn prove(
         &self,
         py: Python<'_>,

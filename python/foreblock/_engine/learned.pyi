@@ -49,15 +49,16 @@ class Learned:
     """Values of the anchor's state that are known beside the store, of one epoch.
 
     Any thread may fill and read it at any time. What is known stays: a second value of a key is
-    not taken. With more than `limit` bytes, what was learned first is forgotten. Once
-    `learn` of a store or a batch was given it, nothing goes before it is stored.
+    not taken. Known are also slots that follow from the nodes of proofs of others; one of them
+    that is read is learned as any other. With more than `limit` bytes, what was learned first is
+    forgotten. Once `learn` of a store or a batch was given it, nothing goes before it is stored.
     """
 
     def __new__(cls, epoch: int, *, limit: int = ..., nodes: bool = True) -> Self:
         """An empty one; the limit is 64 MiB if none is given.
 
-        Without `nodes` those of proofs are checked and not kept. Only roots need them, and they
-        are most of what is learned.
+        Without `nodes` those of proofs are checked and not stored; those of storage are
+        remembered. Only roots need them, and they are most of what is learned.
         """
 
     epoch: Final[int]
@@ -75,6 +76,7 @@ class Learned:
         """Take an account as it is said to be, None for one that does not exist.
 
         The generation is not looked at. With the root of no storage all its slots are known.
+        A later root takes the place of the first, the account does not.
         """
 
     def put_slots(self, address: bytes, values: Mapping[int, int]) -> None:
@@ -85,6 +87,12 @@ class Learned:
 
     def put_block(self, number: int, hash: bytes) -> None:
         """Take the hash of a block below the anchor."""
+
+    def remember_nodes_of(self, other: Learned) -> None:
+        """Remember the storage nodes of another epoch, which are right by their hashes.
+
+        An account that is proven with the same root has the same slots then, without asking.
+        """
 
     def prove(
         self,

@@ -4,6 +4,10 @@
 //! since; what is here is right below all deltas and is asked after the store. A value is put
 //! here as it is said to be, or with a proof that was checked (`proof`); the first one stays.
 //!
+//! A slot that nobody asked for is known too where the nodes of other proofs lead to it, or to that
+//! it is not there: a trie with few leaves is known whole after a few proofs. Whoever reads such a
+//! slot has it learned, so that it is stored before a block changes it.
+//!
 //! Any thread may fill it while others read. It is bounded: what was learned first goes first,
 //! in halves. What `Store::learn` is to store stays until it has, so that no block is stored
 //! that has changed what is not.
@@ -33,7 +37,8 @@ const ENTRY: usize = 96;
 pub struct Learned {
     pub epoch: u64,
     limit: usize,
-    /// Whether nodes of proofs are kept, which only roots need.
+    /// Whether all nodes of proofs are stored, which only roots need; those of storage are
+    /// remembered in any case.
     keeps_nodes: bool,
     halves: RwLock<Halves>,
 }
@@ -121,13 +126,13 @@ impl Learned {
 
     pub fn slot(&self, address: &Address, slot: &U256) -> Option<U256> {
         let halves = self.read();
-        let known = halves.find(|half| half.slots.get(&(*address, *slot)));
-        known.or_else(|| {
-            let account = halves.find(|half| half.accounts.get(address))?;
-            let has_none =
-                account.account.is_none() || account.storage_root == Some(EMPTY_ROOT_HASH);
-            has_none.then_some(U256::ZERO)
-        })
+        if let Some(value) = halves.find(|half| half.slots.get(&(*address, *slot))) {
+            return Some(value);
+        }
+        let value = halves.implied(address, slot)?;
+        drop(halves);
+        self.write(|halves| halves.put_slot(*address, *slot, value));
+        Some(value)
     }
 
     pub fn code(&self, hash: &B256) -> Option<Bytes> {
@@ -182,7 +187,7 @@ impl Learned {
     ) -> Result<(Option<AccountState>, Vec<U256>)> {
         let shown = proof::check(root, &account_key(&address), account_proof)?;
         let leaf = shown.value.as_deref().map(proof::account).transpose()?;
-        let mut nodes = shown.nodes;
+        let (account_nodes, mut nodes) = (shown.nodes, Vec::new());
         let storage_root = leaf.map_or(EMPTY_ROOT_HASH, |leaf| leaf.storage_root);
         let mut values = Vec::with_capacity(slots.len());
         for (slot, slot_proof) in slots {
@@ -198,10 +203,26 @@ impl Learned {
                 halves.put_slot(address, *slot, *value);
             }
             if self.keeps_nodes {
+                account_nodes.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
                 nodes.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
+            } else {
+                nodes.into_iter().for_each(|(hash, node)| halves.remember_node(hash, node));
             }
         });
         Ok((account, values))
+    }
+
+    /// Remember the nodes of another epoch: they are right by their hashes, so that the storage of
+    /// an account that has the same root there, or the same parts, need not be proven again.
+    pub fn remember_nodes_of(&self, other: &Self) {
+        let nodes: Vec<_> = {
+            let halves = other.read();
+            let all = halves.old.nodes.iter().chain(&halves.young.nodes);
+            all.map(|(hash, node)| (*hash, node.clone())).collect()
+        };
+        self.write(|halves| {
+            nodes.into_iter().for_each(|(hash, node)| halves.remember_node(hash, node));
+        });
     }
 
     /// What waits to be stored, and for `stored` how far that goes.
@@ -240,6 +261,17 @@ impl Halves {
 
     fn find_ref<'h, T>(&'h self, get: impl Fn(&'h Half) -> Option<&'h T>) -> Option<&'h T> {
         get(&self.young).or_else(|| get(&self.old))
+    }
+
+    /// The value of a slot that follows from what is known of its account.
+    fn implied(&self, address: &Address, slot: &U256) -> Option<U256> {
+        let known = self.find(|half| half.accounts.get(address))?;
+        if known.account.is_none() {
+            return Some(U256::ZERO);
+        }
+        let node = |hash: &B256| self.find_ref(|half| half.nodes.get(hash));
+        let leaf = proof::recall(known.storage_root?, &slot_key(slot), node).ok()??;
+        leaf.as_deref().map_or(Some(U256::ZERO), |leaf| proof::slot(leaf).ok())
     }
 
     /// Nothing that waits to be stored is forgotten, if somebody stores it.
@@ -287,16 +319,18 @@ impl Halves {
         })
     }
 
+    /// The first account stays. The last root does, since what was proven last hangs below it:
+    /// a slot that is not known has the same value below each of them.
     fn put_account(&mut self, address: Address, known: Known) {
-        if let Some(before) = self.find(|half| half.accounts.get(&address)) {
-            // What has no root may get one: then slots need not be asked for.
-            if before.storage_root.is_none() && before.account == known.account {
-                self.young.accounts.insert(address, known);
-            }
+        let Some(before) = self.find(|half| half.accounts.get(&address)) else {
+            self.young.accounts.insert(address, known);
+            self.add(Key::Account(address), mem::size_of::<Known>());
             return;
+        };
+        if known.storage_root.is_some() && known.storage_root != before.storage_root {
+            let storage_root = known.storage_root;
+            self.young.accounts.insert(address, Known { storage_root, ..before });
         }
-        self.young.accounts.insert(address, known);
-        self.add(Key::Account(address), mem::size_of::<Known>());
     }
 
     fn put_slot(&mut self, address: Address, slot: U256, value: U256) {
@@ -323,6 +357,14 @@ impl Halves {
     fn put_node(&mut self, hash: B256, node: Bytes) {
         if self.find_ref(|half| half.nodes.get(&hash)).is_none() {
             self.add(Key::Node(hash), 32 + node.len());
+            self.young.nodes.insert(hash, node);
+        }
+    }
+
+    /// Keep a node without storing it.
+    fn remember_node(&mut self, hash: B256, node: Bytes) {
+        if self.find_ref(|half| half.nodes.get(&hash)).is_none() {
+            self.young.bytes += ENTRY + 32 + node.len();
             self.young.nodes.insert(hash, node);
         }
     }

@@ -56,31 +56,13 @@ impl Way<'_> {
         let mut node = self.hashed_node(root)?;
         let mut depth = 0;
         loop {
-            let rest = key.slice(depth..);
-            let (child, step) = match node {
-                TrieNode::EmptyRoot => return Err(bad("an empty node within a trie")),
-                TrieNode::Leaf(leaf) if leaf.key == rest => return Ok(Some(leaf.value)),
-                TrieNode::Leaf(_) => return Ok(None),
-                TrieNode::Extension(extension) if extension.key.is_empty() => {
-                    return Err(bad("an extension by nothing"));
+            match follow(node, &key.slice(depth..))? {
+                Followed::Value(value) => return Ok(value),
+                Followed::Child(child, step) => {
+                    depth += step;
+                    node = self.child(&child)?;
                 }
-                TrieNode::Extension(extension) if rest.starts_with(&extension.key) => {
-                    (extension.child, extension.key.len())
-                }
-                TrieNode::Extension(_) => return Ok(None),
-                TrieNode::Branch(branch) => {
-                    let nibble =
-                        rest.first().ok_or_else(|| bad("a branch below the last nibble"))?;
-                    if !branch.state_mask.is_bit_set(nibble) {
-                        return Ok(None);
-                    }
-                    let below = (0..nibble).filter(|it| branch.state_mask.is_bit_set(*it)).count();
-                    let child = branch.stack.get(below).cloned();
-                    (child.ok_or_else(|| bad("a branch without its child"))?, 1)
-                }
-            };
-            depth += step;
-            node = self.child(&child)?;
+            }
         }
     }
 
@@ -102,6 +84,66 @@ impl Way<'_> {
         self.next += 1;
         self.hashed.push((hash, node.clone()));
         decode(node)
+    }
+}
+
+/// Where a node leads: to the value of the key, to that it has none, or to a child.
+enum Followed {
+    Value(Option<Vec<u8>>),
+    /// With the nibbles that lead there.
+    Child(RlpNode, usize),
+}
+
+fn follow(node: TrieNode, rest: &Nibbles) -> Result<Followed> {
+    Ok(match node {
+        TrieNode::EmptyRoot => return Err(bad("an empty node within a trie")),
+        TrieNode::Leaf(leaf) if leaf.key == *rest => Followed::Value(Some(leaf.value)),
+        TrieNode::Leaf(_) => Followed::Value(None),
+        TrieNode::Extension(extension) if extension.key.is_empty() => {
+            return Err(bad("an extension by nothing"));
+        }
+        TrieNode::Extension(extension) if rest.starts_with(&extension.key) => {
+            Followed::Child(extension.child, extension.key.len())
+        }
+        TrieNode::Extension(_) => Followed::Value(None),
+        TrieNode::Branch(branch) => {
+            let nibble = rest.first().ok_or_else(|| bad("a branch below the last nibble"))?;
+            if !branch.state_mask.is_bit_set(nibble) {
+                return Ok(Followed::Value(None));
+            }
+            let below = (0..nibble).filter(|it| branch.state_mask.is_bit_set(*it)).count();
+            let child = branch.stack.get(below).cloned();
+            Followed::Child(child.ok_or_else(|| bad("a branch without its child"))?, 1)
+        }
+    })
+}
+
+/// What nodes that were proven before say of a key: nothing, where one on the way is not known.
+pub(super) fn recall<'n>(
+    root: B256,
+    key: &Nibbles,
+    known: impl Fn(&B256) -> Option<&'n Bytes>,
+) -> Result<Option<Option<Vec<u8>>>> {
+    if root == EMPTY_ROOT_HASH {
+        return Ok(Some(None));
+    }
+    let Some(first) = known(&root) else { return Ok(None) };
+    let mut node = decode(first)?;
+    let mut depth = 0;
+    loop {
+        match follow(node, &key.slice(depth..))? {
+            Followed::Value(value) => return Ok(Some(value)),
+            Followed::Child(child, step) => {
+                depth += step;
+                node = match child.as_hash() {
+                    None => decode(&child)?,
+                    Some(hash) => match known(&hash) {
+                        Some(below) => decode(below)?,
+                        None => return Ok(None),
+                    },
+                };
+            }
+        }
     }
 }
 

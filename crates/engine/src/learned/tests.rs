@@ -108,6 +108,43 @@ proptest! {
     }
 
     #[test]
+    fn other_slots_follow_from_the_nodes_of_a_proof_and_are_learned_when_they_are_read(
+        world in worlds(),
+        who in any::<Index>(),
+        proven in proptest::collection::vec(0..44u64, 1..4),
+        keeps in any::<bool>(),
+    ) {
+        prop_assume!(!world.states.is_empty());
+        let who = address(*world.states.keys().nth(who.index(world.states.len())).unwrap());
+        let learned = Learned::new(1, 1 << 20);
+        let learned = if keeps { learned } else { learned.without_nodes() };
+        let nodes = world.accounts.nodes(&account_key(&who));
+        let prove = |slots: &mut dyn Iterator<Item = u64>| {
+            let slots: Vec<SlotNodes> = slots
+                .map(|slot| U256::from(slot))
+                .map(|slot| (slot, world.storage.nodes(&slot_key(&slot))))
+                .collect();
+            learned.prove(world.accounts.root, who, &nodes, &slots).unwrap();
+        };
+        prove(&mut proven.iter().copied());
+        let held = |slot: u64| U256::from(world.slots.get(&slot).copied().unwrap_or_default());
+        for slot in 0..60 {
+            let before = learned.unstored();
+            let Some(value) = learned.slot(&who, &U256::from(slot)) else { continue };
+            prop_assert_eq!(value, held(slot));
+            let is_new = usize::from(!proven.contains(&slot));
+            prop_assert_eq!(learned.unstored(), before + is_new, "what was read is stored");
+            prop_assert_eq!(learned.slot(&who, &U256::from(slot)), Some(value));
+            prop_assert_eq!(learned.unstored(), before + is_new, "once");
+        }
+        prove(&mut world.slots.keys().copied());
+        for slot in 0..60 {
+            let value = learned.slot(&who, &U256::from(slot));
+            prop_assert_eq!(value, Some(held(slot)), "every leaf was shown");
+        }
+    }
+
+    #[test]
     fn what_was_damaged_is_refused_and_nothing_of_it_taken(
         world in worlds(),
         which in any::<Index>(),
@@ -178,8 +215,34 @@ fn the_first_value_stays() {
     assert_eq!(learned.slot(&address(1), &U256::ZERO), None, "other slots are not known");
     learned.put_account(address(1), account(1), Some(EMPTY_ROOT_HASH));
     assert_eq!(learned.slot(&address(1), &U256::ZERO), Some(U256::ZERO), "it has none");
+    let kept = learned.unstored();
+    learned.put_account(address(1), account(3), Some(B256::ZERO));
+    assert_eq!(learned.account(&address(1)), Some(account(1)), "a later root changes no account");
+    assert_eq!(learned.slot(&address(1), &U256::from(3)), None, "its nodes are not known");
+    assert_eq!(learned.slot(&address(1), &U256::ZERO), Some(U256::ZERO), "what was read is kept");
+    assert_eq!(learned.unstored(), kept);
     learned.put_account(address(2), None, None);
     assert_eq!(learned.slot(&address(2), &slot), Some(U256::ZERO));
+}
+
+#[test]
+fn another_epoch_knows_the_storage_that_is_the_same() {
+    let world = world(&BTreeMap::from([(1, 1)]), &(0..9).map(|slot| (slot, slot + 1)).collect());
+    let before = Learned::new(1, 1 << 20).without_nodes();
+    let slots = (0..9).map(U256::from).map(|slot| (slot, world.storage.nodes(&slot_key(&slot))));
+    let nodes = world.accounts.nodes(&account_key(&address(1)));
+    let proven = before.prove(world.accounts.root, address(1), &nodes, &slots.collect::<Vec<_>>());
+    let (account, _) = proven.unwrap();
+
+    let after = Learned::new(2, 1 << 20).without_nodes();
+    after.remember_nodes_of(&before);
+    assert_eq!(after.unstored(), 0, "nodes are not stored");
+    assert_eq!(after.slot(&address(1), &U256::ZERO), None, "its root may be another now");
+    after.put_account(address(1), account, Some(world.storage.root));
+    for slot in 0..12 {
+        let held = if slot < 9 { slot + 1 } else { 0 };
+        assert_eq!(after.slot(&address(1), &U256::from(slot)), Some(U256::from(held)));
+    }
 }
 
 #[test]
