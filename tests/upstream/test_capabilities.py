@@ -1,6 +1,7 @@
 """Probes: against nodes with and without each ability, over HTTP."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from foreblock.clock import SystemClock
 from foreblock.errors import RefusedAnswer
 from foreblock.upstream.asked import BlockForm
 from foreblock.upstream.budget import UnitBudget
-from foreblock.upstream.capabilities import Capabilities
+from foreblock.upstream.capabilities import Asking, Capabilities
+from foreblock.upstream.capabilities import Said as KnownSaid
 from foreblock.upstream.state_plan import EndpointWays
 from foreblock.upstream.upstream_endpoint import Upstream
 from support.upstreams.toy_node import TIP, Said, ToyNode, toy_node
@@ -74,8 +76,31 @@ def test_what_a_plan_needs_takes_fewer_requests(node: ToyNode) -> None:
     short = probe(node, whole=False)
     asked = node.bodies
     assert short.ways() == probe(node).ways()
-    assert asked < 20
+    assert asked < 24
     assert not short.witness
+
+
+@pytest.mark.parametrize(
+    ("node", "rounds"), [(ToyNode(), 3), (ToyNode(forms=frozenset({"number"})), 7)]
+)
+def test_an_ordinary_endpoint_is_known_after_three_round_trips(node: ToyNode, rounds: int) -> None:
+    class Counted(Upstream):
+        rounds = 0
+
+        async def _said_all(self, asking: Sequence[Asking]) -> list[KnownSaid]:
+            self.rounds += 1
+            return await super()._said_all(asking)
+
+    async def ask() -> int:
+        upstream = Counted(node.url, SystemClock(), UnitBudget(RICH))
+        try:
+            await upstream.probe()
+        finally:
+            upstream.close()
+        return upstream.rounds
+
+    with toy_node(node):
+        assert asyncio.run(ask()) == rounds
 
 
 def test_ways_follow_from_abilities() -> None:

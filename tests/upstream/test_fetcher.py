@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
@@ -490,6 +491,36 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
         assert node.asked[-1][0] == "eth_getStorageValues"
 
     fetching(test, ToyNode(), clock=clock)
+
+
+def test_a_rate_limit_says_nothing_about_what_an_endpoint_can_do() -> None:
+    """The first two requests of every method are refused, and then the whole probe once more."""
+    limited = Said(429, b"slow down", {"Retry-After": "0"})
+    seen: Counter[str] = Counter()
+
+    def weather(_: int, asked: Sequence[dict[str, Any]]) -> Said | None:
+        method = f"{asked[0]['method']} {len(asked)}"
+        seen[method] += 1
+        return limited if seen[method] <= 2 else None
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        (upstream,) = fetcher.upstreams
+        assert await fetcher.probe() == []
+        known = upstream.capabilities
+        assert known is not None
+        assert known.can_prove
+        assert known.overrides
+        assert known.batch == 100
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        upstream.refuse(RefusedAnswer(RefusalKind.NULL.value, ""))
+        upstream.lied("so that it is probed again")
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        running[0].weather = lambda *_: limited
+        assert await fetcher.probe() == []
+        assert upstream.capabilities is known
+
+    clock = DrivenClock()
+    fetching(test, ToyNode(weather=weather), clock=clock)
 
 
 def test_who_lied_is_not_asked_for_a_while() -> None:

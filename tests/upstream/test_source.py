@@ -11,7 +11,7 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from foreblock._engine import Block, Header
+from foreblock._engine import Block
 from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.service.running import free_port
@@ -19,25 +19,11 @@ from foreblock.upstream.reader import CanonicalHead
 from foreblock.upstream.source import CanonicalOptions, CanonicalSource
 from support.servers.in_loop import run, until
 from support.servers.toy_endpoint import ToyError, toy_endpoint
+from support.upstreams.block_node import grow
 
 QUICK = CanonicalOptions(
     poll=0.001, patience=0, retry=0.001, waits=Waits(0.001, 0.01), depth=20, portion=4
 )
-
-
-def grow(parent: Block | None, count: int, name: bytes = b"") -> list[Block]:
-    """Blocks on a parent; those of another name are others."""
-    blocks = []
-    for _ in range(count):
-        number = 0 if parent is None else parent.header.number + 1
-        header = Header(
-            parent_hash=bytes(32) if parent is None else parent.hash,
-            beneficiary=bytes(20), state_root=bytes(32), number=number, gas_limit=30_000_000,
-            timestamp=number, extra_data=name,
-        )  # fmt: skip
-        parent = Block(header)
-        blocks.append(parent)
-    return blocks
 
 
 class Canonical:

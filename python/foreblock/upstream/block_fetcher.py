@@ -31,8 +31,10 @@ from foreblock.upstream.upstream_endpoint import Upstream
 from foreblock.upstream.urgency import Urgency
 
 SECONDS: Final = 10.0  # for one answer
-TRIES: Final = 4
-FIRST_PAUSE: Final = 0.05  # seconds between two of them; it doubles
+NOT_THERE: Final = (RefusalKind.NULL, RefusalKind.NO_BLOCK)
+TRIES: Final = 4  # where an answer was damaged or did not come,
+PATIENCE: Final = 2.0  # and no longer than for so many seconds
+FIRST_WAIT: Final = 0.05  # seconds until the second, then twice as long
 SLOW_HEADS: Final = 8  # reads of the latest block between two of the safe and the final one
 MOST_KEPT: Final = 4  # blocks that came with a head
 
@@ -163,18 +165,24 @@ class BlockFetcher:
     async def _read(self, method: str, params: list[object], read: Callable[[Raw], T]) -> T:
         """The first usable answer; raises `NoSuchBlock` or `Unreachable`.
 
-        What was damaged, or did not come, is asked for again soon: others wait for it.
+        Where the answers of all upstreams were damaged or did not come, they are asked again soon:
+        a walk of many blocks begins anew if one of them cannot be had.
         """
-        pause = FIRST_PAUSE
-        for _ in range(TRIES - 1):
+        until = self._upstreams[0].now + PATIENCE
+        for number in range(TRIES):
             try:
                 return await self._read_once(method, params, read)
-            except Unreachable:
-                await asyncio.sleep(pause)
-                pause *= 2
-        return await self._read_once(method, params, read)
+            except RefusedAnswer as refused:
+                why = refused
+            if why.kind in NOT_THERE or self._upstreams[0].now > until:
+                break
+            await asyncio.sleep(FIRST_WAIT * 2**number)
+        if why.kind in NOT_THERE:
+            raise NoSuchBlock(self.shown, str(params[0]))
+        raise Unreachable(self.shown, str(why))
 
     async def _read_once(self, method: str, params: list[object], read: Callable[[Raw], T]) -> T:
+        """The first usable answer of one round. Raises `RefusedAnswer`, why the last had none."""
         why: RefusedAnswer | None = None
         for upstream in sorted(self._upstreams, key=lambda each: each.wait(self.purpose)):
             urgency = Urgency(self.purpose)
@@ -191,9 +199,7 @@ class BlockFetcher:
                 upstream.refuse(refused)
                 why = refused
         assert why is not None, "there is an upstream"
-        if why.kind in (RefusalKind.NULL, RefusalKind.NO_BLOCK):
-            raise NoSuchBlock(self.shown, str(params[0]))
-        raise Unreachable(self.shown, str(why))
+        raise why
 
 
 def _block(

@@ -52,6 +52,17 @@ class RefusalKind(StrEnum):
     UNTRUE = "untrue"
 
 
+# Kinds that say nothing about what was asked: asked again, it may be answered.
+OF_THE_EXCHANGE: Final = frozenset(
+    {
+        RefusalKind.UNREACHABLE,
+        RefusalKind.SERVER_FAILED,
+        RefusalKind.RATE_LIMITED,
+        RefusalKind.NOT_JSON,
+        RefusalKind.HTML,
+        RefusalKind.TRUNCATED,
+    }
+)
 # Kinds after which the same endpoint may be asked in another way, or at another block.
 OF_THE_WAY: Final = frozenset(
     {RefusalKind.NO_METHOD, RefusalKind.TOO_LARGE, RefusalKind.REVERTED, RefusalKind.NO_STATE}

@@ -8,7 +8,7 @@ probed before the first use, and again some time after something has failed.
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import structlog
 
@@ -21,12 +21,14 @@ from foreblock.upstream.capabilities import Asking, Capabilities, Said, probing
 from foreblock.upstream.circuit import LONGEST_OF_ONE, Circuit, Durations
 from foreblock.upstream.connections import Connections, HttpReply
 from foreblock.upstream.envelopes import Call, Results, body_of, results
-from foreblock.upstream.refusals import HARMLESS, RefusalKind, refuse, retry_after
+from foreblock.upstream.refusals import HARMLESS, OF_THE_EXCHANGE, RefusalKind, refuse, retry_after
 from foreblock.upstream.state_plan import EndpointWays
 from foreblock.upstream.unit_urls import split_units
 from foreblock.upstream.urgency import Urgency
 
 log = structlog.get_logger()
+
+_NOT_REACHED: Final = frozenset({RefusalKind.UNREACHABLE, RefusalKind.SERVER_FAILED})
 
 BUDGET_SPENT: Final = "the budget is spent"
 LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
@@ -38,6 +40,9 @@ ONLY_SECONDS: Final = 0.1  # the same where there is no other: what is untrue is
 WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
 PROBE_SECONDS: Final = 10.0  # for one request of a probe
 LEAST_PATIENCE, PATIENCE = 1.0, 8.0  # seconds; times what 95 of 100 answers take
+PROBE_TRIES, REACH_TRIES = 8, 3  # of one request of a probe; where it was not reached
+FIRST_WAIT, LONGEST_WAIT = 0.05, 0.5  # seconds between two of them
+UNSURE_SECONDS: Final = 5.0  # until it is probed again, if it did not say what it can
 TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
 
 
@@ -73,6 +78,7 @@ class Upstream:
         Raises `InvalidArgument` for a bad URL.
         """
         url, units = split_units(url)
+        self._url: Final = url
         self.shown: Final = safe_url(url)
         self.budget: Final = budget or UnitBudget(DEFAULT_UNITS if units is None else units)
         self.circuit: Final = Circuit(LONGEST_OF_ONE if is_only else circuit.LONGEST_PAUSE)
@@ -90,7 +96,12 @@ class Upstream:
         self._chain_id: Final = chain_id
         self._probed_at = 0.0
         self._has_failed = False  # since then
+        self._is_unsure = False  # whether it can do something, as it did not say
         self._probing: Final = asyncio.Lock()
+
+    def is_at(self, url: str) -> bool:
+        """Whether this is the endpoint at a URL, whatever budget that names."""
+        return split_units(url)[0] == self._url
 
     @property
     def now(self) -> float:
@@ -216,14 +227,41 @@ class Upstream:
         async with self._probing:
             if self.capabilities is not None and not whole and not self._is_old():
                 return self.capabilities
-            steps = probing(whole=whole)
-            asking = next(steps)
-            while True:
-                said = await self._said(asking)
-                try:
-                    asking = steps.send(said)
-                except StopIteration as end:
-                    return self._know(end.value)
+            self._is_unsure = False
+            try:
+                found = await self._probe(whole=whole)
+            except RefusedAnswer:
+                if self.capabilities is None or whole:
+                    raise
+                found = None
+            if self.capabilities is not None and (found is None or self._is_unsure):
+                # Nothing is worse known than before because it did not answer this time.
+                self._probed_at, self._is_unsure = self.now, False
+                return self.capabilities
+            assert found is not None, "it has said what it can"
+            return self._know(found)
+
+    async def _probe(self, *, whole: bool) -> Capabilities:
+        steps = probing(whole=whole)
+        asking = next(steps)
+        while True:
+            said = await self._said_all(asking)
+            try:
+                asking = steps.send(said)
+            except StopIteration as end:
+                return cast("Capabilities", end.value)
+
+    async def _said_all(self, asking: Sequence[Asking]) -> list[Said]:
+        """The answers to requests that are out at the same time. Raises `RefusedAnswer`."""
+        # Of an endpoint that rests only one request at a time finds out whether it is well again.
+        alone = [await self._said(asking[0])] if self.circuit.is_open else []
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(self._said(each)) for each in asking[len(alone) :]]
+        try:
+            return [*alone, *await asyncio.gather(*tasks)]
+        finally:
+            for task in tasks:
+                task.cancel()
 
     def narrow(self, ways: EndpointWays) -> None:
         """Ask in these ways, for some time: it has refused others again and again."""
@@ -240,15 +278,35 @@ class Upstream:
     def _is_old(self) -> bool:
         """Whether what is known may have changed: something has failed since it was asked for."""
         has_failed = self._has_failed or self.ways_were_reduced
-        return has_failed and self.now - self._probed_at > PROBE_AGAIN
+        again = UNSURE_SECONDS if self._is_unsure else PROBE_AGAIN
+        return has_failed and self.now - self._probed_at > again
 
     async def _said(self, asking: Asking) -> Said:
+        """The answer to a request of a probe, asked for again where nothing came of it."""
+        until, first = self.now + PROBE_SECONDS, None
+        tries = PROBE_TRIES if self.capabilities is None else 1  # something is known otherwise
+        for number in range(1, tries + 1):
+            said = await self._said_once(asking, until)
+            if not isinstance(said, RefusedAnswer) or said.kind not in OF_THE_EXCHANGE:
+                return said
+            first = first or said  # later it may only be said that the endpoint rests
+            pause = min(FIRST_WAIT * 2.0 ** (number - 1), LONGEST_WAIT)
+            pause = max(pause, self.circuit.wait(self.now), self.budget.paused(self.now))
+            is_gone = said.kind in _NOT_REACHED and number >= REACH_TRIES
+            if is_gone or number == tries or self.now + pause > until:
+                break
+            await asyncio.sleep(pause)
+        assert first is not None, "it was tried"
+        self._is_unsure = True
+        if first.kind in _NOT_REACHED:
+            raise first
+        return first
+
+    async def _said_once(self, asking: Asking, until: float) -> Said:
         calls = [(asking.method, list(asking.params))] * asking.copies
         try:
-            found = await self.ask(calls, Urgency(Purpose.FLASHBLOCK), self.now + PROBE_SECONDS)
+            found = await self.ask(calls, Urgency(Purpose.FLASHBLOCK), until)
         except RefusedAnswer as refused:
-            if refused.kind in (RefusalKind.UNREACHABLE, RefusalKind.SERVER_FAILED):
-                raise
             return refused
         if asking.copies > 1:
             return sum(not isinstance(each, RefusedAnswer) for each in found.values())
@@ -261,7 +319,7 @@ class Upstream:
             raise refuse(RefusalKind.WRONG_CHAIN, why)
         self.capabilities, self.ways = found, found.ways()
         self._narrow_for = FIRST_NARROW
-        self._probed_at, self._has_failed = self.now, False
+        self._probed_at, self._has_failed = self.now, self._is_unsure
         log.info("upstream_probed", url=self.shown, client=found.client, chain_id=found.chain_id)
         return found
 

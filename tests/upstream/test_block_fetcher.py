@@ -1,0 +1,151 @@
+"""Blocks of several upstreams: the right one, from whoever has it, with few requests."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from foreblock.clock import SystemClock
+from foreblock.errors import NoSuchBlock, Unreachable
+from foreblock.types import Block
+from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher
+from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.upstream_endpoint import Upstream
+from support.servers.waiting import PATIENCE
+from support.upstreams.block_node import BlockNode, block_node, grow
+
+RICH = 1_000_000.0
+CHAIN = grow(None, 9)
+OTHER = [*CHAIN[:5], *grow(CHAIN[4], 4, b"another branch")]
+
+Test = Callable[[BlockFetcher, list[BlockNode]], Awaitable[None]]
+
+
+def fetching(test: Test, *chains: Sequence[Block]) -> None:
+    """Run a test with a fetcher of nodes with these chains."""
+
+    async def body(urls: Sequence[str], nodes: list[BlockNode]) -> None:
+        upstreams = [Upstream(each, SystemClock(), UnitBudget(RICH)) for each in urls]
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await test(BlockFetcher(upstreams), nodes)
+        finally:
+            for upstream in upstreams:
+                upstream.close()
+
+    with ExitStack() as opened:
+        found = [opened.enter_context(block_node(each)) for each in chains]
+        asyncio.run(body([url for _, url in found], [node for node, _ in found]))
+
+
+def head(block: Block) -> CanonicalHead:
+    return CanonicalHead(block.header.number, block.hash)
+
+
+def test_blocks_and_headers_by_every_name() -> None:
+    async def test(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
+        block = CHAIN[5]
+        assert await blocks.block(block.hash) == block
+        assert await blocks.block_at(5) == block
+        assert await blocks.head_at(5) == head(block)
+        assert await blocks.header("0x" + block.hash.hex()) == block.header
+        assert await blocks.header("latest") == CHAIN[-1].header
+        assert len(nodes[0].asked) == 5
+
+    fetching(test, CHAIN)
+
+
+def test_safe_and_final_heads_are_read_now_and_then_only() -> None:
+    async def test(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
+        for _ in range(2 * SLOW_HEADS):
+            heads = await blocks.heads()
+            assert heads == (head(CHAIN[-1]), head(CHAIN[4]), head(CHAIN[0]))
+        asked = nodes[0].asked
+        assert (asked.count("latest"), asked.count("safe")) == (2 * SLOW_HEADS, 2)
+
+    fetching(test, CHAIN)
+
+
+def test_where_nothing_else_brings_it_the_latest_block_comes_with_its_head() -> None:
+    async def test(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
+        blocks.brings_latest = True
+        assert (await blocks.heads()).latest == head(CHAIN[-1])
+        asked = len(nodes[0].asked)
+        assert await blocks.block(CHAIN[-1].hash) == CHAIN[-1]
+        assert await blocks.block_at(CHAIN[-1].header.number) == CHAIN[-1]
+        assert len(nodes[0].asked) == asked, "it is here"
+        assert await blocks.block(CHAIN[3].hash) == CHAIN[3]
+
+    fetching(test, CHAIN)
+
+
+def test_the_next_upstream_is_asked_for_what_one_lacks() -> None:
+    async def test(blocks: BlockFetcher, _: list[BlockNode]) -> None:
+        assert await blocks.block(OTHER[-1].hash) == OTHER[-1]
+        with pytest.raises(NoSuchBlock, match="0x" + "77" * 32):
+            await blocks.block(b"\x77" * 32)
+
+    fetching(test, CHAIN, OTHER)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda said: {**said, "gasLimit": "0x1"},
+        lambda said: {**said, "gasLimit": "0x1", "hash": None},
+        lambda said: {**said, "transactionsRoot": "0x" + "11" * 32},
+        lambda said: {**said, "number": "0x4"},
+        lambda said: {**said, "timestamp": "soon"},
+        lambda said: {"hash": said["hash"]},
+    ],
+)
+def test_what_is_no_block_or_another_is_refused(lie: Callable[[Any], Any]) -> None:
+    """An honest upstream is asked after it; alone, it gives nothing."""
+
+    async def beside(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
+        nodes[0].lie = lie
+        assert await blocks.block(CHAIN[5].hash) == CHAIN[5]
+        assert await blocks.block_at(5) == CHAIN[5]
+
+    async def alone(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
+        nodes[0].lie = lie
+        for reading in (blocks.block(CHAIN[5].hash), blocks.block_at(5), blocks.head_at(5)):
+            with pytest.raises(Unreachable):
+                await reading
+
+    fetching(beside, CHAIN, CHAIN)
+    fetching(alone, CHAIN)
+
+
+def test_another_branchs_block_is_not_the_one_that_was_named() -> None:
+    async def test(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
+        nodes[0].blocks = [*OTHER[:5], *OTHER[6:]]
+        nodes[0].lie = lambda said: said
+        with pytest.raises(NoSuchBlock):
+            await blocks.block_at(5)
+        assert await blocks.block_at(6) == OTHER[6]
+
+    fetching(test, OTHER)
+
+
+def test_an_exchange_that_failed_is_tried_again_before_it_counts() -> None:
+    """A walk of many blocks would begin anew otherwise."""
+
+    async def test(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
+        nodes[0].failing = 1
+        assert await blocks.block_at(5) == CHAIN[5]
+        nodes[0].asked.clear()
+        nodes[0].failing = 1_000
+        with pytest.raises(Unreachable, match="rate limit"):
+            await blocks.block_at(6)
+        assert 1 < len(nodes[0].asked) <= TRIES
+        nodes[0].failing = 0
+        nodes[0].asked.clear()
+        with pytest.raises(NoSuchBlock):
+            await blocks.block_at(99)
+        assert len(nodes[0].asked) == 1, "that was an answer"
+
+    fetching(test, CHAIN)
