@@ -48,14 +48,14 @@ def test_flashblocks_have_their_reserve_whatever_clients_do() -> None:
     while budget.take(20, Purpose.CLIENT, 1.0) == 0.0:
         pass
     assert sum(1 for _ in range(100) if budget.take(20, Purpose.FLASHBLOCK, 1.0) == 0.0) == 9
-    assert budget.wait(20, Purpose.FLASHBLOCK, 1.5) == 0.5
-    assert budget.wait(20, Purpose.FLASHBLOCK, 2.0) == 0.0
+    assert budget.wait(20, Purpose.FLASHBLOCK, 1.5) == WINDOW - 0.5
+    assert budget.wait(20, Purpose.FLASHBLOCK, 1.0 + WINDOW) == 0.0
 
 
 def test_flashblocks_may_spend_all_of_it_and_others_wait() -> None:
     budget = UnitBudget(300, 0.6)
     assert all(budget.take(20, Purpose.FLASHBLOCK, 1.0) == 0.0 for _ in range(15))
-    assert budget.take(20, Purpose.CLIENT, 1.25) == 0.75
+    assert budget.take(20, Purpose.CLIENT, 1.25) == WINDOW - 0.25
 
 
 def test_what_is_less_urgent_leaves_room_for_what_is_more() -> None:
@@ -80,8 +80,8 @@ def test_a_pause_holds_everything() -> None:
 def test_more_than_the_budget_goes_when_nothing_else_does() -> None:
     budget = UnitBudget(100)
     assert budget.take(170, Purpose.WARM_UP, 1.0) == 0.0
-    assert budget.take(170, Purpose.FLASHBLOCK, 1.5) == 0.5
-    assert budget.take(170, Purpose.FLASHBLOCK, 2.0) == 0.0
+    assert budget.take(170, Purpose.FLASHBLOCK, 1.5) == WINDOW - 0.5
+    assert budget.take(170, Purpose.FLASHBLOCK, 1.0 + WINDOW) == 0.0
 
 
 def test_prices() -> None:

@@ -13,7 +13,13 @@ from foreblock.feed.messages import decode
 from foreblock.primitives import format_data
 from foreblock.types import Flashblock, keccak256
 from foreblock.upstream.budget import UnitBudget
-from foreblock.upstream.polled_feed import PolledFeed, endpoint_of, read_pending
+from foreblock.upstream.polled_feed import (
+    INTERVAL,
+    PolledFeed,
+    endpoint_of,
+    read_pending,
+    upstream_at,
+)
 from foreblock.upstream.upstream_endpoint import Upstream
 from support.servers.dev_processes import Network, dev_chain
 from support.servers.in_loop import until
@@ -47,6 +53,7 @@ async def poll(network: Network, blocks: int) -> list[tuple[Flashblock, Any]]:
     finally:
         polling.cancel()
         await asyncio.wait([polling])
+        upstream.close()
     assert feed.connected
     assert feed.messages >= len(found)
     return found
@@ -96,3 +103,29 @@ def test_the_url_of_a_polled_feed() -> None:
     for wrong in ("https://h", "poll+wss://h", "poll+", ""):
         with pytest.raises(InvalidArgument):
             endpoint_of(wrong)
+
+
+def test_an_endpoint_that_is_an_upstream_too_has_one_budget() -> None:
+    """Looks take a third of it at most, and leave it open at the end."""
+
+    async def run(node: ToyNode) -> None:
+        clock = SystemClock()
+        other = Upstream("http://127.0.0.1:9/key", clock)
+        upstream = Upstream(f"{node.url}?units=60", clock)
+        url = f"poll+{node.url}?units=7"
+        assert upstream_at(url, [other, upstream]) is upstream
+        assert upstream_at(url, [other]) is None
+        feed = PolledFeed(url, Inbox(), clock, arrived=lambda: None, upstream=upstream)
+        assert feed.interval == 1.0, "a look is 20 units"
+        polling = asyncio.create_task(feed.run())
+        await until(lambda: upstream.units > 0)
+        polling.cancel()
+        await asyncio.wait([polling])
+        assert (await upstream.probe()).chain_id == 8453, "it is open"
+        upstream.close()
+        other.close()
+        alone = PolledFeed("poll+http://127.0.0.1:9", Inbox(), clock, arrived=lambda: None)
+        assert alone.interval == INTERVAL
+
+    with toy_node(ToyNode()) as node:
+        asyncio.run(run(node))

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import structlog
 
+from foreblock.backoff import Waits
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Submit, ToWorker
 from foreblock.bus.state_frames import AskState, AskUpstream
@@ -45,8 +46,9 @@ from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.followed_source import FollowedSource
-from foreblock.upstream.polled_feed import PREFIX, PolledFeed
+from foreblock.upstream.polled_feed import PREFIX, PolledFeed, upstream_at
 from foreblock.upstream.source import CanonicalOptions
+from foreblock.upstream.wanted import Wanted
 
 log = structlog.get_logger()
 
@@ -55,6 +57,7 @@ BLOCK_TIMES: Final = 2  # that a message may wait for an answer
 SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds after a fetch that found nothing
 STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least
+_WAITS: Final = Waits(0.25, 4.0)  # after a look at the chain that failed
 _SECOND_NS: Final = 10**9
 
 
@@ -88,7 +91,7 @@ class FollowNetwork(FeedNetwork):
         self._audit: Final = audit
         send = network.follow.send
         self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
-        self._answers: Final = StateAnswers(fetcher, learner, self._executed, self._start, clock)
+        self._answers: Final = StateAnswers(fetcher, learner, self, self._start, clock)
         self._loop: Final = asyncio.get_running_loop()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._wanted = WantedState()  # by messages, and not fetched yet
@@ -109,7 +112,8 @@ class FollowNetwork(FeedNetwork):
 
     def _feed(self, url: str) -> FeedClient | PolledFeed:
         if url.startswith(PREFIX):
-            return PolledFeed(url, Inbox(), self._clock, arrived=self._wake.set)
+            shared = upstream_at(url, self._fetcher.upstreams)
+            return PolledFeed(url, Inbox(), self._clock, arrived=self._wake.set, upstream=shared)
         return FeedClient(
             url,
             Inbox(),
@@ -127,7 +131,7 @@ class FollowNetwork(FeedNetwork):
         block_time = self._followed.profile.block_time
         poll = 1.0 if self._clients else max(0.1, block_time / 4)
         patience = block_time if self._clients else 0.0
-        options = CanonicalOptions(poll=poll, patience=patience)
+        options = CanonicalOptions(poll=poll, patience=patience, waits=_WAITS)
         return FollowedSource(
             self._blocks, _FollowedChain(self), self._clock, options, self._follow.lag_blocks
         )
@@ -170,8 +174,17 @@ class FollowNetwork(FeedNetwork):
         else:
             self._forwarding.submit(message, respond)
 
-    def _executed(self) -> ExecutedBlocks:
+    def executed(self) -> ExecutedBlocks:
+        """The blocks whose roots prove something."""
         return self.following.executed()
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """What of these keys is not known yet."""
+        return self.following.unknown(wanted)
+
+    async def store_learned(self) -> None:
+        """Store what is known, so that workers know it."""
+        await self.on_thread(self.following.store_learned)
 
     async def close(self) -> None:
         """Stop fetching, then close the source and end the thread."""
@@ -209,8 +222,11 @@ class FollowNetwork(FeedNetwork):
         wait = SHORTEST_WAIT
         try:
             while not self._stopping:
+                self.following.drop_known(wanted)  # since it was wanted, others have learned
                 executed = self.following.executed()
-                if await self._learner.learn(wanted, executed, Purpose.FLASHBLOCK, seconds):
+                if not wanted or await self._learner.learn(
+                    wanted, executed, Purpose.FLASHBLOCK, seconds
+                ):
                     break
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, LONGEST_WAIT)
@@ -362,7 +378,7 @@ class FollowNetwork(FeedNetwork):
         while True:
             await asyncio.sleep(1.0)
             if self.following.learned.unstored:
-                await self.on_thread(self.following.store_learned)
+                await self.store_learned()
 
     def _more_facts(self) -> Sequence[str]:
         executed = self.following.executed()

@@ -1,8 +1,8 @@
 """Open a network that follows a public chain: its upstreams, its trust, its anchor.
 
-Upstreams are asked what they can do before anything else. A store that has an anchor goes on even
-if none of them answers; an empty one needs a block to begin at, whose hash is computed here from
-the header that an upstream gives.
+Upstreams are asked what they can do before anything else. A store that has an anchor goes on soon
+even if none of them answers; an empty one needs a block to begin at, whose hash is computed here
+from the header that an upstream gives.
 """
 
 import asyncio
@@ -36,6 +36,7 @@ from foreblock.upstream.upstream_endpoint import Upstream
 
 log = structlog.get_logger()
 
+BEGUN_SECONDS: Final = 0.5  # that a store which has an anchor waits for its upstreams
 TAGS: Final = ("latest", "safe", "finalized")
 _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|[0-9]{1,19}")
@@ -56,11 +57,12 @@ async def open_follow_network(
     chain = followed_chain(follow.chain)
     upstreams = open_upstreams(follow, chain.profile.chain_id, clock)
     try:
-        reasons = await _probe(upstreams)
+        begun = await asyncio.to_thread(is_begun, network, follow.trust)
+        reasons = await _probe(upstreams, BEGUN_SECONDS if begun else None)
         trust = trust_of(follow, upstreams)
         blocks = BlockFetcher(upstreams, Purpose.FLASHBLOCK)
         anchor = None
-        if not await asyncio.to_thread(is_begun, network, trust):
+        if not begun and not await asyncio.to_thread(is_begun, network, trust):
             anchor = await choose_anchor(blocks, follow.anchor, reasons)
     except BaseException:
         for upstream in upstreams:
@@ -106,13 +108,24 @@ def open_upstreams(follow: FollowSettings, chain_id: int, clock: Clock) -> list[
     return opened
 
 
-async def _probe(upstreams: Sequence[Upstream]) -> list[str]:
-    """Ask all what they can do; gives why some did not say."""
-    said = await asyncio.gather(*(each.probe() for each in upstreams), return_exceptions=True)
+async def _probe(upstreams: Sequence[Upstream], seconds: float | None) -> list[str]:
+    """Ask all what they can do; gives why some did not say within these seconds.
+
+    Those that have not said it by then are asked again before their first use.
+    """
+    probes = [asyncio.ensure_future(each.probe()) for each in upstreams]
+    try:
+        await asyncio.wait(probes, timeout=seconds)
+    finally:
+        for probe in probes:
+            probe.cancel()
+    said = await asyncio.gather(*probes, return_exceptions=True)
     reasons = []
     for upstream, each in zip(upstreams, said, strict=True):
         if isinstance(each, RefusedAnswer):
             reasons.append(f"{upstream.shown}: {each}")
+        elif isinstance(each, asyncio.CancelledError):
+            reasons.append(f"{upstream.shown}: no answer yet")
         elif isinstance(each, BaseException):
             raise each
     return reasons

@@ -21,6 +21,7 @@ from foreblock.ledger.storage.anchored_store import (
     is_empty,
     latest_as_anchor,
     profile_in,
+    unknown_in,
 )
 from foreblock.ledger.storage.chain_head import read_header, rules_of
 from foreblock.ledger.storage.open_store import Store, check_same_profile
@@ -33,6 +34,7 @@ from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.sources.network_store import open_followed_store
 from foreblock.sources.state_learner import ExecutedBlocks
 from foreblock.types import Account, Block, Flashblock
+from foreblock.upstream.wanted import Wanted
 
 DIVERGED: Final = "CanonicalDiverged"
 MOST_LAST: Final = 32  # messages that are taken in again at another anchor
@@ -124,9 +126,11 @@ class FollowSource(FeedSource):
 
         The messages that came last are taken in again: the blocks above may be among them.
         """
+        before = self._learned
         self._follower.close()
         begin_anew_at(self._store, anchor, end)
         self._take_up()
+        self._learned.remember_nodes_of(before)
         last, self._last = list(self._last), deque(maxlen=MOST_LAST)
         self.receive(last)
 
@@ -211,6 +215,24 @@ class FollowSource(FeedSource):
     def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
         """Take trie nodes that the root of a block needs, for when it comes again."""
         self._follower.fill(block_hash, nodes)
+
+    def drop_known(self, wanted: WantedState) -> None:
+        """Leave of these keys what is not known yet; any thread may ask."""
+        wanted.keep_only(unknown_in(self._store, wanted.accounts, wanted.slots))
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """These keys without the accounts and slots that are known; any thread may ask.
+
+        What is known may not be stored yet.
+        """
+        missed = unknown_in(self._store, wanted.accounts, wanted.slots)
+        accounts = wanted.accounts.intersection(missed.accounts)
+        left = {
+            address: keys.intersection(missed.slots.get(address, ()))
+            for address, keys in wanted.slots.items()
+        }
+        slots = {address: keys for address, keys in left.items() if keys}
+        return wanted._replace(accounts=accounts, slots=slots)
 
     def store_learned(self) -> int:
         """Store what was learned for others than the chain; gives how many rows that are."""

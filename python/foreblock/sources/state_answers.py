@@ -1,12 +1,13 @@
 """Answer the workers of a network: state that they miss, and what lies before the base.
 
 They ask with their own purpose, so that flashblocks come first. What they are given was proven
-here too, and is learned for everybody. What an upstream says of old blocks goes to them as it is:
+here too, and is learned for everybody; what is known here already is not fetched again but stored,
+where all workers find it. What an upstream says of old blocks goes to them as it is:
 they verify it.
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import Raw
@@ -16,15 +17,29 @@ from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
 from foreblock.bus.state_question import not_found
 from foreblock.clock import Clock
 from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
-from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
+from foreblock.sources.state_learner import ExecutedBlocks, FoundState, StateLearner
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.packed import pack_found, unpack_wanted
 from foreblock.upstream.urgency import Urgency
+from foreblock.upstream.wanted import Found, Wanted
 
 _SECOND_NS: Final = 10**9
 
 Start = Callable[[Coroutine[Any, Any, None]], None]
+
+
+class KnownState(Protocol):
+    """What a network knows of its state, and can learn."""
+
+    def executed(self) -> ExecutedBlocks:
+        """The blocks whose roots prove something."""
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """What of these keys is not known yet."""
+
+    async def store_learned(self) -> None:
+        """Store what is known, so that workers know it."""
 
 
 class StateAnswers:
@@ -34,14 +49,14 @@ class StateAnswers:
         self,
         fetcher: Fetcher,
         learner: StateLearner,
-        executed: Callable[[], ExecutedBlocks],
+        state: KnownState,
         start: Start,
         clock: Clock,
     ) -> None:
-        """`executed` gives the blocks whose roots prove something; `start` starts a task."""
+        """`start` starts a task."""
         self._fetcher: Final = fetcher
         self._learner: Final = learner
-        self._executed: Final = executed
+        self._state: Final = state
         self._start: Final = start
         self._clock: Final = clock
 
@@ -54,15 +69,20 @@ class StateAnswers:
 
     async def _answer_state(self, message: AskState, respond: Respond) -> None:
         try:
-            executed = self._executed()
+            executed = self._state.executed()
             if message.epoch != executed.epoch:
                 respond(not_found(message.id, NewEpoch()))
                 return
             wanted = unpack_wanted(message.keys)
-            seconds = self._seconds_until(message.deadline_ns)
-            found = await self._learner.find_in_time(
-                wanted, self._executed, Purpose.CLIENT, seconds
-            )
+            left = self._state.unknown(wanted)
+            if left.keys < wanted.keys:
+                await self._state.store_learned()  # the worker finds it there, and need not be told
+            found = FoundState(Found(), (), {})
+            if left:
+                seconds = self._seconds_until(message.deadline_ns)
+                found = await self._learner.find_in_time(
+                    left, self._state.executed, Purpose.CLIENT, seconds
+                )
         except EndpointError as why:
             respond(not_found(message.id, why))
             return

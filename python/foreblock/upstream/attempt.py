@@ -35,6 +35,7 @@ SETTLED: Final = frozenset(
         RefusalKind.REVERTED,
     }
 )
+AT_ONCE: Final = 2  # batches that a budget can pay in one second at least, so that it is used
 _DEAREST: Final = price("eth_call")
 
 
@@ -154,6 +155,6 @@ async def _send(
 
 
 def _within_budget(upstream: Upstream, errand: Errand) -> EndpointWays:
-    """The ways of the upstream, with batches that its budget can pay at once."""
-    affordable = int(upstream.budget.share(errand.urgency.purpose) // _DEAREST)
+    """The ways of the upstream, with batches of which its budget can pay some at once."""
+    affordable = int(upstream.budget.share(errand.urgency.purpose) // (AT_ONCE * _DEAREST))
     return upstream.ways._replace(batch=max(1, min(upstream.ways.batch, affordable)))

@@ -1,10 +1,11 @@
 """How much may be asked of one upstream: units a second, shared by what they are for. No I/O.
 
 Providers charge a method by its price in units and limit the units of a second; the default
-prices are those of a large provider. What counts is the last second, so no second has more than
-the budget. Each purpose has a share that it and the purposes after it may spend together:
-flashblocks all of it, clients what the reserve leaves, the others less and less. So nobody takes
-from a flashblock what is reserved for it, and nobody waits because of something less urgent.
+prices are those of a large provider. What counts is the last second and a little, so no second
+has more than the budget, also where the provider counts it. Each purpose has a share that it and
+the purposes after it may spend together: flashblocks all of it, clients what the reserve leaves,
+the others less and less. So nobody takes from a flashblock what is reserved for it, and nobody
+waits because of something less urgent.
 
 Times are seconds of a monotonic clock, given by the caller.
 """
@@ -14,7 +15,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-WINDOW: Final = 1.0  # seconds
+# Seconds: a little more than one, since requests that go out a second apart may arrive closer.
+WINDOW: Final = 1.125
 DEFAULT_UNITS: Final = 300.0
 DEFAULT_RESERVE: Final = 0.6
 

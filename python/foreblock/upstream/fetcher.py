@@ -1,9 +1,9 @@
 """Fetch wanted state from several upstreams: gathered, each key once, by the fastest that can.
 
-Wants that come within a few milliseconds go out together. A key that is on its way is not asked
-for again: who wants it waits for the same flight, and lends it its urgency. A flight asks the
-first upstream that may be asked; if that has not answered after the time that 95 of 100 of its
-answers take, the next one is asked beside it, and the first to answer wins.
+Wants of one purpose that come within a few milliseconds go out together. A key that is on its way
+is not asked for again: who wants it waits for the same flight, and lends it its urgency. A flight
+asks the first upstream that may be asked; if that has not answered after the time that 95 of 100
+of its answers take, the next one is asked beside it, and the first to answer wins.
 
 What is found is a claim, for the engine to prove or for the operator to trust.
 """
@@ -161,6 +161,8 @@ class Fetcher:
     def _gather(self, errand: Errand, epoch: int) -> Flight:
         for flight in self._flights:
             is_same = flight.epoch == epoch and flight.errand.places == errand.places
+            # What is urgent does not wait until all is there that somebody else wants.
+            is_same = is_same and flight.errand.urgency.purpose == errand.urgency.purpose
             if is_same and flight.has_room:
                 flight.board(errand)
                 return flight

@@ -11,13 +11,17 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from foreblock.clock import Clock
-from foreblock.errors import Unreachable
+from foreblock.errors import NoSuchBlock, Unreachable
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.plan import FAR_BEHIND
 from foreblock.upstream.reader import CanonicalHead
 from foreblock.upstream.source import CanonicalOptions, CanonicalSource, LocalChain
 
 T = TypeVar("T")
+
+LOOKED_LATELY: Final = 4.0  # seconds in which heads that were read are good enough
+_SECOND_NS: Final = 10**9
 
 
 class AnchoredChain(LocalChain, Protocol):
@@ -43,7 +47,33 @@ class FollowedSource(CanonicalSource):
         self._anchored: Final = chain
         self._lag: Final = lag
         self._parted: Final[list[CanonicalHead]] = []  # where the tip leads below the base
+        self._looked_ns = 0  # when the heads were read, monotonic
         super().__init__(blocks.shown, chain, clock, options)
+
+    async def _step(self) -> bool:
+        """Fetch a block that is wanted at once, if the heads were read not long ago.
+
+        It is the header by which the block below the one in progress is sealed: asking for the
+        heads first would be a request and a round trip for nothing, at every block.
+        """
+        wanted = self._wanted
+        if wanted is None or not await self._is_near(wanted):
+            self._looked_ns = self._clock.monotonic_ns()
+            return await super()._step()
+        self._wake.clear()
+        try:
+            return await self._walk(wanted)
+        except NoSuchBlock as absent:
+            self._miss(absent)
+            return True
+
+    async def _is_near(self, wanted: bytes) -> bool:
+        """Whether a wanted block is asked for the first time, and the tip is near, as was seen."""
+        looked = (self._clock.monotonic_ns() - self._looked_ns) / _SECOND_NS
+        if self.tip is None or looked > LOOKED_LATELY or wanted == self._given or self._tries:
+            return False
+        latest = await self._chain.latest()
+        return self.tip.number - latest.number < FAR_BEHIND
 
     async def _begins_anew(self, tip: CanonicalHead) -> bool:
         latest = await self._chain.latest()

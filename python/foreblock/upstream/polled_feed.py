@@ -5,7 +5,7 @@ any upstream is: within its budget, not while it rests, and without showing its 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from foreblock.feed.polled import PolledPending
 from foreblock.primitives import harmless, parse_hash
 from foreblock.types import Block
 from foreblock.upstream.block_json import rebuild_block
-from foreblock.upstream.budget import Purpose
+from foreblock.upstream.budget import Purpose, price
 from foreblock.upstream.envelopes import is_null
 from foreblock.upstream.refusals import RefusalKind, refuse
 from foreblock.upstream.upstream_endpoint import Upstream
@@ -29,6 +29,7 @@ from foreblock.upstream.urgency import Urgency
 
 PREFIX: Final = "poll+"
 INTERVAL: Final = 0.1  # seconds between two looks: two for each flashblock of 200 ms
+LOOKS_SHARE: Final = 1 / 3  # of a budget that pays for state too
 SECONDS: Final = 2.0  # for one answer
 _WAITS: Final = Waits(0.25, 5.0)
 _CALL: Final = ("eth_getBlockByNumber", ["pending", True])
@@ -47,13 +48,19 @@ class PolledFeed:
         interval: float = INTERVAL,
         upstream: Upstream | None = None,
     ) -> None:
-        """`arrived` is called for each message. Raises `InvalidArgument` for a bad URL."""
+        """`arrived` is called for each message; an `upstream` of others stays open at the end.
+
+        It pays for the looks, which take no more than their share of its budget. Raises
+        `InvalidArgument` for a bad URL.
+        """
         self._upstream: Final = upstream or Upstream(endpoint_of(url), clock)
+        self._is_own: Final = upstream is None
         self.url: Final = PREFIX + self._upstream.shown
         self.inbox: Final = inbox
         self._clock: Final = clock
         self._arrived: Final = arrived
-        self._interval: Final = interval
+        units = self._upstream.budget.units * (1 if self._is_own else LOOKS_SHARE)
+        self.interval: Final = max(interval, price(_CALL[0]) / units)
         self._pending: Final = PolledPending()
         self._backoff: Final = Backoff(_WAITS, Random())  # noqa: S311, no secret
 
@@ -82,9 +89,10 @@ class PolledFeed:
                     await asyncio.sleep(self._backoff.after(0))
                 else:
                     self._backoff.succeeded()
-                    await asyncio.sleep(self._interval)
+                    await asyncio.sleep(self.interval)
         finally:
-            self._upstream.close()
+            if self._is_own:
+                self._upstream.close()
 
     async def look(self) -> None:
         """Look at the pending block once. Raises `RefusedAnswer` or `MalformedFlashblock`."""
@@ -113,6 +121,11 @@ def endpoint_of(url: str) -> str:
     if not url.startswith((f"{PREFIX}http://", f"{PREFIX}https://")):
         raise InvalidArgument("a polled feed has a URL of the form poll+https://HOST")
     return url.removeprefix(PREFIX)
+
+
+def upstream_at(url: str, upstreams: Sequence[Upstream]) -> Upstream | None:
+    """The upstream that a polled feed's URL names too: one endpoint has one budget."""
+    return next((each for each in upstreams if each.is_at(endpoint_of(url))), None)
 
 
 def read_pending(result: Raw) -> tuple[Block, bytes]:

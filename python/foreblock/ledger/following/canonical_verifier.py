@@ -132,7 +132,6 @@ class CanonicalVerifier:
             missed = overlay.probe(env, task.transactions)
             if missed:
                 wanted.need(missed)
-                wanted.contracts.update(set(missed.accounts) - wanted.plain)
         return wanted
 
     def _nodes(self, task: Task) -> WantedState:

@@ -243,7 +243,6 @@ def _unknown(block: BlockInProgress, transactions: Sequence[Transaction]) -> Wan
     missed = block.unknown(transactions)
     if missed:
         wanted.need(missed)
-        wanted.contracts.update(set(missed.accounts) - wanted.plain)
     return wanted
 
 

@@ -49,7 +49,6 @@ class WantedState:
     codes: dict[bytes, bytes] = field(default_factory=dict)  # by hash: an account, or empty
     blocks: set[int] = field(default_factory=set)
     contracts: set[bytes] = field(default_factory=set)
-    plain: set[bytes] = field(default_factory=set)  # accounts that are not called
     nodes: list[WantedNodes] = field(default_factory=list)  # of blocks whose root is computed
     # Without these accounts and slots a run cannot go on; the others are likely to be read.
     needed: set[bytes] = field(default_factory=set)
@@ -84,6 +83,16 @@ class WantedState:
         for address, slots in missed.slots.items():
             self.needed_slots.setdefault(address, set()).update(slots)
 
+    def keep_only(self, missed: MissedKeys) -> None:
+        """Drop the accounts and slots that are not missed any more."""
+        self.accounts.intersection_update(missed.accounts)
+        self.needed.intersection_update(missed.accounts)
+        for mine in (self.slots, self.needed_slots):
+            for address in list(mine):
+                mine[address].intersection_update(missed.slots.get(address, ()))
+                if not mine[address]:
+                    del mine[address]
+
     def merge(self, other: "WantedState") -> None:
         """Add the keys of another."""
         self.add(other)
@@ -91,7 +100,6 @@ class WantedState:
         for address, slots in other.needed_slots.items():
             self.needed_slots.setdefault(address, set()).update(slots)
         self.contracts |= other.contracts
-        self.plain |= other.plain
         self.nodes += other.nodes
 
 
@@ -109,14 +117,11 @@ def unknown_in_envelopes(
     """What the envelopes of transactions name, and is not known."""
     wanted = WantedState()
     for each in transactions:
-        wanted.plain.add(each.sender)
         if each.type != DEPOSIT:
             _look(overlay, wanted, each.sender)
         if each.to not in _EMPTY_TO:
             assert each.to is not None
             _look(overlay, wanted, each.to, has_code=bool(each.input))
-            if not each.input:
-                wanted.plain.add(each.to)
         for address, slots in each.access_list or ():
             _look(overlay, wanted, address, (int.from_bytes(slot) for slot in slots))
     if rules.optimism is not None and transactions:

@@ -6,7 +6,7 @@ epoch: what it had is out of reach then, but for codes. The configuration of the
 the first time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +21,7 @@ from foreblock._engine import (
     decode_receipt,
     decode_transactions,
 )
-from foreblock.errors import BadGenesis
+from foreblock.errors import BadGenesis, MissedKeys
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.profile import ChainProfile
@@ -46,6 +46,7 @@ __all__ = [
     "latest_as_anchor",
     "profile_in",
     "total_difficulty_at",
+    "unknown_in",
 ]
 
 FIRST_EPOCH: Final = 1
@@ -142,6 +143,16 @@ def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
     """
     terminal = profile.terminal_total_difficulty or 0
     return header.difficulty or terminal
+
+
+def unknown_in(
+    store: Store, accounts: Iterable[bytes], slots: Mapping[bytes, Iterable[int]]
+) -> MissedKeys:
+    """What of these keys the store does not know, nor what is laid under it."""
+    with store.view() as view:
+        assert view.heads.latest is not None, "a store begins with its anchor"
+        wanted = {address: list(keys) for address, keys in slots.items()}
+        return view.state(view.heads.latest[0]).missing(list(accounts), wanted)
 
 
 def is_empty(view: View) -> bool:

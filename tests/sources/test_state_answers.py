@@ -1,0 +1,163 @@
+"""What workers are answered: what is known is not fetched, and what is found is proven."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from msgspec import Raw
+
+from foreblock.bus.frames import ToWorker
+from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, StatePart
+from foreblock.clock import DrivenClock
+from foreblock.errors import NewEpoch, NoUpstream, RefusedAnswer
+from foreblock.sources.state_answers import StateAnswers
+from foreblock.sources.state_learner import ExecutedBlocks, FoundState
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.packed import pack_found, pack_wanted, unpack_found
+from foreblock.upstream.refusals import RefusalKind
+from foreblock.upstream.wanted import Found, FoundAccount, Wanted
+
+EPOCH = 3
+A, B = b"\xaa" * 20, b"\xbb" * 20
+SECOND = 10**9
+WANTED = Wanted(frozenset({A, B}), {A: frozenset({1, 2})}, codes_of=frozenset({A}))
+
+
+class FakeState:
+    """Knows some keys, not all of which are stored."""
+
+    def __init__(self, known: Wanted) -> None:
+        self.known = known
+        self.stored = 0
+
+    def executed(self) -> ExecutedBlocks:
+        return ExecutedBlocks(EPOCH, [], keeps_hashes=True)
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        return wanted.without(self.known)
+
+    async def store_learned(self) -> None:
+        self.stored += 1
+
+
+class FakeLearner:
+    """Finds every account, and notes what it was asked for."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.asked: list[Wanted] = []
+        self.failure = failure
+
+    async def find(
+        self, wanted: Wanted, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+    ) -> FoundState:
+        assert purpose is Purpose.CLIENT
+        assert (blocks.epoch, seconds) == (EPOCH, 2.0)
+        self.asked.append(wanted)
+        if self.failure is not None:
+            raise self.failure
+        found = Found()
+        found.accounts = {each: FoundAccount(1, 2, b"\x33" * 32, None) for each in wanted.accounts}
+        return FoundState(found, (b"\x44" * 32,), {5: b"\x55" * 32})
+
+
+class FakeUpstream:
+    """Says one thing."""
+
+    def __init__(self, said: Raw | RefusedAnswer, wait: float = 0.0) -> None:
+        self.said = said
+        self.waits = wait
+        self.asked: list[object] = []
+        self.now = 100.0
+
+    def wait(self, _: Purpose) -> float:
+        return self.waits
+
+    async def ask(self, calls: object, _: object, until: float) -> dict[int, Raw | RefusedAnswer]:
+        self.asked.append((calls, until))
+        return {1: self.said}
+
+
+class FakeFetcher:
+    def __init__(self, *upstreams: FakeUpstream) -> None:
+        self.upstreams = upstreams
+
+
+def answered(
+    message: AskState | AskUpstream,
+    state: FakeState | None = None,
+    learner: FakeLearner | None = None,
+    *upstreams: FakeUpstream,
+) -> list[ToWorker]:
+    """What a worker hears."""
+    heard: list[ToWorker] = []
+
+    async def body() -> None:
+        started: list[Coroutine[Any, Any, None]] = []
+        answers = StateAnswers(
+            FakeFetcher(*upstreams),  # type: ignore[arg-type]
+            learner or FakeLearner(),  # type: ignore[arg-type]
+            state or FakeState(Wanted()),
+            started.append,
+            DrivenClock(),
+        )
+        answers.want(message, heard.append)
+        assert heard == [], "nobody waits for it here"
+        for each in started:
+            await each
+
+    asyncio.run(body())
+    return heard
+
+
+def asking(epoch: int = EPOCH) -> AskState:
+    deadline = DrivenClock().monotonic_ns() + 2 * SECOND
+    return AskState(9, "main", epoch, pack_wanted(WANTED), deadline)
+
+
+def test_what_is_not_known_is_found_and_sent_with_its_roots() -> None:
+    learner = FakeLearner()
+    (part,) = answered(asking(), None, learner)
+    assert learner.asked == [WANTED]
+    assert isinstance(part, StatePart)
+    said = unpack_found(part.data)
+    assert said.roots == (b"\x44" * 32,)
+    assert said.blocks == {5: b"\x55" * 32}
+
+
+def test_what_is_known_is_stored_for_all_and_not_fetched_again() -> None:
+    """Another worker has asked for it a moment ago, or a flashblock has needed it."""
+    learner, state = FakeLearner(), FakeState(Wanted(frozenset({A}), {A: frozenset({1})}))
+    answered(asking(), state, learner)
+    assert state.stored == 1
+    assert learner.asked == [
+        Wanted(frozenset({B}), {A: frozenset({2})}, codes_of=frozenset({A})),
+    ]
+
+
+def test_where_all_is_known_no_upstream_is_asked() -> None:
+    learner, state = FakeLearner(), FakeState(WANTED)
+    (part,) = answered(asking(), state, learner)
+    assert (learner.asked, state.stored) == ([], 1)
+    assert isinstance(part, StatePart)
+    assert part.data == pack_found(Found(), (), {})
+
+
+def test_another_epoch_and_a_failure_are_said() -> None:
+    assert answered(asking(EPOCH - 1)) == [StateNotFound(9, "moved")]
+    failing = FakeLearner(NoUpstream("it rains", 4))
+    assert answered(asking(), None, failing) == [StateNotFound(9, "unavailable", "it rains", 4)]
+    assert answered(asking(), None, FakeLearner(NewEpoch())) == [StateNotFound(9, "moved")]
+
+
+def test_a_request_goes_to_the_first_upstream_that_answers_it() -> None:
+    message = AskUpstream(9, "main", "eth_getBlockByHash", b'["0x1",true]', asking().deadline_ns)
+    refusal = RefusedAnswer(RefusalKind.NO_METHOD.value, "no")
+    busy, lacks, has = FakeUpstream(Raw(b"1"), 5.0), FakeUpstream(refusal), FakeUpstream(Raw(b"2"))
+    assert answered(message, None, None, busy, lacks, has) == [StatePart(9, b"2")]
+    assert lacks.asked == has.asked == [([("eth_getBlockByHash", ["0x1", True])], 102.0)]
+    assert busy.asked == []
+    (said,) = answered(message, None, None, FakeUpstream(refusal))
+    assert isinstance(said, StateNotFound)
+    assert "no such method" in said.why
+    (said,) = answered(message)
+    assert said == StateNotFound(9, "unavailable", "there is none")

@@ -1,0 +1,171 @@
+"""A chain that is known in part, filled from upstreams: by name, and anew where it must."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from foreblock.backoff import Waits
+from foreblock.clock import Clock, DrivenClock, SystemClock
+from foreblock.types import Block
+from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.followed_source import LOOKED_LATELY, FollowedSource
+from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.source import CanonicalOptions
+from foreblock.upstream.upstream_endpoint import Upstream
+from support.servers.in_loop import run, until
+from support.upstreams.block_node import block_node, grow
+
+RICH = 1_000_000.0
+LAG = 6
+QUICK = CanonicalOptions(poll=0.001, patience=0, waits=Waits(0.001, 0.01), depth=20, portion=4)
+PATIENT = CanonicalOptions(poll=3600, patience=3600, waits=Waits(0.001, 0.01))
+GENESIS = grow(None, 1)
+CHAIN = [*GENESIS, *grow(GENESIS[0], 20)]
+
+
+class Anchored:
+    """A chain that begins somewhere and believes what it is given."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = list(blocks)
+        self.anew: list[str] = []
+        self.theirs: list[Block] = []  # where it begins anew: at the last of them
+        self.marks: tuple[bytes | None, bytes | None] = (None, None)
+
+    async def latest(self) -> CanonicalHead:
+        return CanonicalHead(self.blocks[-1].header.number, self.blocks[-1].hash)
+
+    async def earliest(self) -> int:
+        return self.blocks[0].header.number
+
+    async def knows(self, hash: bytes) -> bool:
+        return any(each.hash == hash for each in self.blocks)
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        for block in blocks:
+            below = [each.hash for each in self.blocks].index(block.header.parent_hash)
+            self.blocks = [*self.blocks[: below + 1], block]
+
+    async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        self.marks = (safe, finalized)
+
+    async def anchor_anew(self, why: str) -> bool:
+        self.anew.append(why)
+        self.blocks = self.theirs[-1:]
+        return True
+
+
+@asynccontextmanager
+async def filling(
+    url: str, chain: Anchored, options: CanonicalOptions = QUICK, clock: Clock | None = None
+) -> AsyncIterator[FollowedSource]:
+    upstream = Upstream(url, SystemClock(), UnitBudget(RICH))
+    source = FollowedSource(BlockFetcher([upstream]), chain, clock or SystemClock(), options, LAG)
+    task = asyncio.create_task(source.run())
+    try:
+        yield source
+    finally:
+        assert not task.done(), "nothing that an upstream does ends a source"
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        upstream.close()
+
+
+def test_a_chain_that_is_a_little_behind_is_filled_and_its_heads_are_named() -> None:
+    async def body() -> None:
+        chain = Anchored(CHAIN[-5:-2])
+        with block_node(CHAIN) as (_, url):
+            async with filling(url, chain):
+                await until(lambda: chain.blocks == CHAIN[-5:])
+                await until(lambda: chain.marks == (CHAIN[10].hash, CHAIN[0].hash))
+                assert chain.anew == []
+
+    run(body)
+
+
+def test_a_block_that_is_wanted_costs_one_request() -> None:
+    """So a block is sealed one round trip after it was named, and not two."""
+
+    async def body() -> None:
+        chain, clock = Anchored(CHAIN[-5:-3]), DrivenClock()
+        with block_node(CHAIN[:-3]) as (node, url):
+            async with filling(url, chain, PATIENT, clock) as source:
+                await until(lambda: source.tip)
+                await until(lambda: "finalized" in node.asked)
+                for block in CHAIN[-3:]:
+                    node.blocks.append(block)
+                    node.asked.clear()
+                    source.want(block.hash)
+                    await until(lambda block=block: chain.blocks[-1] == block)  # type: ignore[misc]
+                    assert node.asked == [f"0x{block.hash.hex()} whole"]
+                    clock.advance(10**9)
+                clock.advance(int(LOOKED_LATELY * 10**9))
+                node.blocks += grow(CHAIN[-1], 1)
+                node.asked.clear()
+                source.want(node.blocks[-1].hash)
+                await until(lambda: chain.blocks[-1] == node.blocks[-1])
+                assert node.asked[0] == "latest", "it is time to look again"
+
+    run(body)
+
+
+def test_a_wanted_block_that_is_not_there_yet_is_asked_for_again() -> None:
+    async def body() -> None:
+        chain, missing = Anchored(CHAIN[-5:-1]), CHAIN[-1]
+        with block_node(CHAIN[:-1]) as (node, url):
+            async with filling(url, chain) as source:
+                await until(lambda: source.tip)
+                source.want(missing.hash)
+                await until(lambda: source.failures >= 2)
+                node.blocks.append(missing)
+                await until(lambda: chain.blocks[-1] == missing)
+
+    run(body)
+
+
+def test_a_chain_too_far_behind_begins_anew() -> None:
+    async def body() -> None:
+        chain = Anchored(CHAIN[-LAG - 3 : -LAG - 1])
+        chain.theirs = CHAIN
+        with block_node(CHAIN) as (_, url):
+            async with filling(url, chain):
+                await until(lambda: bool(chain.anew))
+                assert chain.anew == [f"{LAG + 1} blocks behind"]
+                await until(lambda: chain.blocks == CHAIN[-1:])
+
+    run(body)
+
+
+def test_a_chain_that_parts_above_the_base_is_followed_there() -> None:
+    async def body() -> None:
+        chain = Anchored(CHAIN[-6:])
+        other = [*CHAIN[:-2], *grow(CHAIN[-3], 3, b"other")]
+        with block_node(other) as (_, url):
+            async with filling(url, chain):
+                await until(lambda: chain.blocks == other[-7:])
+                assert chain.anew == []
+
+    run(body)
+
+
+def test_a_chain_that_parts_below_the_base_begins_anew_at_the_tip_only() -> None:
+    """A block that a feed has named may be anything, and begins nothing anew."""
+
+    async def body() -> None:
+        chain = Anchored(CHAIN[-3:])
+        other = [*CHAIN[:-6], *grow(CHAIN[-7], 6, b"other")]
+        chain.theirs = other
+        with block_node([*other, *CHAIN[-6:]]) as (node, url):  # its tip is ours
+            async with filling(url, chain) as source:
+                await until(lambda: source.tip)
+                source.want(other[-1].hash)
+                await until(lambda: f"0x{other[-3].hash.hex()} whole" in node.asked)
+                assert chain.anew == []
+                node.blocks = other
+                await until(lambda: bool(chain.anew))
+                assert "parts from ours" in chain.anew[0]
+                await until(lambda: chain.blocks == other[-1:])
+
+    run(body)
