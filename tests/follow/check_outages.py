@@ -1,15 +1,11 @@
-"""Checks 8, 10 and 11: silence, reorganisations, and kills."""
+"""Checks 8 and 10: silence, and reorganisations."""
 
 import time
-from contextlib import ExitStack
 
 from follow.batch_client import BatchClient
-from follow.busy_world import CLONES
 from follow.check_live import judge_verdict, judged
 from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.check_weather import back
-from follow.fault_kinds import STORMS
-from follow.follower import follower
 from follow.freshness import share
 from support.servers.dev_processes import Network, RpcError
 from support.servers.waiting import until
@@ -17,9 +13,7 @@ from support.servers.waiting import until
 SILENCE = 60.0
 FETCH_TIMEOUT = 2.0
 NOT_AVAILABLE = -32002
-KILLS = 100
 COME_BACK = 5.0
-WARM_SECONDS = 3.0
 
 
 def silence(options: CheckOptions) -> Outcome:
@@ -91,37 +85,3 @@ def _agree(chain: Network, follower: Network) -> bool:
     theirs = chain.ask("eth_getBlockByNumber", mine["number"], False)
     behind = chain.latest() - int(mine["number"], 16)
     return bool(theirs and theirs["hash"] == mine["hash"] and behind <= 2)
-
-
-def _code(network: Network, address: str) -> str | None:
-    """The code of a contract; none where it is not answered."""
-    try:
-        return str(network.ask("eth_getCode", address, "latest"))
-    except (OSError, RpcError, TypeError):
-        return None  # nobody listens yet, or there is no snapshot yet
-
-
-def kills(options: CheckOptions) -> Outcome:
-    """Check 11: killed again and again in weather; what a commit held is there after."""
-    outcome = Outcome()
-    token = "0x" + CLONES[0].hex()
-    with scene(options) as found, ExitStack() as again:
-        plan, running = found.plan, found.follower
-        words = ",".join(f"{kind}=0.05" for kind in STORMS if kind not in {"hang", "delay"})
-        found.proxy.faults(words)
-        slowest = 0.0
-        for _ in range(KILLS if options.is_whole else 3):
-            code = running.network.ask("eth_getCode", token, "latest")
-            running.kill()
-            found.proxy.silent(3600)  # what is answered now was learned before
-            begun = time.monotonic()
-            running = again.enter_context(follower(plan, stand_in=options.stand_in, is_ready=False))
-            found_code = until(lambda: _code(running.network, token), "a warm read is answered")  # noqa: B023
-            kept = found_code == code
-            slowest = max(slowest, time.monotonic() - begun)
-            outcome.must(kept, "a learned code is there after a kill")
-            found.proxy.silent(0)
-            back(found.upstream.main, running.network)
-        is_soon = slowest <= WARM_SECONDS or options.at_any_speed
-        outcome.must(is_soon, f"the first warm answer after {slowest:.1f} s at most")
-    return outcome

@@ -36,6 +36,7 @@ class Counts:
         self.requests = 0  # of HTTP
         self.items = 0  # of JSON-RPC
         self.units = 0
+        self.sent = 0  # bytes of answers
         self.answered = 0  # requests of HTTP
         self.methods: Counter[str] = Counter()
         self.struck: Counter[str] = Counter()  # by kind of fault
@@ -69,6 +70,7 @@ class Counts:
             "answered": self.answered,
             "items": self.items,
             "units": self.units,
+            "sent": self.sent,
             "methods": dict(self.methods.most_common()),
             "struck": dict(self.struck.most_common()),
             "seconds": seconds,

@@ -10,13 +10,20 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.servers.dev_processes import Network, RpcError, following, package_environment
+from support.servers.dev_processes import (
+    Network,
+    RpcError,
+    children,
+    following,
+    package_environment,
+)
 from support.servers.waiting import PATIENCE, until
 
 HEADER_ONLY = 4444
@@ -61,8 +68,10 @@ class Follower:
         self.first = 0.0  # seconds from its start to its first pending block, where it waited
 
     def kill(self) -> None:
-        """Kill all its processes at once."""
-        os.killpg(self.pid, signal.SIGKILL)
+        """Kill all its processes at once: each is a group of its own."""
+        found = [pid for pids in children(self.pid).values() for pid in pids]
+        for pid in (self.pid, *found):
+            os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager
@@ -81,8 +90,10 @@ def follower(
         plan.command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env=package_environment(), start_new_session=True,
     )  # fmt: skip
+    draining = threading.Thread(target=_drain, args=(process,))
     try:
         network = Network(_address(process), "")
+        draining.start()
         yield wait(Follower(process.pid, network, is_live=bool(plan.feed)), begun)
     finally:
         if process.poll() is None:
@@ -91,8 +102,17 @@ def follower(
                 process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
+        if draining.ident is not None:
+            draining.join()
         assert process.stdout is not None
         process.stdout.close()
+
+
+def _drain(process: subprocess.Popen[str]) -> None:
+    """Read what it logs: a pipe that nobody reads fills, and then its writer waits for ever."""
+    assert process.stdout is not None
+    for _ in process.stdout:
+        pass
 
 
 def _address(process: subprocess.Popen[str]) -> str:

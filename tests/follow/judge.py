@@ -244,13 +244,15 @@ class JudgePlan:
     rate: float = 10.0  # batches a second of each client
     anchor: int = 0
     leave_out: Sequence[str] = ()
+    repeated: int | None = None  # questions that each client asks again and again
 
 
 def judge(plan: JudgePlan, senders: Sequence[Any], stop: threading.Event) -> Verdict:
     """Ask and judge from several threads until told to stop."""
     judges = [
         Judge(
-            plan.upstream, plan.follower, Questions(senders, plan.seed + at, plan.leave_out),
+            plan.upstream, plan.follower,
+            Questions(senders, plan.seed + at, plan.leave_out, plan.repeated),
             seed=plan.seed + at, anchor=plan.anchor,
         )
         for at in range(plan.clients)

@@ -204,6 +204,7 @@ class Front(asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         if self._transport:
+            self._weather.counts.sent += len(data)
             self._transport.write(data)
 
     def _end(self, answer: HttpMessage) -> bool:

@@ -73,17 +73,23 @@ class Questions:
     """Makes them up, seeded."""
 
     def __init__(
-        self, senders: Sequence[DevAccount], seed: int, leave_out: Sequence[str] = ()
-    ) -> None:
+        self, senders: Sequence[DevAccount], seed: int, leave_out: Sequence[str] = (),
+        repeated: int | None = None,
+    ) -> None:  # fmt: skip
+        """Makes up always others, or only so many."""
         self._pick = random.Random(seed)
         self._senders = [each.address for each in senders]
         self._authorities = [authority(each).address for each in senders]
         self._makers: list[Callable[[], Question]] = [
             each for each in self._all() if each.__name__.strip("_") not in leave_out
         ]
+        self._repeated: list[Question] = []
+        self._repeated = [self.next() for _ in range(repeated or 0)]
 
     def next(self) -> Question:
         """One of any kind."""
+        if self._repeated:
+            return self._pick.choice(self._repeated)
         return self._pick.choice(self._makers)()
 
     def _all(self) -> list[Callable[[], Question]]:

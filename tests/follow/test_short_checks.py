@@ -1,4 +1,4 @@
-"""`foreblock follow` itself, for seconds: the short forms of checks 1 and 12, no times judged.
+"""`foreblock follow` itself, for seconds: short forms of checks 1, 4, 11 and 12, no times judged.
 
 A follower does not prove state itself yet: its refusal of eth_getProof is the one difference that
 is let through here, by its words. The whole checks count it as a difference.
@@ -6,8 +6,10 @@ is let through here, by its words. The whole checks count it as a difference.
 
 import pytest
 
+from follow.check_economy import count
+from follow.check_kills import kills
 from follow.check_live import judged
-from follow.check_options import CheckOptions, scene
+from follow.check_options import CheckOptions, Outcome, scene
 from follow.run import CANNOT, HOLDS, run
 
 SHORT = CheckOptions(
@@ -16,9 +18,11 @@ SHORT = CheckOptions(
 NOT_PROVEN = "a proof: only a part of the state is known here"
 
 
-def test_every_answer_but_proofs_is_that_of_the_chain() -> None:
+def test_every_answer_but_proofs_is_that_of_the_chain_at_few_requests() -> None:
+    outcome = Outcome()
     with scene(SHORT) as found:
         verdict = judged(SHORT, found, 6)
+        count(outcome, SHORT, found, 2)
     others = [
         each
         for each in verdict.differences
@@ -27,6 +31,12 @@ def test_every_answer_but_proofs_is_that_of_the_chain() -> None:
     assert not others, others[:3]
     assert verdict.answers.total() > 0
     assert not verdict.unanswered
+    assert not outcome.complaints, outcome.lines
+
+
+def test_what_was_learned_is_known_after_a_kill() -> None:
+    outcome = kills(SHORT, times_killed=1)
+    assert not outcome.complaints, outcome.lines
 
 
 def test_real_blocks_end_in_their_hashes(capsys: pytest.CaptureFixture[str]) -> None:
