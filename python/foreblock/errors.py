@@ -24,6 +24,7 @@
     ├── HeaderOnly               a block without its body
     ├── PartialState             only a part of the state is known here
     │   ├── StateMissing
+    │   │   └── WaysMissing
     │   └── IncompleteState
     ├── ExecutionError           execution gave no outcome
     │   ├── InvalidTransaction
@@ -405,6 +406,19 @@ class StateMissing(PartialState):
 
     def __str__(self) -> str:
         return f"the state is not known here: {self.misses}"
+
+
+@dataclass(eq=False)
+class WaysMissing(StateMissing):
+    """Keys to which the way in the trie of a block is not known, or not all of it.
+
+    A root or a proof can be made when the nodes of their proofs at that block are there.
+    """
+
+    block: int
+
+    def __str__(self) -> str:
+        return f"the trie of block {self.block} is not known here: {self.misses}"
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock._engine import Changes, Learned, Overlay, Proof, StateTrie, Store
-from foreblock.errors import IncompleteState, MissingNode
+from foreblock.errors import MissingNode, WaysMissing
 from support.payloads.small_store import Edit, append, changes, word
 
 PEOPLE = [bytes([0xA0 + each]) * 20 for each in range(12)]
@@ -168,6 +168,7 @@ def test_what_is_known_is_proven_to_others(tmp_path: Path) -> None:
         assert proof.slot(0) == pair.prove(1, PEOPLE[0], [3]).slot(0)
         assert proof.account_nodes == pair.prove(1, PEOPLE[0], [3]).account_nodes
     pair.learned.put_account(PEOPLE[5], None)
-    with pair.partial.view() as view, pytest.raises(IncompleteState):
+    with pair.partial.view() as view, pytest.raises(WaysMissing) as missing:
         view.state(1).prove(PEOPLE[5], [])
+    assert missing.value.misses.accounts == [PEOPLE[5]]
     pair.close()

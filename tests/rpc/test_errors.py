@@ -25,6 +25,7 @@ EXAMPLES = [
     errors.UnknownBlockHash(b"\1" * 32),
     errors.UnknownPartial(9),
     errors.StateMissing(Misses([b"\1" * 20])),
+    errors.WaysMissing(Misses([b"\1" * 20]), 7),
     errors.IncompleteState("a list of accounts"),
     errors.DroppedPartial(9),
     errors.NotCanonical(b"\1" * 32),

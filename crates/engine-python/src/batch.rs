@@ -13,7 +13,8 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 use crate::learned::Learned;
-use crate::state::{Changes, NodeWrites};
+use crate::state::Changes;
+use crate::trie::NodeWrites;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Batch>()

@@ -32,6 +32,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         Error::DroppedPartial(partial) => new.call("DroppedPartial", (partial,)),
         Error::PrunedState { block, earliest } => new.call("PrunedState", (block, earliest)),
         Error::StateMissing(misses) => new.call("StateMissing", (Misses(*misses),)),
+        Error::WaysMissing { keys, block } => new.call("WaysMissing", (Misses(*keys), block)),
         Error::IncompleteState(what) => new.call("IncompleteState", (what,)),
         Error::BadProof(why) => new.call("BadProof", (why,)),
         Error::InvalidTransaction { index, why } => new.call("InvalidTransaction", (index, why)),

@@ -257,6 +257,10 @@ impl Learned {
         py.detach(|| self.0.remember_nodes_of(&other.0));
     }
 
+    fn put_nodes(&self, py: Python<'_>, nodes: Vec<Arg<Bytes>>) {
+        py.detach(|| self.0.put_nodes(nodes.into_iter().map(|node| node.0)));
+    }
+
     fn prove(
         &self,
         py: Python<'_>,

@@ -28,6 +28,7 @@ mod state;
 mod store;
 mod stored;
 mod tracing;
+mod trie;
 mod witness;
 
 use pyo3::prelude::*;
@@ -57,6 +58,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     import::register(module)?;
     stored::register(module)?;
     tracing::register(module)?;
+    trie::register(module)?;
     witness::register(module)?;
     Ok(())
 }

@@ -1,15 +1,13 @@
-//! State, accounts, changes and tries, for Python.
+//! State, accounts and changes, for Python.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use foreblock_engine::error::{Error, Result};
 use foreblock_engine::evm::execute::{self, Options};
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
 use foreblock_engine::state::{AccountState, Changes as EngineChanges, StateReader};
-use foreblock_engine::store::{self, BranchTrie, HeadTrie};
-use foreblock_engine::trie::{self, NodeWrites as EngineWrites, ordered_root};
-use foreblock_engine::witness::SparseTrie;
+use foreblock_engine::store;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping};
 
@@ -20,16 +18,13 @@ use crate::learned::{Learned, Misses, slots_of};
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
 use crate::proof::Proof;
+use crate::trie::StateTrie;
 use crate::witness::Recording;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Account>()?;
     module.add_class::<Changes>()?;
-    module.add_class::<State>()?;
-    module.add_class::<NodeWrites>()?;
-    module.add_class::<GrowingRoot>()?;
-    module.add_class::<ProofsNeeded>()?;
-    module.add_class::<StateTrie>()
+    module.add_class::<State>()
 }
 
 #[pyclass(frozen, module = "foreblock._engine", from_py_object)]
@@ -166,33 +161,41 @@ impl State {
         Overlay::above(self, remember)
     }
 
-    #[pyo3(signature = (*, rebuild = false))]
-    fn trie(&self, py: Python<'_>, rebuild: bool) -> PyResult<StateTrie> {
-        py.detach(|| StateTrie::of_state(&self.0, rebuild))
+    #[getter]
+    fn sealed_block(&self) -> u64 {
+        self.0.sealed_block()
     }
 
-    #[pyo3(signature = (*, timeout_us = None, step_us = None))]
+    #[pyo3(signature = (*, rebuild = false, root = None))]
+    fn trie(&self, py: Python<'_>, rebuild: bool, root: Option<Arg<B256>>) -> PyResult<StateTrie> {
+        py.detach(|| StateTrie::of_state(&self.0, rebuild, root.map(|root| root.0)))
+    }
+
+    #[pyo3(signature = (*, root = None, timeout_us = None, step_us = None))]
     fn record(
         &self,
         py: Python<'_>,
+        root: Option<Arg<B256>>,
         timeout_us: Option<Arg<u64>>,
         step_us: Option<Arg<u64>>,
     ) -> PyResult<Recording> {
-        Recording::of(py, &self.0, limits(timeout_us, step_us))
+        Recording::of(py, &self.0, root.map(|root| root.0), limits(timeout_us, step_us))
     }
 
-    #[pyo3(signature = (address, slots, *, timeout_us = None, step_us = None))]
+    #[pyo3(signature = (address, slots, *, root = None, timeout_us = None, step_us = None))]
     fn prove(
         &self,
         py: Python<'_>,
         address: Arg<Address>,
         slots: Vec<Arg<U256>>,
+        root: Option<Arg<B256>>,
         timeout_us: Option<Arg<u64>>,
         step_us: Option<Arg<u64>>,
     ) -> PyResult<Proof> {
         let limits = limits(timeout_us, step_us);
         let slots: Vec<_> = slots.into_iter().map(|slot| slot.0).collect();
-        let prove = || self.0.prove(&address.0, &slots, limits);
+        let root = root.map(|root| root.0);
+        let prove = || self.0.prove_under(root, &address.0, &slots, limits);
         py.detach(prove).map(Proof).map_err(to_python)
     }
 
@@ -313,192 +316,5 @@ impl Changes {
             Ok((address, change.before.map(Account), change.after.map(Account), slots))
         };
         self.0.accounts.iter().map(change).collect()
-    }
-}
-
-/// The bytes of a hash that is found with the interpreter released.
-fn hashed(
-    py: Python<'_>,
-    find: impl FnOnce() -> Result<B256> + Send,
-) -> PyResult<Bound<'_, PyBytes>> {
-    let hash = py.detach(find).map_err(to_python)?;
-    Ok(PyBytes::new(py, hash.as_slice()))
-}
-
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct NodeWrites(pub Arc<EngineWrites>);
-
-#[pymethods]
-impl NodeWrites {
-    fn __len__(&self) -> usize {
-        self.0.nodes.len()
-    }
-}
-
-/// The state trie of one state, and after changes above it.
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct StateTrie(Mutex<Opened>);
-
-enum Opened {
-    /// At the latest block; its nodes are to be written.
-    Head(HeadTrie),
-    Branch(BranchTrie),
-    /// Of a witness, or read by a recording.
-    Sparse(SparseTrie),
-}
-
-impl StateTrie {
-    pub fn at_head(store: Arc<store::Store>, root: Option<B256>) -> PyResult<Self> {
-        Self::of(HeadTrie::open_at(store, root).map(Opened::Head))
-    }
-
-    pub fn of_state(state: &store::State, rebuild: bool) -> PyResult<Self> {
-        let open = if rebuild { BranchTrie::rebuild } else { BranchTrie::open };
-        Self::of(open(state).map(Opened::Branch))
-    }
-
-    pub fn sparse(trie: SparseTrie) -> Self {
-        Self(Mutex::new(Opened::Sparse(trie)))
-    }
-
-    fn of(opened: Result<Opened>) -> PyResult<Self> {
-        opened.map(|opened| Self(Mutex::new(opened))).map_err(to_python)
-    }
-
-    fn opened(&self) -> MutexGuard<'_, Opened> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-#[pymethods]
-impl StateTrie {
-    fn apply(&self, py: Python<'_>, changes: &Changes) -> PyResult<()> {
-        let apply = || match &mut *self.opened() {
-            Opened::Head(trie) => trie.apply(&changes.0),
-            Opened::Branch(trie) => trie.apply(&changes.0),
-            Opened::Sparse(trie) => trie.apply(&changes.0),
-        };
-        py.detach(apply).map_err(to_python)
-    }
-
-    fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || match &mut *self.opened() {
-            Opened::Head(trie) => trie.root(),
-            Opened::Branch(trie) => trie.root(),
-            Opened::Sparse(trie) => trie.root(),
-        })
-    }
-
-    fn storage_root<'py>(
-        &self,
-        py: Python<'py>,
-        address: Arg<Address>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || match &mut *self.opened() {
-            Opened::Head(trie) => trie.storage_root(&address.0),
-            Opened::Branch(trie) => trie.storage_root(&address.0),
-            Opened::Sparse(trie) => trie.storage_root(&address.0),
-        })
-    }
-
-    fn storage_root_after<'py>(
-        &self,
-        py: Python<'py>,
-        address: Arg<Address>,
-        changes: &Changes,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || match &*self.opened() {
-            Opened::Head(trie) => trie.storage_root_after(&address.0, &changes.0),
-            Opened::Branch(trie) => trie.storage_root_after(&address.0, &changes.0),
-            Opened::Sparse(trie) => trie.storage_root_after(&address.0, &changes.0),
-        })
-    }
-
-    fn needs(&self, py: Python<'_>, changes: &Changes) -> PyResult<ProofsNeeded> {
-        let find = || match &*self.opened() {
-            Opened::Head(trie) => trie.needs(&changes.0),
-            Opened::Branch(trie) => trie.needs(&changes.0),
-            Opened::Sparse(trie) => trie.needs(&changes.0),
-        };
-        py.detach(find).map(ProofsNeeded).map_err(to_python)
-    }
-
-    fn fill(&self, py: Python<'_>, nodes: Vec<Arg<Bytes>>) {
-        let nodes: Vec<_> = nodes.into_iter().map(|node| node.0).collect();
-        py.detach(|| match &mut *self.opened() {
-            Opened::Head(trie) => trie.fill(&nodes),
-            Opened::Branch(trie) => trie.fill(&nodes),
-            Opened::Sparse(trie) => trie.fill(&nodes),
-        });
-    }
-
-    fn take(&self, py: Python<'_>) -> PyResult<Option<NodeWrites>> {
-        let take = || match &mut *self.opened() {
-            Opened::Head(trie) => trie.take().map(Some),
-            Opened::Branch(_) | Opened::Sparse(_) => Ok(None),
-        };
-        let writes = py.detach(take).map_err(to_python)?;
-        Ok(writes.map(|writes| NodeWrites(Arc::new(writes))))
-    }
-}
-
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct ProofsNeeded(trie::ProofsNeeded);
-
-impl ProofsNeeded {
-    fn keys<'py>(py: Python<'py>, keys: &trie::Keys) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        for (address, slots) in keys {
-            let slots: Vec<_> = slots.iter().copied().map(Integer).collect();
-            dict.set_item(PyBytes::new(py, address.as_slice()), slots)?;
-        }
-        Ok(dict)
-    }
-}
-
-#[pymethods]
-impl ProofsNeeded {
-    #[getter]
-    fn before<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        Self::keys(py, &self.0.before)
-    }
-
-    #[getter]
-    fn after<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        Self::keys(py, &self.0.after)
-    }
-
-    fn __bool__(&self) -> bool {
-        !self.0.is_empty()
-    }
-}
-
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct GrowingRoot(Mutex<ordered_root::GrowingRoot>);
-
-impl GrowingRoot {
-    fn list(&self) -> MutexGuard<'_, ordered_root::GrowingRoot> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-#[pymethods]
-impl GrowingRoot {
-    #[new]
-    fn new() -> Self {
-        Self(Mutex::default())
-    }
-
-    fn push(&self, item: &[u8]) -> PyResult<()> {
-        self.list().push(item.to_vec()).map_err(to_python)
-    }
-
-    fn root<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let root = py.detach(|| self.list().root());
-        PyBytes::new(py, root.as_slice())
-    }
-
-    fn __len__(&self) -> usize {
-        self.list().len()
     }
 }

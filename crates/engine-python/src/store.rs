@@ -17,7 +17,8 @@ use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 use crate::heads::{Heads, LogRow, Partial};
 use crate::learned::Learned;
-use crate::state::{State, StateTrie, account_argument};
+use crate::state::{Changes, State, account_argument};
+use crate::trie::{NodeWrites, StateTrie};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Store>()?;
@@ -220,6 +221,21 @@ impl Store {
         py.detach(|| StateTrie::at_head(store, root))
     }
 
+    fn trie_behind(&self, block: Arg<u64>, root: Arg<B256>) -> PyResult<StateTrie> {
+        Ok(StateTrie::behind(self.opened()?, block.0, root.0))
+    }
+
+    fn keep_nodes(
+        &self,
+        py: Python<'_>,
+        block: Arg<u64>,
+        hash: Arg<B256>,
+        nodes: &NodeWrites,
+    ) -> PyResult<bool> {
+        let store = self.opened()?;
+        py.detach(|| store.keep_nodes(block.0, hash.0, nodes.0.clone())).map_err(to_python)
+    }
+
     fn forget_old(&self) -> PyResult<()> {
         self.opened()?.forget_old();
         Ok(())
@@ -359,6 +375,11 @@ impl View {
 
     fn state_of_partial(&self, number: Arg<u64>) -> PyResult<State> {
         self.view.state_of_partial(number.0).map(State).map_err(to_python)
+    }
+
+    fn changes(&self, py: Python<'_>, block: Arg<u64>) -> PyResult<Changes> {
+        let changes = py.detach(|| self.view.changes(block.0)).map_err(to_python)?;
+        Ok(Changes(Arc::new(changes)))
     }
 
     fn close(&self) {

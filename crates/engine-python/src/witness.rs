@@ -1,6 +1,6 @@
 //! Witnesses of blocks, read and made, for Python.
 
-use alloy_primitives::Bytes;
+use alloy_primitives::{B256, Bytes};
 use foreblock_engine::evm::deadline::Limits;
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
 use foreblock_engine::{store, witness};
@@ -12,7 +12,7 @@ use crate::convert::Arg;
 use crate::env::limits;
 use crate::error::to_python;
 use crate::overlay::Overlay;
-use crate::state::StateTrie;
+use crate::trie::StateTrie;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Witness>()?;
@@ -48,8 +48,13 @@ impl Witness {
 pub struct Recording(witness::Recording);
 
 impl Recording {
-    pub fn of(py: Python<'_>, state: &store::State, limits: Limits) -> PyResult<Self> {
-        let begin = || witness::Recording::new(state.clone(), limits);
+    pub fn of(
+        py: Python<'_>,
+        state: &store::State,
+        root: Option<B256>,
+        limits: Limits,
+    ) -> PyResult<Self> {
+        let begin = || witness::Recording::new(state.clone(), root, limits);
         py.detach(begin).map(Self).map_err(to_python)
     }
 }

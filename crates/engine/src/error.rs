@@ -38,6 +38,10 @@ pub enum Error {
     /// The base of the store is partial, and these keys of it are not known.
     #[error("{} keys of the state are not known here", .0.len())]
     StateMissing(Box<Misses>),
+    /// The base of the store is partial, and the nodes on the way to these keys in the trie of
+    /// this block are not known.
+    #[error("the ways to {} keys in the trie of block {block} are not known here", keys.len())]
+    WaysMissing { keys: Box<Misses>, block: u64 },
     /// The base of the store is partial, and this needs all of it.
     #[error("{0} needs the whole state, of which only a part is known here")]
     IncompleteState(&'static str),

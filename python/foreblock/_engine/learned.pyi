@@ -94,6 +94,9 @@ class Learned:
         An account that is proven with the same root has the same slots then, without asking.
         """
 
+    def put_nodes(self, nodes: Sequence[bytes]) -> None:
+        """Take trie nodes, whatever their places: they are used where their hashes stand."""
+
     def prove(
         self,
         root: bytes,

@@ -33,6 +33,10 @@ class State:
     Above a partial base every read and every run may raise `StateMissing`.
     """
 
+    @property
+    def sealed_block(self) -> int:
+        """The block that it is of, or the sealed one that its partial blocks stand on."""
+
     def with_learned(self, learned: Learned | None) -> State:
         """The same state above other learned values than those of `Store.lay`."""
 
@@ -58,7 +62,7 @@ class State:
     def accounts(self, after: bytes | None, limit: int) -> list[tuple[bytes, Account]]:
         """Up to `limit` existing accounts above the address `after`, in order.
 
-        `IncompleteState` above a partial base, as for `slots`, `trie` and `prove`.
+        `IncompleteState` above a partial base, as for `slots`.
         """
 
     def slots(self, address: bytes, after: int | None, limit: int) -> list[tuple[int, int]]:
@@ -70,21 +74,29 @@ class State:
         With `remember` it reads each account and slot once, which pays for many blocks.
         """
 
-    def trie(self, *, rebuild: bool = False) -> StateTrie:
+    def trie(self, *, rebuild: bool = False, root: bytes | None = None) -> StateTrie:
         """The trie of this state, for roots after changes: `PrunedState`.
 
         Only nodes of the last blocks are kept. With `rebuild` it is built from an older state,
-        in time proportional to the size of that state.
+        in time proportional to the size of that state. Above a partial base `root` is that of
+        the sealed block that the state is of, or stands on: `WaysMissing`, `IncompleteState`.
         """
 
-    def record(self, *, timeout_us: int | None = None, step_us: int | None = None) -> Recording:
-        """This state with notes of what is read of it; `DeadlineExceeded` as in `prove`."""
+    def record(
+        self,
+        *,
+        root: bytes | None = None,
+        timeout_us: int | None = None,
+        step_us: int | None = None,
+    ) -> Recording:
+        """This state with notes of what is read of it; `DeadlineExceeded`, `root` as in `prove`."""
 
     def prove(
         self,
         address: bytes,
         slots: Sequence[int],
         *,
+        root: bytes | None = None,
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Proof:
@@ -92,6 +104,7 @@ class State:
 
         With `step_us` only what is quick is begun: `DeadlineExceeded` for the rest. Below the
         window of nodes it takes in proportion to what has changed since, or to the whole state.
+        Above a partial base `root` is as in `trie`: `WaysMissing`, `IncompleteState`.
         """
 
     def call(
@@ -145,7 +158,10 @@ class StateTrie:
     """
 
     def apply(self, changes: Changes) -> None:
-        """Apply changes that start from the current state of the trie."""
+        """Apply changes that start from the current state of the trie.
+
+        On that of a state above a partial base `WaysMissing`; it can be used further then.
+        """
 
     def root(self) -> bytes: ...
     def storage_root(self, address: bytes) -> bytes:
@@ -184,6 +200,13 @@ class ProofsNeeded:
     # That vanish from beside a node that is not known: proofs that they are absent after the
     # changes. Empty as long as `before` is not.
     after: Final[dict[bytes, list[int]]]
+
+    def made_up(self) -> dict[bytes, list[int]] | None:
+        """Keys whose proofs before the changes do as well as those of `after`.
+
+        They are found by trying, in up to a second, and mostly those of nobody. None where a
+        node lies too deep in its trie.
+        """
 
     def __bool__(self) -> bool: ...
 

@@ -166,6 +166,18 @@ class Store:
         complete base, the root is that of the stored nodes and what blocks did since.
         """
 
+    def trie_behind(self, block: int, root: bytes) -> StateTrie:
+        """The trie after a sealed block above a partial base, of which this is the state root.
+
+        As `trie`, for blocks that were committed without their nodes.
+        """
+
+    def keep_nodes(self, block: int, hash: bytes, nodes: NodeWrites) -> bool:
+        """Keep the nodes that a sealed block above a partial base wrote, computed after its commit.
+
+        False where it is not of the chain any more, or its nodes are stored.
+        """
+
     def clear_stale_readers(self) -> int:
         """Free the slots of readers that died inside a view; gives their number."""
 
@@ -244,6 +256,9 @@ class View:
 
     def state_of_partial(self, number: int) -> State:
         """State after a partial block: `UnknownPartial`, `DroppedPartial`, `PrunedState`."""
+
+    def changes(self, block: int) -> Changes:
+        """What a sealed block changed, without codes: `UnknownBlock`, `PrunedState`."""
 
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...

@@ -63,6 +63,7 @@ from foreblock.errors import (
     UnknownRules,
     UnknownSubscription,
     UntrueState,
+    WaysMissing,
 )
 
 
@@ -203,6 +204,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     BeforeAnchor: _pruned,
     PrunedState: _pruned,
     StateMissing: _not_available,
+    WaysMissing: _not_available,
     NoUpstream: _not_available,
     UntrueState: _not_available,
     UnitsSpent: _spent,

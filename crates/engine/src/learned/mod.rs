@@ -173,6 +173,15 @@ impl Learned {
         self.write(|halves| halves.put_block(number, hash));
     }
 
+    /// Take trie nodes, whatever their places: they are asked for by their hashes.
+    pub fn put_nodes(&self, nodes: impl IntoIterator<Item = Bytes>) {
+        let short = nodes.into_iter().filter(|node| node.len() <= proof::LONGEST_NODE);
+        let nodes: Vec<_> = short.map(|node| (keccak256(&node), node)).collect();
+        self.write(|halves| {
+            nodes.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
+        });
+    }
+
     /// Check a proof of an account and of slots in its storage, and take all that it shows.
     ///
     /// # Errors

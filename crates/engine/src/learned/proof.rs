@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// Keys have 64 nibbles: no way is longer, inlined nodes that are listed included.
 const MOST_NODES: usize = 66;
 /// A branch with sixteen hashes has 532 bytes; no leaf of a state trie is longer.
-const LONGEST_NODE: usize = 1024;
+pub(super) const LONGEST_NODE: usize = 1024;
 
 /// What a proof shows: the value in the leaf, and the nodes that have a hash of their own.
 pub(super) struct Shown {

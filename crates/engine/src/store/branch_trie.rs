@@ -15,7 +15,6 @@ use alloy_primitives::{Address, B256, U256};
 use alloy_trie::Nibbles;
 
 use super::head_trie::{build, changes_of, root_of};
-use super::heads::Anchor;
 use super::nodes::StoredNodes;
 use super::proof::LED_BACK;
 use super::state::State;
@@ -36,12 +35,14 @@ const ENTRY_NS: u64 = 4_000;
 const DELTA_NS: u64 = 20_000;
 
 pub struct BranchTrie {
-    trie: StateRoot,
+    pub(super) trie: StateRoot,
     stored: StoredNodes,
     /// All nodes of the state, where none are stored.
     built: Option<Arc<NodeWrites>>,
     /// Nodes of proofs, for a state of which only some are stored.
     hints: Hints,
+    /// The block of whose trie proofs bring what is missing; none where nothing can be.
+    pub(super) begun_at: Option<u64>,
 }
 
 /// The nodes of one state, wherever they come from, and its root.
@@ -81,16 +82,32 @@ impl BranchTrie {
         Self::open_within(state, &mut Watch::default())
     }
 
+    /// The same above a partial base too, where `root` is that of the sealed block that the
+    /// state is of, or stands on.
+    ///
+    /// # Errors
+    ///
+    /// `WaysMissing`, `IncompleteState`, and as above.
+    pub fn open_under(state: &State, root: Option<B256>) -> Result<Self> {
+        match state.check_whole("a root") {
+            Ok(()) => Self::open(state),
+            Err(_) => Self::open_partial(state, root, &mut Watch::default()),
+        }
+    }
+
     /// The same until a deadline: `DeadlineExceeded`.
     pub(super) fn open_within(state: &State, watch: &mut Watch) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
+        if view.heads().anchor.is_some() {
+            return Self::open_partial(state, None, watch);
+        }
         let base = state.base();
         let Some(nodes) = view.heads().nodes else { return Self::build(&view, state) };
         let earliest = view.heads().nodes_earliest;
         if base < earliest {
             return Err(Error::PrunedState { block: base, earliest });
         }
-        let mut branch = Self::start(StoredNodes::at(&view, base), None, view.heads().anchor)?;
+        let mut branch = Self::start(StoredNodes::at(&view, base), None)?;
         for block in nodes + 1..=base {
             let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
             branch.replay(&view, &view.state(block - 1)?, sealed.delta, watch)?;
@@ -109,7 +126,7 @@ impl BranchTrie {
         let Some(changes) = changes_back(&view, from, state.base(), most, watch)? else {
             return Ok(None);
         };
-        let mut branch = Self::start(StoredNodes::at(&view, from), None, view.heads().anchor)?;
+        let mut branch = Self::start(StoredNodes::at(&view, from), None)?;
         branch.apply_within(&changes, watch)?;
         for (before, delta) in state.unsealed() {
             branch.replay(&view, &before, delta, watch)?;
@@ -131,20 +148,29 @@ impl BranchTrie {
     pub fn rebuild(state: &State) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
         let heads = view.heads();
-        if heads.nodes.is_some() && state.base() < heads.nodes_earliest {
+        let is_whole = heads.anchor.is_none();
+        if is_whole && heads.nodes.is_some() && state.base() < heads.nodes_earliest {
             return Self::build(&view, state);
         }
         Self::open(state)
     }
 
     /// The nodes of a state that is kept, however old, until a deadline: `DeadlineExceeded`.
+    /// `root` is as in `open_under`.
     ///
     /// # Errors
     ///
     /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed with.
-    pub(crate) fn settled(state: &State, watch: &mut Watch) -> Result<StateNodes> {
+    pub(crate) fn settled(
+        state: &State,
+        root: Option<B256>,
+        watch: &mut Watch,
+    ) -> Result<StateNodes> {
         let view = View { lease: state.lease().clone() };
         let heads = view.heads();
+        if heads.anchor.is_some() {
+            return Self::open_partial(state, root, watch)?.settle();
+        }
         let below = heads.nodes.is_some() && state.base() < heads.nodes_earliest;
         let branch = match below {
             false => Self::open_within(state, watch)?,
@@ -165,30 +191,36 @@ impl BranchTrie {
     }
 
     fn build(view: &View, state: &State) -> Result<Self> {
-        Self::start(StoredNodes::none(view), Some(Arc::new(build(state)?)), None)
+        Self::start(StoredNodes::none(view), Some(Arc::new(build(state)?)))
     }
 
-    fn start(
-        stored: StoredNodes,
-        built: Option<Arc<NodeWrites>>,
-        anchor: Option<Anchor>,
-    ) -> Result<Self> {
+    fn start(stored: StoredNodes, built: Option<Arc<NodeWrites>>) -> Result<Self> {
         let nodes = LayeredNodes { layers: built.iter().cloned().collect(), base: &stored };
-        let trie = StateRoot::open(root_of(&nodes, anchor)?);
-        Ok(Self { trie, stored, built, hints: Hints::default() })
+        let trie = StateRoot::open(root_of(&nodes, None)?);
+        Ok(Self { trie, stored, built, hints: Hints::default(), begun_at: None })
+    }
+
+    /// The trie of this root, with the nodes of a state of which only some are stored.
+    pub(super) fn at_root(root: B256, stored: StoredNodes, block: u64) -> Self {
+        let (trie, hints) = (StateRoot::open(root), Hints::default());
+        Self { trie, stored, built: None, hints, begun_at: Some(block) }
     }
 
     /// Takes in changes that start from the state as it stands here.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with. Above a partial
+    /// base `WaysMissing`, and then nothing was taken in.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
+        if let Some(block) = self.begun_at {
+            self.check_ways(changes, block)?;
+        }
         self.apply_within(changes, &mut Watch::default())
     }
 
     pub(super) fn apply_within(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
-        let Self { trie, stored, built, hints } = self;
+        let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.apply_within(changes, nodes, watch))
     }
 
@@ -200,15 +232,31 @@ impl BranchTrie {
         slots: &[U256],
         watch: &mut Watch,
     ) -> Result<(ProofNodes, B256, Vec<ProofNodes>)> {
-        let Self { trie, stored, built, hints } = self;
+        let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.prove(address, account, slots, nodes, watch))
+    }
+
+    /// What the trie has of an account, which is in this generation.
+    pub(super) fn account(
+        &mut self,
+        address: &Address,
+        generation: u64,
+    ) -> Result<Option<AccountState>> {
+        let Self { trie, stored, built, hints, .. } = self;
+        with_nodes(stored, built, hints, |nodes| trie.account(address, generation, nodes))
+    }
+
+    /// What the trie has of a slot.
+    pub(super) fn slot(&mut self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
+        let Self { trie, stored, built, hints, .. } = self;
+        with_nodes(stored, built, hints, |nodes| trie.slot(address, generation, slot, nodes))
     }
 
     /// # Errors
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn root(&mut self) -> Result<B256> {
-        let Self { trie, stored, built, hints } = self;
+        let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.root(nodes))
     }
 
@@ -216,7 +264,7 @@ impl BranchTrie {
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
-        let Self { trie, stored, built, hints } = self;
+        let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.storage_root(address, nodes))
     }
 
@@ -226,7 +274,7 @@ impl BranchTrie {
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
-        let Self { trie, stored, built, hints } = self;
+        let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.storage_root_after(address, changes, nodes))
     }
 
@@ -237,7 +285,7 @@ impl BranchTrie {
     ///
     /// `StoreDamaged`, or what reading the store failed with.
     pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
-        let Self { trie, stored, built, hints } = self;
+        let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.needs(changes, nodes))
     }
 

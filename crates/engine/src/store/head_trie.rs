@@ -74,6 +74,11 @@ impl HeadTrie {
         Ok(Self { store, trie: StateRoot::open(root), block, hints: Hints::default() })
     }
 
+    /// The trie after a sealed block above a partial base, of which this is the root.
+    pub fn open_behind(store: Arc<Store>, block: u64, root: B256) -> Self {
+        Self { store, trie: StateRoot::open(root), block: Some(block), hints: Hints::default() }
+    }
+
     /// Takes in changes that start from the state as it stands here.
     ///
     /// # Errors
@@ -187,6 +192,19 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
         store.restore_layer(block, Arc::new(writes))?;
     }
     Ok(())
+}
+
+impl View {
+    /// What a sealed block changed, as far as roots need it.
+    ///
+    /// # Errors
+    ///
+    /// `UnknownBlock`, `PrunedState`, or what reading the store failed with.
+    pub fn changes(&self, block: u64) -> Result<Changes> {
+        let sealed = self.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
+        let below = block.checked_sub(1).ok_or(Error::UnknownBlock(block))?;
+        changes_of(self, &self.state(below)?, sealed.delta, &mut Watch::default())
+    }
 }
 
 /// What a block changed in the state `before` it, from its delta. Code is not in it: no

@@ -3,13 +3,12 @@
 //! An account or a slot is a flat entry of the anchor's block, also where it says that there is
 //! nothing: so it is known for every state above, and no number is drawn. One that the oldest
 //! state knows already is left as it is. What is right whatever the block is lies in the table
-//! of codes, by its hash: codes themselves, and trie nodes of proofs. Hashes of blocks below the
-//! anchor are there too, until there is another anchor.
+//! of codes, by its hash: codes themselves, and trie nodes of proofs (`learned_nodes`). Hashes of
+//! blocks below the anchor are there too, until there is another anchor.
 //!
 //! | row in `codes`        | value                     |
 //! |-----------------------|---------------------------|
 //! | code hash (32)        | code                      |
-//! | `n` hash (32)         | a trie node               |
 //! | `b` block (8)         | its hash (32)             |
 
 use std::sync::{Arc, PoisonError};
@@ -18,26 +17,19 @@ use alloy_primitives::B256;
 use heed::RwTxn;
 
 use super::heads::{Anchor, Heads};
+use super::learned_nodes::{self, KeptNodes};
 use super::lmdb;
 use super::open::{Store, Tables};
-use super::snapshot::Lease;
 use crate::error::Result;
 use crate::learned::{Learned, Row};
 use crate::state::AccountState;
 use crate::store::entry;
 
-const NODE: u8 = b'n';
 const BLOCK: u8 = b'b';
 
 pub(super) fn block_key(number: u64) -> [u8; 9] {
     let mut key = [BLOCK; 9];
     key[1..].copy_from_slice(&number.to_be_bytes());
-    key
-}
-
-fn node_key(hash: &B256) -> [u8; 33] {
-    let mut key = [NODE; 33];
-    key[1..].copy_from_slice(hash.as_slice());
     key
 }
 
@@ -47,11 +39,16 @@ pub(super) enum CodeRow {
     /// A code or a node: its value has this hash.
     Hashed(B256),
     Block,
+    /// How learned nodes are kept.
+    KeptNodes,
 }
 
 pub(super) fn code_row(key: &[u8]) -> Option<CodeRow> {
+    if let Some(hash) = learned_nodes::hash_in(key) {
+        return Some(CodeRow::Hashed(hash));
+    }
     match key {
-        [NODE, hash @ ..] if hash.len() == 32 => Some(CodeRow::Hashed(B256::from_slice(hash))),
+        kept if learned_nodes::is_kept_row(kept) => Some(CodeRow::KeptNodes),
         [BLOCK, number @ ..] if number.len() == 8 => Some(CodeRow::Block),
         hash if hash.len() == 32 => Some(CodeRow::Hashed(B256::from_slice(hash))),
         _ => None,
@@ -110,8 +107,13 @@ impl Tables {
             return Ok(None);
         };
         let mut stored = 0;
+        let before = self.kept_nodes(txn)?;
+        let mut kept = before;
         for row in rows {
-            stored += usize::from(self.put_learned_row(txn, heads, &anchor, row)?);
+            stored += usize::from(self.put_learned_row(txn, heads, &anchor, &mut kept, row)?);
+        }
+        if kept != before {
+            self.put_kept_nodes(txn, kept)?;
         }
         Ok(Some(stored))
     }
@@ -121,6 +123,7 @@ impl Tables {
         txn: &mut RwTxn,
         heads: &Heads,
         anchor: &Anchor,
+        kept: &mut KeptNodes,
         row: &Row,
     ) -> Result<bool> {
         match row {
@@ -137,7 +140,7 @@ impl Tables {
                 self.put_below(txn, heads, anchor, &key, &entry::encode_slot(value))
             }
             Row::Code(hash, code) => self.put_new(txn, hash.as_slice(), code),
-            Row::Node(hash, node) => self.put_new(txn, &node_key(hash), node),
+            Row::Node(hash, node) => self.put_learned_node(txn, kept, hash, node),
             Row::Block(number, hash) => self.put_new(txn, &block_key(*number), hash.as_slice()),
         }
     }
@@ -181,21 +184,5 @@ impl Tables {
             self.codes.delete(txn, &key).map_err(lmdb)?;
         }
         Ok(())
-    }
-}
-
-impl Lease {
-    /// A trie node of a proof, whatever its place, by its hash.
-    pub fn learned_node(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
-        if self.heads.anchor.is_none() {
-            return Ok(None);
-        }
-        if let Some(node) = self.learned.as_ref().and_then(|learned| learned.node(hash)) {
-            return Ok(Some(node.to_vec()));
-        }
-        self.read(|txn| {
-            let row = self.tables.codes.get(txn, &node_key(hash)).map_err(lmdb)?;
-            Ok(row.map(<[u8]>::to_vec))
-        })
     }
 }

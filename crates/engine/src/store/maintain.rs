@@ -241,7 +241,8 @@ impl Slice<'_, '_> {
             let needed = self.heads.folded.min(nodes);
             self.prune_states(floors.states.min(needed).min(keep.held))?;
         }
-        self.prune_nodes(keep.retention.nodes, keep.held)
+        self.prune_nodes(keep.retention.nodes, keep.held)?;
+        self.forget_learned_nodes()
     }
 
     /// Forget partials of blocks below `oldest`, and discard their deltas unless a

@@ -79,6 +79,25 @@ impl Store {
         Ok(self.layers()?.up_to(block))
     }
 
+    /// Keep the nodes that a sealed block above a partial base wrote, which were computed after
+    /// it was committed; false where it is not of the chain any more, or they are stored.
+    ///
+    /// # Errors
+    ///
+    /// What reading the store failed with.
+    pub fn keep_nodes(&self, block: u64, hash: B256, writes: Arc<NodeWrites>) -> Result<bool> {
+        let mut layers = self.layers()?; // nobody commits meanwhile
+        let view = self.view()?;
+        let heads = view.heads();
+        let is_due = heads.anchor.is_some() && heads.nodes.is_none_or(|stored| stored < block);
+        let is_sealed = view.sealed(block)?.is_some_and(|sealed| sealed.hash == hash);
+        view.close();
+        if is_due && is_sealed {
+            layers.push(block, writes);
+        }
+        Ok(is_due && is_sealed)
+    }
+
     /// Keep a layer that was computed again, for the slices to store.
     pub(super) fn restore_layer(&self, block: u64, writes: Arc<NodeWrites>) -> Result<()> {
         self.layers()?.push(block, writes);

@@ -9,6 +9,8 @@
 //! - Where too much has changed, or no nodes are kept, every leaf of the state is hashed
 //!   (`flat_proof`). That costs as much as there is.
 //!
+//! Above a partial base there is one way (`partial_trie`).
+//!
 //! Each stops at its deadline. In place, where others wait for the thread, only the first
 //! is begun.
 
@@ -46,6 +48,25 @@ impl State {
         self.prove_by(address, slots, limits, LED_BACK)
     }
 
+    /// The same above a partial base, where `root` is that of the sealed block that the state
+    /// is of, or stands on.
+    ///
+    /// # Errors
+    ///
+    /// `WaysMissing`, `IncompleteState`, and as above.
+    pub fn prove_under(
+        &self,
+        root: Option<B256>,
+        address: &Address,
+        slots: &[U256],
+        limits: Limits,
+    ) -> Result<Proof> {
+        if self.check_whole("a proof").is_ok() {
+            return self.prove(address, slots, limits);
+        }
+        self.prove_partial(address, slots, root, &mut Watch::new(limits))
+    }
+
     pub(super) fn prove_by(
         &self,
         address: &Address,
@@ -57,16 +78,10 @@ impl State {
         let account = self.account(address)?;
         let found = match open_trie(self, led_back, &mut watch) {
             Ok(Some(mut trie)) => trie.prove(address, account.as_ref(), slots, &mut watch),
-            Ok(None) => self
-                .check_whole("a proof")
-                .and_then(|()| flat_proof::prove(self, address, slots, &mut watch)),
+            Ok(None) => flat_proof::prove(self, address, slots, &mut watch),
             Err(failed) => Err(failed),
         };
-        let (account_nodes, storage_root, slot_nodes) = found.map_err(|failed| match failed {
-            // Of a partial base all values may be known, and not the way to them.
-            Error::MissingNode(_) => self.check_whole("a proof").err().unwrap_or(failed),
-            _ => failed,
-        })?;
+        let (account_nodes, storage_root, slot_nodes) = found?;
         let value = |slot| match &account {
             Some(account) => self.storage(address, account.generation, slot),
             None => Ok(U256::ZERO),

@@ -128,6 +128,11 @@ impl State {
         &self.lease
     }
 
+    /// The block that it is of, or the sealed one that its partial blocks stand on.
+    pub fn sealed_block(&self) -> u64 {
+        self.sources.base
+    }
+
     pub(super) fn base(&self) -> u64 {
         self.sources.base
     }

@@ -19,7 +19,7 @@ pub(super) struct Edit<'a> {
     pub key: &'a Nibbles,
     pub rows: &'a Rows<'a>,
     pub given_up: &'a mut Vec<Nibbles>,
-    pub assumed: &'a mut Option<usize>,
+    pub assumed: &'a mut Option<Vec<Nibbles>>,
 }
 
 impl Edit<'_> {
@@ -103,7 +103,7 @@ impl Edit<'_> {
         let path = child_path(self.path(depth), nibble);
         let key = Nibbles::from_nibbles([nibble]);
         match child.load(&path, self.rows) {
-            Err(Error::MissingNode(_)) if self.may_be_branch(child) => {
+            Err(Error::MissingNode(_)) if self.may_be_branch(child, path) => {
                 return Ok(Some(Body::Extension { key, child: mem::take(child) }));
             }
             loaded => loaded?,
@@ -113,14 +113,14 @@ impl Edit<'_> {
     }
 
     /// Whether a node that is not here is known to be a branch, or taken for one.
-    fn may_be_branch(&mut self, node: &Node) -> bool {
+    fn may_be_branch(&mut self, node: &Node, path: Nibbles) -> bool {
         let hash = node.reference().and_then(RlpNode::as_hash);
         if hash.is_some_and(|hash| self.rows.nodes.is_branch(&hash)) {
             return true;
         }
         match self.assumed {
-            Some(count) => {
-                *count += 1;
+            Some(paths) => {
+                paths.push(path);
                 true
             }
             None => false,

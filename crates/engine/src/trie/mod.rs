@@ -16,6 +16,7 @@ pub(crate) mod hints;
 pub(crate) mod keccak;
 mod key;
 pub(crate) mod leaf;
+mod made_up;
 pub(crate) mod needs;
 mod node;
 pub mod ordered_root;
@@ -28,7 +29,7 @@ mod tree;
 pub(crate) mod walk;
 
 pub use key::Owner;
-pub use needs::{Keys, ProofsNeeded};
+pub use needs::{Keys, Place, ProofsNeeded};
 pub use rows::{MissingNode, NodeReader, NodeWrites};
 
 pub(crate) use alloy_trie::EMPTY_ROOT_HASH;

@@ -2,7 +2,8 @@
 //!
 //! Where all nodes of a state are stored none are. Of a state of which only some are known,
 //! a changed key needs the way to it, and a key that vanishes may need the node beside it
-//! (`hints`). All of them are found at once, on a copy of the trie that takes what it lacks
+//! (`hints`): either the proof of its absence afterwards, or one from before of any key whose way
+//! leads there (`made_up`). All of them are found at once, on a copy of the trie that takes what it lacks
 //! for a branch and goes on; nothing of that copy is used otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use alloy_primitives::{Address, U256};
 use alloy_trie::Nibbles;
 
 use super::state_root::StateRoot;
-use super::{NodeReader, Owner, Rows, Trie};
+use super::{NodeReader, Owner, Rows, Trie, made_up};
 use crate::error::{Error, Result};
 use crate::state::{AccountChange, AccountState, Changes};
 use crate::trie::leaf::{account_key, slot_key, storage_root_of};
@@ -27,11 +28,36 @@ pub struct ProofsNeeded {
     /// Keys that vanish from beside a node that is not known: the proofs that they are
     /// absent after the changes.
     pub after: Keys,
+    /// Where those nodes are. A proof from before of any key below each will do as well.
+    pub beside: BTreeSet<Place>,
+}
+
+/// A place in the trie of the accounts, or of the storage of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub account: Option<Address>,
+    pub path: Nibbles,
 }
 
 impl ProofsNeeded {
     pub fn is_empty(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
+    }
+
+    /// Keys that nobody has, below the places of `beside`; none where one lies too deep.
+    pub fn made_up(&self) -> Option<Keys> {
+        let mut keys = Keys::new();
+        for Place { account, path } in &self.beside {
+            match account {
+                Some(address) => {
+                    keys.entry(*address).or_default().insert(made_up::slot(path)?);
+                }
+                None => {
+                    keys.entry(made_up::address(path)?).or_default();
+                }
+            }
+        }
+        Some(keys)
     }
 }
 
@@ -48,7 +74,7 @@ impl StateRoot {
             trial.assume();
             trial.apply(changes, nodes)?;
             trial.root(nodes)?;
-            needed.after = trial.assumed();
+            (needed.after, needed.beside) = trial.assumed();
         }
         Ok(needed)
     }

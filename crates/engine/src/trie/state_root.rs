@@ -23,8 +23,11 @@ use crate::{
     state::{AccountChange, AccountState, Changes},
     trie::{
         EMPTY_ROOT_HASH, NodeReader, NodeWrites, Owner, Rows, Trie,
-        leaf::{account_key, encode_account, encode_slot, slot_key, storage_root_of},
-        needs::Keys,
+        leaf::{
+            account_key, decode_account, decode_slot, encode_account, encode_slot, slot_key,
+            storage_root_of,
+        },
+        needs::{Keys, Place},
         proof::ProofNodes,
     },
 };
@@ -70,15 +73,22 @@ impl StateRoot {
     /// worth nothing.
     pub(super) fn assume(&mut self) {
         self.assumed = Some(Keys::new());
-        self.accounts.assumed = Some(0);
+        self.accounts.assumed = Some(Vec::new());
         for touched in self.storage.values_mut() {
-            touched.trie.assumed = Some(0);
+            touched.trie.assumed = Some(Vec::new());
         }
     }
 
-    /// The keys whose deletion took a missing node for a branch.
-    pub(super) fn assumed(self) -> Keys {
-        self.assumed.unwrap_or_default()
+    /// The keys whose deletion took a missing node for a branch, and where those nodes are.
+    pub(super) fn assumed(self) -> (Keys, BTreeSet<Place>) {
+        let of = |account, trie: Trie| {
+            let paths = trie.assumed.unwrap_or_default();
+            paths.into_iter().map(move |path| Place { account, path })
+        };
+        let storage = self.storage.into_iter();
+        let below = storage.flat_map(|(address, touched)| of(Some(address), touched.trie));
+        let places = of(None, self.accounts).chain(below).collect();
+        (self.assumed.unwrap_or_default(), places)
     }
 
     /// The storage of an account, if it was touched.
@@ -124,9 +134,9 @@ impl StateRoot {
             })?;
         }
         for (key, address) in gone {
-            let before = self.accounts.assumed;
+            let before = self.accounts.assumptions();
             self.accounts.delete(&key, &rows)?;
-            if self.accounts.assumed != before
+            if self.accounts.assumptions() != before
                 && let Some(assumed) = &mut self.assumed
             {
                 assumed.entry(address).or_default();
@@ -193,6 +203,32 @@ impl StateRoot {
         Ok((to_account, storage_root, to_slots))
     }
 
+    /// An account as its leaf has it, after `root`.
+    pub fn account(
+        &mut self,
+        address: &Address,
+        generation: u64,
+        nodes: &dyn NodeReader,
+    ) -> Result<Option<AccountState>> {
+        let rows = Rows { owner: Owner::Accounts, nodes };
+        let leaf = self.accounts.get(&account_key(address), &rows)?;
+        leaf.map(|leaf| Ok(decode_account(leaf, generation)?.0)).transpose()
+    }
+
+    /// A slot of an account that is there, as its leaf has it.
+    pub fn slot(
+        &mut self,
+        address: &Address,
+        generation: u64,
+        slot: &U256,
+        nodes: &dyn NodeReader,
+    ) -> Result<U256> {
+        let rows = Rows { owner: Owner::Storage { address: *address, generation }, nodes };
+        let trie = self.storage_trie(address, generation, nodes)?;
+        let leaf = trie.get(&slot_key(slot), &rows)?;
+        Ok(leaf.map(decode_slot).transpose()?.unwrap_or_default())
+    }
+
     /// All that changed since the last call, with the root brought up to date.
     pub fn take_writes(&mut self, nodes: &dyn NodeReader) -> Result<NodeWrites> {
         self.root(nodes)?;
@@ -236,9 +272,9 @@ impl StateRoot {
         let set = change.slots.iter().filter(|(_, value)| !value.is_zero());
         let cleared = change.slots.iter().filter(|(_, value)| value.is_zero());
         for (slot, value) in set.chain(cleared) {
-            let before = trie.assumed;
+            let before = trie.assumptions();
             trie.update(&slot_key(slot), &rows, |_| Ok(encode_slot(value)))?;
-            if trie.assumed != before
+            if trie.assumptions() != before
                 && let Some(assumed) = &mut assumed
             {
                 assumed.entry(*address).or_default().insert(*slot);
@@ -259,7 +295,7 @@ impl StateRoot {
             let leaf = self.accounts.get(&account_key(address), &rows)?;
             let root = storage_root_of(leaf.ok_or_else(|| not_in_trie(address))?)?;
             let mut trie = Trie::open(root);
-            trie.assumed = self.accounts.assumed.map(|_| 0);
+            trie.assumed = self.accounts.assumed.as_ref().map(|_| Vec::new());
             self.storage.insert(*address, StorageTrie { generation, trie });
         }
         match self.storage.get_mut(address) {

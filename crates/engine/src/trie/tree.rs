@@ -24,8 +24,8 @@ pub struct Trie {
     given_up: Vec<Nibbles>,
     /// Where nodes are encoded, kept to be allocated once.
     buffer: Vec<u8>,
-    /// Of a trie that is only tried: nodes that were taken for branches, being unknown.
-    pub(super) assumed: Option<usize>,
+    /// Of a trie that is only tried: where nodes were taken for branches, being unknown.
+    pub(super) assumed: Option<Vec<Nibbles>>,
 }
 
 impl Trie {
@@ -36,6 +36,11 @@ impl Trie {
             hash => Node::Stored(RlpNode::word_rlp(&hash)),
         };
         Self { root, ..Self::default() }
+    }
+
+    /// How many nodes were taken for branches.
+    pub(super) fn assumptions(&self) -> usize {
+        self.assumed.as_ref().map_or(0, Vec::len)
     }
 
     pub fn get(&mut self, key: &Nibbles, rows: &Rows<'_>) -> Result<Option<&[u8]>> {

@@ -50,14 +50,15 @@ struct Reads {
 
 impl Recording {
     /// Begins with nothing. The trie of a state below the window of nodes is made from what
-    /// has changed since, or from the whole state.
+    /// has changed since, or from the whole state. Above a partial base `root` is that of the
+    /// sealed block that the state is of.
     ///
     /// # Errors
     ///
     /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed
     /// with.
-    pub fn new(state: State, limits: Limits) -> Result<Self> {
-        let nodes = BranchTrie::settled(&state, &mut Watch::new(limits))?;
+    pub fn new(state: State, root: Option<B256>, limits: Limits) -> Result<Self> {
+        let nodes = BranchTrie::settled(&state, root, &mut Watch::new(limits))?;
         let nodes = Arc::new(RecordedNodes { nodes, seen: Mutex::default() });
         Ok(Self { state, nodes, reads: Arc::default() })
     }

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from foreblock._engine import Partial, View, decode_transactions, transactions_root
-from foreblock.errors import ForeblockError, PrunedState
+from foreblock.errors import ForeblockError, PartialState, PrunedState
 from foreblock.ledger.checking.damage import ROWS, Damage, Report, Tell
 from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     decode_numbers,
@@ -89,9 +90,12 @@ def _check_root(view: View, block: int, number: int) -> Iterator[str]:
     if row is None:
         return
     try:
-        root = view.state_of_partial(number).trie().root()
-    except PrunedState:
-        return  # of so old a block no trie nodes are kept
+        state = view.state_of_partial(number)
+        is_whole = view.heads.base.is_complete
+        below = None if is_whole else read_header(view, state.sealed_block)[0].state_root
+        root = state.trie(root=below).root()
+    except (PrunedState, PartialState):
+        return  # of so old a block no trie nodes are kept, or not all of them are known
     if root != decode_seals_as(row)[0]:
         yield f"the state after partial {number} has another root than it would be sealed with"
 

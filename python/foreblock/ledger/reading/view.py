@@ -403,6 +403,15 @@ class LedgerView(Struct, frozen=True, gc=False):
             return self._view.state(block.number)
         return self._view.state_of_partial(block.partial)
 
+    def root_below(self, state: State) -> bytes | None:
+        """The state root of the sealed block that a state is of, or stands on.
+
+        None where nobody needs it, above a complete base: all nodes of the trie are there.
+        """
+        if self.base.is_complete:
+            return None
+        return self.resolve(state.sealed_block).header.state_root
+
     def check_rules(self, number: int) -> None:
         """Raise `UnknownRules` where a block of this number cannot be executed.
 

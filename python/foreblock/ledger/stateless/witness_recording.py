@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import Allowance, Block, NeededState
-from foreblock.errors import BadBlock, DeadlineExceeded, OverBudget, RefusedTrace
+from foreblock.errors import (
+    BadBlock,
+    DeadlineExceeded,
+    IncompleteState,
+    MissingNode,
+    OverBudget,
+    RefusedTrace,
+)
 from foreblock.ledger.reading.blocks import ReadableBlock, SealedBlock
 from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
@@ -48,15 +55,16 @@ def record_witness(view: LedgerView, block: ReadableBlock) -> Steps[ExecutionWit
             f"accounts were set by hand in block {block.number}, so it cannot be executed"
         )
     stored = read_stored(view, block)
-    recorded: NeededState = yield _recording(replay, stored)
+    root = view.root_below(replay.parent_state)
+    recorded: NeededState = yield _recording(replay, stored, root)
     parent = block.number - 1
     first = min((parent, *recorded.blocks))
     headers = [view.resolve(number).header.encode() for number in range(first, parent + 1)]
     return ExecutionWitness(recorded.nodes, recorded.codes, recorded.keys, headers)
 
 
-def _recording(replay: Replay, stored: StoredBlock) -> Work:
-    """Work for a thread: it takes as long as the block did."""
+def _recording(replay: Replay, stored: StoredBlock, root: bytes | None) -> Work:
+    """Work for a thread: it takes as long as the block did. `root` is as in `State.record`."""
 
     def record(*, timeout_us: int | None = None, step_us: int | None = None) -> NeededState:
         if step_us is not None:
@@ -71,12 +79,14 @@ def _recording(replay: Replay, stored: StoredBlock) -> Work:
             replay.parent_rules,
             block.profile,
         )
-        recording = replay.parent_state.record(timeout_us=timeout_us)
+        recording = replay.parent_state.record(root=root, timeout_us=timeout_us)
         working = WorkingState(recording.overlay(), recording.trie())
         try:
             verify(task, working, UNUSED_NUMBER, Allowance(time_us=timeout_us))
         except OverBudget:
             raise DeadlineExceeded from None
+        except MissingNode:
+            raise IncompleteState("a witness") from None
         except BadBlock as wrong:
             raise RefusedTrace(f"the block cannot be executed again: {wrong}") from wrong
         return recording.recorded(timeout_us=timeout_us)

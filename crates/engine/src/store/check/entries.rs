@@ -13,6 +13,7 @@ use crate::state::{AccountState, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT, INDEX, MAX_INDEX_VALUE, RETIRED, SLOT};
 use crate::store::heads::Fields;
+use crate::store::learned_nodes::KeptNodes;
 use crate::store::learning::{CodeRow, code_row};
 use crate::store::lmdb;
 
@@ -32,6 +33,9 @@ impl Check {
                     }
                     Some(CodeRow::Block) if code.len() != hash.len() => {
                         self.course.tell("codes", key, "the hash of a block is not one");
+                    }
+                    Some(CodeRow::KeptNodes) => {
+                        self.told("codes", key, KeptNodes::decode(code).map(drop))?;
                     }
                     None => self.course.tell("codes", key, "the key is none of this table"),
                     Some(_) => {}

@@ -1,0 +1,299 @@
+"""Proofs and simulated roots on a store that knows a part of its base: as on one that has all.
+
+Two stores grow by the same partial blocks. One has the whole state; the other began at an anchor
+and knows what its blocks read, by proofs. Nodes of sealed blocks are computed behind its head, at
+any time or never. What it lacks it says, and proofs of the first store at the block that it names
+are enough, for sealed blocks and for those in progress.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.test_partial_roots import FIRST, PEOPLE, Change, change, edit_of, nodes_of
+from foreblock._engine import Changes, Learned, Proof, State, Store, View
+from foreblock.errors import IncompleteState, MissingNode, WaysMissing
+from support.payloads.small_store import append, changes, word
+
+T = TypeVar("T")
+SLOTS = range(16)
+MOST_ROUNDS = 12
+
+# Grow by a partial block, seal it, compute roots behind, maintain.
+Action = tuple[str, list[Change]]
+actions = st.lists(
+    st.one_of(
+        st.tuples(st.just("grow"), st.lists(change, min_size=1, max_size=4)),
+        st.tuples(st.sampled_from(["seal", "seal", "keep", "maintain"]), st.just([])),
+    ),
+    max_size=14,
+)
+
+
+class GrowingPair:
+    """A store with all of the state, and one that knows a part."""
+
+    def __init__(self, folder: Path, first: Sequence[Change]) -> None:
+        self.full = Store(str(folder / "full"), write=True)
+        append(self.full, edit_of(first))
+        self.roots = [self.full.trie().root()]
+        self.partial = Store(str(folder / "partial"), write=True)
+        batch = self.partial.batch()
+        batch.begin_at(0, word(0), self.roots[0], epoch=1)
+        self.partial.commit(batch)
+        self.learned = Learned(1)
+        self.partial.lay(self.learned)
+        self.open: list[tuple[int, int]] = []  # the partials of the block in progress, on both
+        self.kept = 0
+        self.asked = 0  # proofs for ways
+
+    def close(self) -> None:
+        self.full.close()
+        self.partial.close()
+
+    # --- Both grow -------------------------------------------------------------------------
+
+    def run(self, action: Action) -> None:
+        match action[0]:
+            case "grow":
+                self.grow(action[1])
+            case "seal" if self.open:
+                self.seal()
+            case "keep":
+                self.keep()
+            case "maintain":
+                self.partial.maintain(1000)
+            case _:
+                pass  # there is nothing to seal
+
+    def grow(self, block: Sequence[Change]) -> None:
+        self.learn(block)
+        one = self._extend(self.full, block, self.open[-1][0] if self.open else None)
+        other = self._extend(self.partial, block, self.open[-1][1] if self.open else None)
+        self.open.append((one, other))
+
+    def learn(self, block: Sequence[Change]) -> None:
+        latest = len(self.roots) - 1
+        for who, _, values in block:
+            address, wanted = PEOPLE[who], sorted(values)
+            proof = self.prove(latest, address, wanted)
+            ways = [(slot, proof.slot(at)[1]) for at, slot in enumerate(wanted)]
+            self.learned.prove(self.roots[latest], address, proof.account_nodes, ways)
+
+    def _extend(self, store: Store, block: Sequence[Change], above: int | None) -> int:
+        batch, number = store.batch(), len(self.roots)
+        if store is self.partial:
+            batch.learn(self.learned)
+        changed = changes(store, batch, edit_of(block), partial=above)
+        index, below = len(self.open), number - 1 if above is None else None
+        block_hash = word(100 * number + index)
+        grown = batch.extend(number, index, block_hash, changed, on_block=below, parent=above)
+        batch.pending(grown)
+        store.commit(batch)
+        return grown
+
+    def seal(self) -> None:
+        for store, partial in zip((self.full, self.partial), self.open[-1], strict=True):
+            batch = store.batch()
+            batch.pending(None)
+            batch.seal(partial, word(len(self.roots)))
+            store.commit(batch)
+        self.roots.append(self.full.trie().root())
+        self.open.clear()
+
+    # --- What the other one asks for -------------------------------------------------------
+
+    def prove(self, number: int, address: bytes, wanted: Sequence[int]) -> Proof:
+        with self.full.view() as view:
+            return view.state(number).prove(address, wanted)
+
+    def helped(self, run: Callable[[State], T], of: Callable[[View], State]) -> T:
+        """The outcome of a run on the other store, once it has the ways that it lacks."""
+        for _ in range(MOST_ROUNDS):
+            with self.partial.view() as view:
+                try:
+                    return run(of(view))
+                except WaysMissing as missing:
+                    why = missing
+            assert why.misses, "something is named"
+            for address in why.misses.accounts:
+                slots = sorted(why.misses.slots.get(address, ()))
+                proof = self.prove(why.block, address, slots)
+                self.learned.put_nodes(nodes_of(proof, len(slots)))
+                self.asked += 1
+        raise AssertionError(f"it asks again and again: {why}")
+
+    def keep(self) -> None:
+        """Compute the nodes of sealed blocks, as far as they are due."""
+        while self.kept < len(self.roots) - 1:
+            number = self.kept + 1
+            with self.partial.view() as view:
+                changed = view.changes(number)
+            nodes = self._complete(number, changed)
+            trie = self.partial.trie_behind(number - 1, self.roots[number - 1])
+            trie.fill(nodes)
+            trie.apply(changed)
+            assert trie.root() == self.roots[number]
+            written = trie.take()
+            assert written is not None
+            assert self.partial.keep_nodes(number, word(number), written)
+            self.kept = number
+
+    def _complete(self, number: int, changed: Changes) -> list[bytes]:
+        nodes: list[bytes] = []
+        for _ in range(MOST_ROUNDS):
+            trie = self.partial.trie_behind(number - 1, self.roots[number - 1])
+            trie.fill(nodes)
+            needed = trie.needs(changed)
+            if not needed:
+                return nodes
+            keys = needed.before or needed.made_up()
+            assert keys is not None, "so small a trie is not deep"
+            for address, slots in keys.items():
+                nodes += nodes_of(self.prove(number - 1, address, slots), len(slots))
+        raise AssertionError("it asks again and again")
+
+    # --- Judged ----------------------------------------------------------------------------
+
+    def states(self) -> Iterator[tuple[Callable[[View], State], Callable[[View], State], bytes]]:
+        """States on both stores, with the root of the sealed block below."""
+        with self.partial.view() as view:
+            earliest = view.heads.earliest
+        for number in range(earliest, len(self.roots)):
+            of = _of_block(number)
+            yield of, of, self.roots[number]
+        for one, other in self.open:
+            yield _of_partial(one), _of_partial(other), self.roots[-1]
+
+    def judge(self) -> None:
+        for of_full, of_partial, root in self.states():
+            for address in PEOPLE[::3]:
+                with self.full.view() as view:
+                    true = of_full(view).prove(address, SLOTS)
+
+                def prove(state: State, who: bytes = address, below: bytes = root) -> Proof:
+                    return state.prove(who, SLOTS, root=below)
+
+                found = self.helped(prove, of_partial)
+                assert found.account_nodes == true.account_nodes
+                assert found.storage_root == true.storage_root
+                assert [found.slot(at) for at in SLOTS] == [true.slot(at) for at in SLOTS]
+                assert _shown(found) == _shown(true)
+
+    def judge_simulated(self, block: Sequence[Change]) -> None:
+        self.learn(block)
+        self.partial.learn(self.learned)
+        for of_full, of_partial, root in self.states():
+            with self.full.view() as view:
+                true = _root_after(of_full(view), block, None)
+
+            def run(state: State, below: bytes = root) -> bytes:
+                return _root_after(state, block, below)
+
+            assert self.helped(run, of_partial) == true
+
+
+def _of_block(number: int) -> Callable[[View], State]:
+    return lambda view: view.state(number)
+
+
+def _of_partial(number: int) -> Callable[[View], State]:
+    return lambda view: view.state_of_partial(number)
+
+
+def _shown(proof: Proof) -> tuple[int, int, bytes] | None:
+    account = proof.account
+    return None if account is None else (account.nonce, account.balance, account.code_hash)
+
+
+def _root_after(state: State, block: Sequence[Change], root: bytes | None) -> bytes:
+    overlay = state.overlay()
+    edit_of(block)(overlay)
+    trie = state.trie(root=root)
+    trie.apply(overlay.take(10**9))
+    return trie.root()
+
+
+@settings(max_examples=40)
+@given(
+    first=st.lists(change, min_size=1, max_size=12),
+    done=actions,
+    simulated=st.lists(change, min_size=1, max_size=4),
+)
+def test_proofs_and_simulated_roots_are_those_of_a_whole_store(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: list[Change],
+    done: list[Action],
+    simulated: list[Change],
+) -> None:
+    with closing(GrowingPair(tmp_path_factory.mktemp("pair"), first)) as pair:
+        for action in done:
+            pair.run(action)
+        pair.judge()
+        pair.judge_simulated(simulated)
+
+
+def test_a_block_in_progress_asks_for_nothing_where_nodes_are_kept(tmp_path: Path) -> None:
+    with closing(GrowingPair(tmp_path, FIRST)) as pair:
+        for block in ([(0, 2, {3: 2})], [(4, 7, {1: 5, 2: 6})]):
+            pair.grow(block)
+            pair.seal()
+        pair.keep()
+        pair.partial.maintain(1000)
+        pair.grow([(0, 5, {3: 9}), (4, 1, {1: 7})])
+        with pair.full.view() as view:
+            true = view.state_of_partial(pair.open[-1][0]).prove(PEOPLE[0], [3])
+        with pair.partial.view() as view:
+            assert view.heads.nodes == 2
+            state = view.state_of_partial(pair.open[-1][1])
+            assert state.sealed_block == 2
+            found = state.prove(PEOPLE[0], [3], root=pair.roots[2])
+        assert found.account_nodes == true.account_nodes
+        assert found.slot(0) == true.slot(0)
+
+
+def test_a_deletion_in_progress_is_proven_by_a_key_that_nobody_has(tmp_path: Path) -> None:
+    with closing(GrowingPair(tmp_path, [(0, 1, {101: 1, 102: 1}), *FIRST[1:]])) as pair:
+        pair.grow([(0, 1, {101: 0})])
+        with pair.partial.view() as view, pytest.raises(WaysMissing) as missing:
+            view.state_of_partial(pair.open[-1][1]).prove(PEOPLE[0], [101], root=pair.roots[0])
+        assert missing.value.block == 0
+        (slot,) = missing.value.misses.slots[PEOPLE[0]]
+        assert slot not in {101, 102}
+        pair.judge()
+
+
+def test_without_its_root_nothing_is_made_up(tmp_path: Path) -> None:
+    with closing(GrowingPair(tmp_path, FIRST)) as pair:
+        for _ in range(20):  # more than are replayed from the last nodes
+            pair.grow([(0, 2, {3: 2})])
+            pair.seal()
+        pair.grow([(0, 3, {})])
+        with pair.partial.view() as view, pytest.raises(IncompleteState):
+            view.state_of_partial(pair.open[-1][1]).prove(PEOPLE[0], [3])
+
+
+def test_nodes_of_a_block_that_is_gone_are_not_kept(tmp_path: Path) -> None:
+    with closing(GrowingPair(tmp_path, FIRST)) as pair:
+        pair.grow([(0, 2, {3: 2})])
+        pair.seal()
+        with pair.partial.view() as view:
+            changed = view.changes(1)
+        trie = pair.partial.trie_behind(0, pair.roots[0])
+        trie.apply(changed)
+        written = trie.take()
+        assert written is not None
+        assert not pair.partial.keep_nodes(1, word(77), written), "of another branch"
+        batch = pair.partial.batch()
+        batch.rewind(0)
+        pair.partial.commit(batch)
+        assert not pair.partial.keep_nodes(1, word(1), written)
+        unknown = pair.partial.trie_behind(0, word(5))
+        unknown.apply(changes(pair.partial, pair.partial.batch(), edit_of([(0, 3, {})])))
+        with pytest.raises(MissingNode):
+            unknown.root()
