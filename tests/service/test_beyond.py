@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
 from foreblock.service import beyond
 from foreblock.service.beyond import BeyondAnchor
 from foreblock.service.upstream_answer import MARK
-from foreblock.service.upstream_proofs import UpstreamProofs
-from support.chains.long_chain import DELEGATED, EMITTER, RICH
 from support.servers.asking import Asker, request
 from support.servers.cold_follower import Follower, follower
 
@@ -35,7 +32,6 @@ class Reaching:
         assert state is not None
         self.beyond = BeyondAnchor(cold.ledger, state, self.ask)
         self.beyond.add(cold.service.methods)
-        UpstreamProofs(self.ask, cold.scheduler).add(cold.service.methods, Options("ethereum"))
 
     async def ask(self, method: str, params: bytes) -> bytes:
         self.asked.append(method)
@@ -199,34 +195,3 @@ def test_ancestor_is_believed_where_upstreams_are_trusted(
     body = request("eth_getBlockByNumber", "0x1", False)
     found = json.loads(trusting.cold.reply(body).body)["result"]
     assert found["hash"] == block["hash"]
-
-
-def test_proofs_are_those_of_a_whole_store(ethereum: Asker, reaching: Reaching) -> None:
-    keys = ["0x0", "0x1", "0x" + "77" * 32]
-    for who in (EMITTER, DELEGATED, RICH, "0x" + "77" * 20):
-        for block in ("latest", "0x36"):
-            body = request("eth_getProof", who, keys, block)
-            reply = reaching.cold.reply(body)
-            assert reply.headers.endswith(b"Foreblock-Source: upstream\r\n")
-            assert json.loads(reply.body) == json.loads(ethereum.reply(body).body)
-    body = request("eth_getAccount", EMITTER, "latest")
-    found = json.loads(reaching.cold.reply(body).body)
-    assert found == json.loads(ethereum.reply(body).body)
-
-
-@pytest.mark.parametrize("field", ["balance", "storageHash", "accountProof", "nonce"])
-def test_false_proofs_are_refused(ethereum: Asker, reaching: Reaching, field: str) -> None:
-    body = request("eth_getProof", EMITTER, ["0x0"], "latest")
-    truth = json.loads(ethereum.reply(body).body)["result"]
-
-    def lie(_: str, result: Any) -> Any:  # noqa: ANN401, JSON
-        if field == "accountProof":
-            return {**result, field: result[field][:-1]}
-        return {**result, field: "0x7" if field != "storageHash" else "0x" + "77" * 32}
-
-    reaching.change = lie
-    found = json.loads(reaching.cold.reply(body).body)
-    # What is shown comes from the nodes, so that a false value beside them changes nothing.
-    assert found.get("result") == truth or found["error"]["code"] == -32002
-    if field in ("storageHash", "accountProof"):
-        assert "error" in found

@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from foreblock.service.beyond import BeyondAnchor
     from foreblock.service.fetched_state import FetchedState
     from foreblock.service.passing import PassedOn
-    from foreblock.service.upstream_proofs import UpstreamProofs
 
 NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
 
@@ -105,7 +104,6 @@ class Shared(NamedTuple):
     state: "FetchedState | None" = None  # that the store does not know, where it is fetched
     beyond: "BeyondAnchor | None" = None  # what lies before the anchor
     passed: "PassedOn | None" = None  # the same, as upstreams say it
-    proofs: "UpstreamProofs | None" = None  # of a state that is known in part
     families: SharedFamilies | None = None
     filters: FilterTable | None = None
     follow: FollowCommits = no_hints  # gives hints of commits
@@ -229,12 +227,11 @@ def make_served(
     _watch_stores(loop, watches)
     served = []
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
-        parts = from_upstreams(ledger, network, link, metrics, scheduler)
+        parts = from_upstreams(ledger, network, link, metrics)
         shared = Shared(
             state=parts.state,
             beyond=parts.beyond,
             passed=parts.passed,
-            proofs=parts.proofs,
             filters=_filters(settings, metrics.runtime, number),
             follow=no_hints if link is None else partial(link.following, network.name),
             meter=metrics.meter(network.name, options.slow_seconds),
@@ -322,11 +319,9 @@ class NetworkViews:
             Service(self.ledger, each, scheduler, sequencing, shared) for each in (at_root, at_node)
         )
         self.sessions.extend((root.sessions, node.sessions))
-        for service, methods in ((root, at_root.methods), (node, at_node.methods)):
+        for service in (root, node):
             if shared.beyond is not None:
                 shared.beyond.add(service.methods)
-            if shared.proofs is not None:
-                shared.proofs.add(service.methods, methods)
             if shared.passed is not None:
                 shared.passed.add(service.methods)
         if isinstance(self.ledger, Ledger) and self.link is not None and network.dev is not None:

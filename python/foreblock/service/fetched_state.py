@@ -8,23 +8,27 @@ no answer, but the reason.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import closing
-from typing import Final
+from typing import Any, Final
 
 from foreblock.errors import (
     BadProof,
+    MissedKeys,
     NewEpoch,
     NoUpstream,
     TooMuchState,
     UnitsSpent,
     UntrueState,
+    WaysMissing,
 )
 from foreblock.ledger.reading.learned_state import KnownValues, LearnedState, prove_all
 from foreblock.ledger.reading.view import Ledger
 from foreblock.metrics.state_metrics import StateMetrics
 from foreblock.rpc.fetching import Missed
+from foreblock.service.fetched_ways import FetchedWays
 from foreblock.settings import FollowSettings
+from foreblock.upstream.old_blocks import AskUpstream
 from foreblock.upstream.packed import StateAnswer, pack_wanted, unpack_found
 from foreblock.upstream.wanted import Found, Wanted, all_of, wanted_of
 
@@ -63,11 +67,16 @@ class FetchedState:
         metrics: StateMetrics | None = None,
         clock: Callable[[], float] = time.monotonic,
         hint: Callable[[Sequence[Missed]], Awaitable[Wanted]] | None = None,
+        ask_upstream: AskUpstream | None = None,
     ) -> None:
-        """`hint` gives keys that calls will want; it raises nothing."""
+        """`hint` gives keys that calls will want; it raises nothing.
+
+        Without `ask_upstream` nothing is fetched that proofs and roots need.
+        """
         self.hint: Final = hint
         self._ledger: Final = ledger
         self._learned: Final = LearnedState(ledger)
+        self._ways: Final = ask_upstream and FetchedWays(ledger, self._learned, ask_upstream)
         self.settings: Final = settings
         self._ask: Final = ask
         self._metrics: Final = metrics or StateMetrics.private()
@@ -86,10 +95,20 @@ class FetchedState:
 
     async def fetch(self, wanted: Wanted, seconds: float) -> None:
         """Make these keys known, or some of them; raises why none of them can be had."""
-        began = self.clock()
         self._metrics.keys.add(wanted.keys)
+        await self._measured(self._fetch(wanted, seconds))
+
+    async def fetch_ways(self, missing: Sequence[WaysMissing], seconds: float) -> None:
+        """Know the ways to keys in tries; raises why they cannot be had."""
+        if self._ways is None:
+            raise missing[0]
+        self._metrics.keys.add(sum(len(each.misses) for each in missing))
+        await self._measured(self._ways.fetch(missing, seconds))
+
+    async def _measured(self, fetching: Coroutine[Any, Any, None]) -> None:
+        began = self.clock()
         try:
-            await self._fetch(wanted, seconds)
+            await fetching
         except Exception as why:
             self._metrics.ended(_outcome(why), self.clock() - began)
             raise
@@ -120,13 +139,16 @@ class StateRounds:
         self._rounds = 0
         self._keys = 0
         self._hinted = Wanted()
+        self._ways: list[tuple[int, MissedKeys]] = []  # that were asked for last, with blocks
 
     async def fetch(self, missed: Sequence[Missed]) -> None:
         """Make known what was missed; raises why it cannot be had."""
         settings = self._state.settings
+        ways = [each.why for each in missed if isinstance(each.why, WaysMissing)]
+        missed = [each for each in missed if not isinstance(each.why, WaysMissing)]
         wanted = all_of([*map(_wanted, missed), *self._hints()])
         self._rounds += 1
-        self._keys += wanted.keys
+        self._keys += wanted.keys + sum(len(each.misses) for each in ways)
         if self._rounds > settings.fetch_rounds:
             raise TooMuchState(f"more than {settings.fetch_rounds} rounds")
         if self._keys > settings.fetch_keys:
@@ -134,6 +156,24 @@ class StateRounds:
         left = self._until - self._state.clock()
         if left <= 0:
             raise NoUpstream(f"nothing in {settings.fetch_timeout:g} s", 1)
+        both = [self._fetch_values(missed, wanted, left)] if wanted else []
+        if ways:
+            both.append(self._fetch_ways(ways, left))
+        failed = [each for each in await asyncio.gather(*both, return_exceptions=True) if each]
+        if failed and len(failed) == len(both):
+            raise failed[0]
+
+    async def _fetch_ways(self, ways: Sequence[WaysMissing], left: float) -> None:
+        wanted = [(each.block, each.misses) for each in ways]
+        if wanted == self._ways:
+            raise UntrueState("the nodes of proofs do not fit the trie of their block")
+        self._ways = wanted
+        try:
+            await self._state.fetch_ways(ways, left)
+        except TimeoutError:
+            raise NoUpstream(f"no proofs in {left:.1f} s", 1) from None
+
+    async def _fetch_values(self, missed: Sequence[Missed], wanted: Wanted, left: float) -> None:
         try:
             if self._rounds == HINTED_ROUND and self._state.hint is not None:
                 hinting = asyncio.ensure_future(self._state.hint(missed))

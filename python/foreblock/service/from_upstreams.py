@@ -1,8 +1,8 @@
 """What a worker needs to serve a network whose state is known in part: made from its settings.
 
-State that is missing is fetched (`fetched_state`), what lies before the anchor is asked for
-(`beyond`) or passed on (`passing`), and proofs come from upstreams where none can be made here
-(`upstream_proofs`). Other networks have none of it, and import none of it.
+State and trie nodes that are missing are fetched (`fetched_state`, `fetched_ways`), and what lies
+before the anchor is asked for (`beyond`) or passed on (`passing`). Other networks have none of it,
+and import none of it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,6 @@ from foreblock.bus.link import WriterLink
 from foreblock.ledger.reading.availability import AbsentLedger
 from foreblock.ledger.reading.followed import FollowTerms
 from foreblock.ledger.reading.view import Ledger
-from foreblock.scheduling.scheduler import Scheduler
 from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings.networks import Network
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from foreblock.service.beyond import BeyondAnchor
     from foreblock.service.fetched_state import FetchedState
     from foreblock.service.passing import PassedOn
-    from foreblock.service.upstream_proofs import UpstreamProofs
 
 SLOWEST_BLOCK: Final = 2.0  # seconds between blocks of the slowest chain that is followed
 
@@ -33,7 +31,6 @@ class FromUpstreams(NamedTuple):
 
     state: "FetchedState | None" = None
     beyond: "BeyondAnchor | None" = None
-    proofs: "UpstreamProofs | None" = None
     passed: "PassedOn | None" = None
 
 
@@ -49,7 +46,6 @@ def from_upstreams(
     network: Network,
     link: WriterLink | None,
     metrics: WorkerMetrics,
-    scheduler: Scheduler,
 ) -> FromUpstreams:
     """What a network has from its upstreams, where its settings want it."""
     follow = network.follow
@@ -59,7 +55,6 @@ def from_upstreams(
         return FromUpstreams()
     from foreblock.service.beyond import BeyondAnchor  # noqa: PLC0415, others need none
     from foreblock.service.passing import PassedOn  # noqa: PLC0415
-    from foreblock.service.upstream_proofs import UpstreamProofs  # noqa: PLC0415
 
     ask = partial(link.ask_upstream, network.name, seconds=follow.fetch_timeout)
     state = _fetched_state(ledger, network, link, metrics, ask)
@@ -67,8 +62,7 @@ def from_upstreams(
     beyond = None
     if follow.beyond != "refuse":
         beyond = BeyondAnchor(ledger, state, ask, believes=passes)
-    passed = PassedOn(ask) if passes else None
-    return FromUpstreams(state, beyond, UpstreamProofs(ask, scheduler), passed)
+    return FromUpstreams(state, beyond, PassedOn(ask) if passes else None)
 
 
 def _fetched_state(
@@ -82,4 +76,5 @@ def _fetched_state(
     assert network.follow is not None, "it has upstreams"
     wants = partial(link.ask_state, network.name)
     state_metrics = StateMetrics(metrics.sheet, network.name)
-    return FetchedState(ledger, network.follow, wants, state_metrics, hint=partial(call_hints, ask))
+    hint = partial(call_hints, ask)
+    return FetchedState(ledger, network.follow, wants, state_metrics, hint=hint, ask_upstream=ask)

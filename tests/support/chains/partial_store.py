@@ -4,10 +4,14 @@
 as upstreams do, with proofs.
 """
 
+import json
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from foreblock._engine import Store
+from foreblock._engine import Proof, Store
+from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.body_rows import made_of
@@ -41,6 +45,27 @@ def begin_at_latest(whole: Ledger, folder: Path, epoch: int = EPOCH) -> None:
     store.close()
 
 
+def proof_json(address: str, slots: Sequence[int], proof: Proof) -> dict[str, Any]:
+    """A proof as nodes show it."""
+
+    def shown(nodes: Sequence[bytes]) -> list[str]:
+        return ["0x" + node.hex() for node in nodes]
+
+    account, values = proof.account, [proof.slot(at) for at in range(len(slots))]
+    return {
+        "address": address,
+        "accountProof": shown(proof.account_nodes),
+        "balance": hex(account.balance if account else 0),
+        "codeHash": "0x" + (account.code_hash if account else EMPTY_CODE).hex(),
+        "nonce": hex(account.nonce if account else 0),
+        "storageHash": "0x" + proof.storage_root.hex(),
+        "storageProof": [
+            {"key": f"0x{slot:064x}", "value": hex(value), "proof": shown(nodes)}
+            for slot, (value, nodes) in zip(slots, values, strict=True)
+        ],
+    }
+
+
 class WholeNetwork:
     """Answers questions for state from a ledger that has all of it."""
 
@@ -51,7 +76,8 @@ class WholeNetwork:
         self.asked: list[Wanted] = []
         self.epoch = EPOCH
         self.failure: Exception | None = None
-        self.proofs_of: list[FoundProof] = []  # that were given
+        self.proofs_at: list[str] = []  # accounts of which a node was asked for a proof
+        self.change: Callable[[Any], Any] = lambda answer: answer  # to the answer of a node
 
     async def ask(self, epoch: int, keys: bytes, seconds: float) -> bytes:
         """What is asked for, packed."""
@@ -64,6 +90,17 @@ class WholeNetwork:
         assert epoch == self.epoch
         with closing(self.whole.view()) as view:
             return self.found(view, self._some(wanted))
+
+    async def ask_upstream(self, method: str, params: bytes) -> bytes:
+        """The answer of a node to a request for a proof at a block."""
+        assert method == "eth_getProof", method
+        address, keys, block = json.loads(params)
+        self.proofs_at.append(address)
+        with closing(self.whole.view()) as view:
+            found = view.resolve(ByHash(bytes.fromhex(block["blockHash"][2:])))
+            slots = [int(key, 16) for key in keys]
+            proof = view.state_of_header(found).prove(bytes.fromhex(address[2:]), slots)
+        return json.dumps(self.change(proof_json(address, slots, proof))).encode()
 
     def found(self, view: LedgerView, wanted: Wanted) -> bytes:
         """What is wanted, with its proofs."""

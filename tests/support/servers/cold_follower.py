@@ -37,7 +37,13 @@ class Follower:
         self.scheduler = make_scheduler(options)
         self.state: FetchedState | None = None
         if settings.cold == "fetch":
-            self.state = FetchedState(self.ledger, settings, self.network.ask, hint=hint)
+            self.state = FetchedState(
+                self.ledger,
+                settings,
+                self.network.ask,
+                hint=hint,
+                ask_upstream=self.network.ask_upstream,
+            )
         shared = Shared(state=self.state)
         self.service = Service(self.ledger, options, self.scheduler, shared=shared)
         self.loop = asyncio.new_event_loop()

@@ -92,6 +92,10 @@ class LearnedState:
         for number, block_hash in (blocks or {}).items():
             learned.put_block(number, block_hash)
 
+    def put_nodes(self, view: LedgerView, nodes: Sequence[bytes]) -> None:
+        """Take trie nodes; they are right for every block."""
+        self._of_epoch(view.base.epoch).put_nodes(nodes)
+
     def _of_epoch(self, epoch: int) -> Learned:
         learned = self._learned
         if learned is None or learned.epoch != epoch or learned.size > self._limit:

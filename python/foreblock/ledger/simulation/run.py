@@ -244,8 +244,9 @@ def simulate(
     request: SimulationRequest,
     limits: SimulationLimits,
     pace: Pace = UNHURRIED,
+    root: bytes | None = None,
 ) -> Steps[list[SimulatedBlock]]:
-    """Simulate blocks after `base`, fillers included; `unused` is as in `SimulatedChain`.
+    """Simulate blocks after `base`, fillers included; `unused` and `root` as in `SimulatedChain`.
 
     On a block in progress, the first simulated block may have the same number. The counts of
     blocks and calls are checked earlier, when they are read. Raises `RefusedSimulation`,
@@ -261,7 +262,7 @@ def simulate(
         limits.blocks,
         in_progress=in_progress,
     )
-    chain = SimulatedChain(base, state, unused, request, limits, pace)
+    chain = SimulatedChain(base, state, unused, request, limits, pace, root)
     try:
         return (yield from _run_all(chain, plan, pace))
     except StateMissing as missing:

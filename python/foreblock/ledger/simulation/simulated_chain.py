@@ -30,8 +30,12 @@ class SimulatedChain:
         request: SimulationRequest,
         limits: SimulationLimits,
         pace: Pace = UNHURRIED,
+        root: bytes | None = None,
     ) -> None:
-        """Begin after `base`. The store has never used the number `unused` nor any above it."""
+        """Begin after `base`. The store has never used the number `unused` nor any above it.
+
+        Where the state is known in part, `root` is that of the sealed block below it.
+        """
         # Fixed.
         self.base: Final = base
         self.profile: Final = base.profile
@@ -50,6 +54,7 @@ class SimulatedChain:
         self._last: SealedBody | None = None
         self._total_difficulty = base.total_difficulty
         self._state: Final = state
+        self._root: Final = root
         self._trie: StateTrie | None = None  # opened with the first root
         self.has_roots: Final = request.state_roots  # whether state roots are computed
         self._unused = unused
@@ -77,7 +82,7 @@ class SimulatedChain:
             return ZERO_HASH
         if self._trie is None:
             # It may have to be built from deltas, or from the whole state.
-            self._trie = yield partial(_open, self._state)
+            self._trie = yield partial(_open, self._state, self._root)
         # Lives of accounts that begin after this root must not be taken for those before.
         changes = self.overlay.take(self._unused)
         self._unused += 1
@@ -94,9 +99,9 @@ class SimulatedChain:
             self._total_difficulty += block.header.difficulty
 
 
-def _open(state: State, **_limits: int | None) -> StateTrie:
+def _open(state: State, root: bytes | None, **_limits: int | None) -> StateTrie:
     """The trie of a state; it cannot be interrupted, and changes nothing."""
-    return state.trie()
+    return state.trie(root=root)
 
 
 def _root(trie: StateTrie, changes: Changes, **_limits: int | None) -> bytes:

@@ -2,9 +2,11 @@
 
 from collections.abc import Awaitable
 from functools import partial
+from typing import Final
 
 from msgspec import Raw, structs
 
+from foreblock.errors import IncompleteState, PartialState, WaysMissing
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.run import simulate
 from foreblock.ledger.simulation.simulation_request import SimulationLimits
@@ -18,6 +20,8 @@ from foreblock.methods.params import is_long, read_in_turn
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
+
+MOST_WAYS: Final = 64  # of accounts in a trie that are fetched for roots; zeros with more
 
 
 class SimulateMethods:
@@ -42,7 +46,7 @@ class SimulateMethods:
         """The simulated blocks with the results of their calls."""
         if is_long(raw):
             return self._scheduler.write(partial(self._read_and_simulate, view, raw), view.client)
-        asked = _over(view, self._read(raw))
+        asked = self._read(raw)
         text = self._single_block(view, asked)
         return text or self._scheduler.write(partial(self._simulate, view, asked), view.client)
 
@@ -58,23 +62,27 @@ class SimulateMethods:
         return render_block(block, self._dialect)
 
     def _read_and_simulate(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
-        asked = _over(view, (yield from read_in_turn(self._read, raw)))
+        asked = yield from read_in_turn(self._read, raw)
         text = self._single_block(view, asked)
         return text or (yield from self._simulate(view, asked, pace))
 
     def _simulate(self, view: LedgerView, asked: SimulateParams, pace: Pace) -> Steps[Text]:
         base = find_block(view, asked.block, 1)
         view.check_rules(base.number + 1)
-        blocks = yield from simulate(
-            base, view.state(base), view.unused, asked.request, self._limits, pace
-        )
+        state = view.state(base)
+        run = partial(simulate, base, state, view.unused, limits=self._limits, pace=pace)
+        try:
+            blocks = yield from run(asked.request, root=view.root_below(state))
+        except PartialState as why:
+            if not _has_no_root(why):
+                raise
+            blocks = yield from run(structs.replace(asked.request, state_roots=False))
         shape = BlockShape(self._dialect, full_transactions=asked.full_transactions)
         return (yield from render(blocks, shape, pace))
 
 
-def _over(view: LedgerView, asked: SimulateParams) -> SimulateParams:
-    """The same; without state roots where only a part of the state is known."""
-    if view.base.is_complete or not asked.request.state_roots:
-        return asked
-    request = structs.replace(asked.request, state_roots=False)
-    return structs.replace(asked, request=request)
+def _has_no_root(why: PartialState) -> bool:
+    """Whether so little of the trie is known that roots are left out."""
+    if isinstance(why, WaysMissing):
+        return len(why.misses.accounts) > MOST_WAYS
+    return isinstance(why, IncompleteState)
