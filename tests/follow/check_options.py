@@ -27,7 +27,7 @@ class CheckOptions:
     delay: float = 0.05  # seconds between follower and upstream
     seed: int = 0
     anchor: int = 50  # block of the dev chain
-    units: int = 20_000  # that may be spent at the upstream in a second
+    units: int = 200_000  # that may be spent at the upstream in a second
     stand_in: bool = False
     at_any_speed: bool = False  # times are not judged
     before: Path | None = None  # another checkout's command, to compare with

@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.05, help="seconds to the upstream")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--anchor", type=int, default=50, help="block to begin at")
-    parser.add_argument("--units", type=int, default=20_000, help="budget of a second")
+    parser.add_argument("--units", type=int, default=200_000, help="budget of a second")
     parser.add_argument("--stand-in", action="store_true", help="try it on a full follower")
     parser.add_argument("--at-any-speed", action="store_true", help="do not judge times")
     parser.add_argument("--before", type=Path, help="another checkout's foreblock")

@@ -37,6 +37,7 @@ from foreblock.sources.feed_network import FeedNetwork, NetworkChain
 from foreblock.sources.feed_source import FeedSource
 from foreblock.sources.follow_facts import follow_facts
 from foreblock.sources.follow_source import FollowSource
+from foreblock.sources.followed_roots import FollowedRoots
 from foreblock.sources.forwarding import TransactionForwarding
 from foreblock.sources.state_answers import StateAnswers
 from foreblock.sources.state_audit import StateAudit
@@ -92,6 +93,9 @@ class FollowNetwork(FeedNetwork):
         send = network.follow.send
         self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
         self._answers: Final = StateAnswers(fetcher, learner, self, self._start, clock)
+        self._roots: Final = FollowedRoots(
+            network.name, lambda: self.following.roots, self._find_proofs, self._diverge
+        )
         self._loop: Final = asyncio.get_running_loop()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._wanted = WantedState()  # by messages, and not fetched yet
@@ -261,7 +265,7 @@ class FollowNetwork(FeedNetwork):
             added = await self.on_thread(partial(self.following.add_blocks, left))
             left = added.left
             if added.diverged:
-                await self._diverge(left[0] if left else blocks[-1], added.diverged)
+                await self._diverge((left[0] if left else blocks[-1]).header, added.diverged)
                 return
             if not added.wanted:
                 break
@@ -286,13 +290,13 @@ class FollowNetwork(FeedNetwork):
                 return ()
         return blocks
 
-    async def _diverge(self, block: Block, why: str) -> None:
+    async def _diverge(self, header: Header, why: str) -> None:
         """A block of the chain gives another result here: begin anew, and stop the second time."""
         self.divergences += 1
         if self.divergences == 1 or not self._learner.proven:
             await self.anchor_anew(why)
             return
-        await self._anchor_at(block.header, why, diverged(block.header.number, why))
+        await self._anchor_at(header, why, diverged(header.number, why))
 
     async def _learn_for(self, block: Block, wanted: WantedState) -> bool:
         """Learn what a sealed block wants, the nodes for its root included."""
@@ -365,6 +369,8 @@ class FollowNetwork(FeedNetwork):
         yield self._keep_storing()
         if self._audit is not None:
             yield self._keep_auditing(self._audit)
+        if self._learner.proven and self._follow.sealed != "computed":
+            yield self._roots.keep()
 
     async def _keep_auditing(self, audit: StateAudit) -> None:
         """Prove what was believed; where something is untrue, drop it and all that stands on it."""
@@ -372,6 +378,10 @@ class FollowNetwork(FeedNetwork):
             found = await audit.untrue(self._executed, self.following.known)
             number = await self.on_thread(self.following.begin_anew_here)
             self._begun_anew(number, f"Untrue: {found.what}")
+
+    async def _find_proofs(self, wanted: WantedNodes, epoch: int) -> list[bytes]:
+        seconds = self._follow.fetch_timeout * BLOCK_TIMES
+        return await self._learner.find_nodes(wanted, epoch, Purpose.SEALED, seconds)
 
     async def _keep_storing(self) -> None:
         """Store now and then what was learned for readers."""
@@ -382,7 +392,9 @@ class FollowNetwork(FeedNetwork):
 
     def _more_facts(self) -> Sequence[str]:
         executed = self.following.executed()
-        return follow_facts(self, executed, self._learner, self._fetcher.upstreams, self._audit)
+        upstreams = self._fetcher.upstreams
+        facts = follow_facts(self, executed, self._learner, upstreams, self._audit)
+        return [*facts, self._roots.fact()]
 
 
 async def anchor_at(blocks: BlockFetcher, header: Header) -> Anchor:

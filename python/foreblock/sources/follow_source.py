@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from foreblock.clock import Clock
+from foreblock.ledger.following.roots_behind import RootsBehind
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.rules_end import RulesEnd
@@ -94,6 +95,11 @@ class FollowSource(FeedSource):
         """What is learned in this epoch; any thread may use it."""
         return self._learned
 
+    @property
+    def roots(self) -> RootsBehind:
+        """The state roots of its blocks in this epoch; any thread may use it."""
+        return self._roots
+
     def _opened(self) -> Store:
         store = open_followed_store(self._network, self._seen)
         try:
@@ -117,9 +123,11 @@ class FollowSource(FeedSource):
             epoch = view.heads.base.epoch
         follow = self._network.follow
         computes = computes or (follow is not None and follow.sealed == "computed")
-        self._learned = learned or Learned(epoch, nodes=computes)
+        keeps_roots = follow is not None and follow.trust != "trusted"
+        self._learned = learned or Learned(epoch, nodes=computes or keeps_roots)
         self._store.lay(self._learned)
         super()._take_up(self._learned, computes=computes)
+        self._roots = RootsBehind(self._store, self._writer.profile)
 
     def begin_anew(self, anchor: Anchor, end: RulesEnd | None = None) -> None:
         """Begin anew at another block, in a new epoch; `end` says that its rules are not known.

@@ -1,0 +1,111 @@
+"""Keep the state roots of a followed chain computed, one block after the other, behind its head.
+
+What a root needs comes with the proofs by which state is learned. The rest is asked for: ways to
+keys that were learned long ago, and, where something was deleted, the node beside it, by the proof
+that the key is absent after the block or by a key that leads there. Nobody waits for it, and where
+it cannot be had, readers are told what is missing when they ask for a proof.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from foreblock.errors import EndpointError, NotHere, NoUpstream, StoreClosed
+from foreblock.ledger.following.roots_behind import DueRoot, ProofsNeeded, RootsBehind
+from foreblock.ledger.following.wanting import WantedNodes
+from foreblock.types import Header
+
+log = structlog.get_logger()
+
+PAUSE: Final = 0.2  # seconds between two looks
+LONGEST_PAUSE: Final = 5.0  # after proofs could not be had
+MOST_ROUNDS: Final = 8  # of proofs for one block
+
+FindNodes = Callable[[WantedNodes, int], Awaitable[list[bytes]]]  # of an epoch; `EndpointError`
+
+
+class FollowedRoots:
+    """The roots of one network; works on its loop, and computes on a thread."""
+
+    def __init__(
+        self,
+        name: str,
+        roots: Callable[[], RootsBehind],
+        find: FindNodes,
+        differs: Callable[[Header, str], Awaitable[None]],
+    ) -> None:
+        """`differs` is told of a block whose root is another one here than in its header."""
+        self._name: Final = name
+        self._roots: Final = roots
+        self._find: Final = find
+        self._differs: Final = differs
+        self._last = 0  # block whose root was computed
+        self._computed = 0
+        self._asked = 0  # accounts of which proofs were asked for
+        self._refused = 0  # times that proofs could not be had
+
+    def fact(self) -> str:
+        """What came of it so far, in a line that people read."""
+        if not self._computed:
+            return "roots: none computed"
+        return (
+            f"roots: {self._computed} computed, the last of block {self._last}; "
+            f"{self._asked} proofs asked for, {self._refused} times in vain"
+        )
+
+    async def keep(self) -> None:
+        """Compute roots until cancelled."""
+        pause = PAUSE
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                while await self.compute_next():
+                    pass
+                pause = PAUSE
+            except EndpointError:
+                self._refused += 1
+                pause = min(2 * pause, LONGEST_PAUSE)
+            except NotHere:
+                pause = PAUSE  # the chain has turned, or pruned the block
+            except StoreClosed:
+                return
+
+    async def compute_next(self) -> bool:
+        """Compute the next root; false where none is due. Raises `EndpointError`, `NotHere`."""
+        roots = self._roots()
+        due = await asyncio.to_thread(roots.due)
+        if due is None:
+            return False
+        nodes: list[bytes] = []
+        for _ in range(MOST_ROUNDS):
+            outcome = await asyncio.to_thread(roots.compute, due, nodes)
+            if outcome.difference:
+                number = due.header.number
+                log.error("root_differs", network=self._name, block=number, why=outcome.difference)
+                await self._differs(due.header, outcome.difference)
+                return False
+            if not outcome.needed:
+                self._computed += 1
+                self._last = due.header.number
+                return True
+            nodes += await self._nodes(due, outcome.needed)
+            self._asked += len(outcome.needed.before) or len(outcome.needed.after)
+        raise NoUpstream("the nodes of proofs do not fit", 1)
+
+    async def _nodes(self, due: DueRoot, needed: ProofsNeeded) -> list[bytes]:
+        """The nodes of the proofs that a root needs. Raises `EndpointError`."""
+        parent, header = due.parent, due.header
+        if needed.before:
+            wanted = WantedNodes(parent.number, parent.hash, needed.before)
+            return await self._find(wanted, due.epoch)
+        try:
+            wanted = WantedNodes(header.number, header.hash, needed.after)
+            return await self._find(wanted, due.epoch)
+        except EndpointError:
+            made_up = await asyncio.to_thread(needed.made_up)
+            if made_up is None:
+                raise
+            wanted = WantedNodes(parent.number, parent.hash, made_up)
+            return await self._find(wanted, due.epoch)
