@@ -71,8 +71,9 @@ class GrowingPair:
             case _:
                 pass  # there is nothing to seal
 
-    def grow(self, block: Sequence[Change]) -> None:
-        self.learn(block)
+    def grow(self, block: Sequence[Change], *, learns: bool = True) -> None:
+        if learns:
+            self.learn(block)
         one = self._extend(self.full, block, self.open[-1][0] if self.open else None)
         other = self._extend(self.partial, block, self.open[-1][1] if self.open else None)
         self.open.append((one, other))
@@ -266,6 +267,25 @@ def test_a_deletion_in_progress_is_proven_by_a_key_that_nobody_has(tmp_path: Pat
         (slot,) = missing.value.misses.slots[PEOPLE[0]]
         assert slot not in {101, 102}
         pair.judge()
+
+
+def test_a_slot_of_an_account_without_storage_is_stored_as_it_was(tmp_path: Path) -> None:
+    """What an empty storage implies is forgotten some day, and a later proof says otherwise."""
+    with closing(GrowingPair(tmp_path, [(0, 1, {}), *FIRST[1:]])) as pair:
+        pair.learn([(0, 1, {})])
+        with pair.partial.view() as view:
+            assert view.state(0).storage(PEOPLE[0], 3) == 0, "as a run reads what it changes"
+        pair.grow([(0, 1, {3: 7})], learns=False)
+        pair.seal()
+        pair.partial.maintain(1000)
+        late = Learned(1)
+        pair.partial.lay(late)
+        for _ in range(2):
+            with pair.partial.view() as view:
+                assert [view.state(at).storage(PEOPLE[0], 3) for at in (0, 1)] == [0, 7]
+            proof = pair.prove(1, PEOPLE[0], [3])
+            late.prove(pair.roots[1], PEOPLE[0], proof.account_nodes, [(3, proof.slot(0)[1])])
+            pair.partial.learn(late)
 
 
 def test_without_its_root_nothing_is_made_up(tmp_path: Path) -> None:

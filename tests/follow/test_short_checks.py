@@ -1,4 +1,4 @@
-"""`foreblock follow` itself, for seconds: short forms of checks 1, 4, 11 and 12, no times judged."""
+"""`foreblock follow` itself, for seconds: checks 1, 4, 11 and 12 in short, no times judged."""
 
 import pytest
 

@@ -214,7 +214,9 @@ fn the_first_value_stays() {
     assert_eq!(learned.block(1), Some(B256::with_last_byte(1)));
     assert_eq!(learned.slot(&address(1), &U256::ZERO), None, "other slots are not known");
     learned.put_account(address(1), account(1), Some(EMPTY_ROOT_HASH));
+    let waiting = learned.unstored();
     assert_eq!(learned.slot(&address(1), &U256::ZERO), Some(U256::ZERO), "it has none");
+    assert_eq!(learned.unstored(), waiting + 1, "and a block may change that");
     let kept = learned.unstored();
     learned.put_account(address(1), account(3), Some(B256::ZERO));
     assert_eq!(learned.account(&address(1)), Some(account(1)), "a later root changes no account");

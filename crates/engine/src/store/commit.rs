@@ -7,7 +7,7 @@
 //! Whether a step fits follows from the commits before it, never from how far maintenance is
 //! (`floors`), so that every store of a log takes what its writer took.
 
-use alloy_primitives::{B256, U256};
+use alloy_primitives::B256;
 use heed::RwTxn;
 
 use super::batch::{Batch, Codes, NewAnchor, NewBlock, NewPartial, NewlyLearned, Parent, Step};
@@ -122,7 +122,6 @@ impl Store {
         for (place, step) in batch.steps.iter().enumerate() {
             applying.apply(step, Some(place) < batch.read)?;
         }
-        applying.note_empty_storage(&batch.steps)?;
         let (mut heads, floors) = (applying.heads, applying.floors);
         heads.commit = batch.last;
         if batch.settle {
@@ -195,25 +194,6 @@ impl Applying<'_, '_> {
                 check(stored.is_some(), || format!("the base is not of epoch {epoch}"))
             }
         }
-    }
-
-    /// A slot that changed was known before. Where no entry says what it was at the anchor, its
-    /// account had no storage there: that is noted, since nobody can tell once it has some.
-    fn note_empty_storage(&mut self, steps: &[Step]) -> Result<()> {
-        let Some(anchor) = self.heads.anchor else { return Ok(()) };
-        let empty = entry::encode_slot(&U256::ZERO);
-        for step in steps {
-            let state = match step {
-                Step::Append(new) => &new.state,
-                Step::Extend(new) => &new.state,
-                _ => continue,
-            };
-            let slots = state.entries()?.keys();
-            for key in slots.filter(|key| entry::is_slot_of(key, anchor.generation)) {
-                self.tables.put_below(self.txn, &self.heads, &anchor, key, &empty)?;
-            }
-        }
-        Ok(())
     }
 
     fn append(&mut self, new: &NewBlock) -> Result<()> {

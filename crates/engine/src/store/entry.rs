@@ -51,11 +51,6 @@ pub fn slot_key(address: &Address, generation: u64, slot: &U256) -> [u8; 61] {
     key
 }
 
-/// Whether a key is that of a slot in this life of its account.
-pub fn is_slot_of(key: &[u8], generation: u64) -> bool {
-    key.first() == Some(&SLOT) && key.get(21..29) == Some(generation.to_be_bytes().as_slice())
-}
-
 pub fn parse_slot_key(key: &[u8]) -> Result<(Address, u64, U256)> {
     let key: &[u8; 61] = key
         .try_into()

@@ -1,8 +1,8 @@
 //! What was learned of an anchor's state, stored below everything that blocks did since.
 //!
 //! An account or a slot is a flat entry of the anchor's block, also where it says that there is
-//! nothing: so it is known for every state above, and no number is drawn. One that the oldest
-//! state knows already is left as it is. What is right whatever the block is lies in the table
+//! nothing: so it is known for every state above, and no number is drawn. One that has an entry
+//! already is left as it is. What is right whatever the block is lies in the table
 //! of codes, by its hash: codes themselves, and trie nodes of proofs (`learned_nodes`). Hashes of
 //! blocks below the anchor are there too, until there is another anchor.
 //!
@@ -110,7 +110,7 @@ impl Tables {
         let before = self.kept_nodes(txn)?;
         let mut kept = before;
         for row in rows {
-            stored += usize::from(self.put_learned_row(txn, heads, &anchor, &mut kept, row)?);
+            stored += usize::from(self.put_learned_row(txn, &anchor, &mut kept, row)?);
         }
         if kept != before {
             self.put_kept_nodes(txn, kept)?;
@@ -121,7 +121,6 @@ impl Tables {
     fn put_learned_row(
         &self,
         txn: &mut RwTxn,
-        heads: &Heads,
         anchor: &Anchor,
         kept: &mut KeptNodes,
         row: &Row,
@@ -133,11 +132,11 @@ impl Tables {
                     .as_ref()
                     .map(entry::encode_account);
                 let key = entry::account_key(address);
-                self.put_below(txn, heads, anchor, &key, &account.unwrap_or_default())
+                self.put_below(txn, anchor, &key, &account.unwrap_or_default())
             }
             Row::Slot(address, slot, value) => {
                 let key = entry::slot_key(address, anchor.generation, slot);
-                self.put_below(txn, heads, anchor, &key, &entry::encode_slot(value))
+                self.put_below(txn, anchor, &key, &entry::encode_slot(value))
             }
             Row::Code(hash, code) => self.put_new(txn, hash.as_slice(), code),
             Row::Node(hash, node) => self.put_learned_node(txn, kept, hash, node),
@@ -145,18 +144,18 @@ impl Tables {
         }
     }
 
-    /// An entry of the anchor, unless the oldest state has one.
-    pub(super) fn put_below(
+    /// An entry of the anchor, unless there is one of any block: what a block has changed was
+    /// known before, and who learns it now has it from a later one.
+    fn put_below(
         &self,
         txn: &mut RwTxn,
-        heads: &Heads,
         anchor: &Anchor,
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        let oldest = entry::versioned(key, heads.earliest);
-        let found = self.flat.get_greater_than_or_equal_to(txn, &oldest).map_err(lmdb)?;
-        if found.is_some_and(|(found, _)| found.len() == oldest.len() && found.starts_with(key)) {
+        let newest = entry::versioned(key, u64::MAX);
+        let found = self.flat.get_greater_than_or_equal_to(txn, &newest).map_err(lmdb)?;
+        if found.is_some_and(|(found, _)| found.len() == newest.len() && found.starts_with(key)) {
             return Ok(false);
         }
         self.flat.put(txn, &entry::versioned(key, anchor.number), value).map_err(lmdb)?;
