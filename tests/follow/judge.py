@@ -21,6 +21,7 @@ from follow.questions import Question, Questions
 Json = Any
 BATCH = 12  # questions in one request
 PINS = 60  # that are remembered
+OLD = 60  # blocks; pins are kept for 64, of which a chain and its follower count on their own
 # Which block a batch is about.
 ABOUT = ("pending",) * 4 + ("latest",) * 2 + ("pin", "number", "hash")
 # Errors that say that the follower cannot answer now; every other one is an answer.
@@ -175,10 +176,18 @@ class Judge:
         if true.answers is None:
             self.verdict.unjudged[f"upstream: {true.why}"] += len(asked)
             return
+        if self._is_old(about, identity) and _all_gone(questions, true.answers):
+            self.verdict.gone += len(asked)  # the follower keeps it a moment longer
+            return
         for question, request, mine, theirs in zip(
             asked, requests, answers, true.answers, strict=True
         ):
             self._compare(about, question, request, mine, theirs)
+
+    def _is_old(self, about: str, identity: Identity) -> bool:
+        """Whether it is a pin that the chain may not keep any more."""
+        latest = self._latest
+        return about == "pin" and latest is not None and latest.number - identity.number >= OLD
 
     def _compare(
         self, about: str, question: Question, request: Request, mine: Json, theirs: Json

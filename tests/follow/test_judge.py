@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
-from follow.batch_client import Answered, Identity
+from follow.batch_client import Answered, BatchClient, Identity
 from follow.freshness import Freshness, share
 from follow.judge import BATCH, Judge, JudgePlan, Verdict, judge
 from follow.pairs import Pair, full_pair
@@ -79,6 +80,22 @@ def test_an_error_that_says_not_now_is_not_an_answer() -> None:
         one._compare("latest", question, ("eth_call", []), error, {"result": "0x"})
     assert one.verdict.unanswered.total() == 2
     assert len(one.verdict.differences) == 1
+
+
+@pytest.mark.parametrize(("pinned", "gone"), [(10, 2), (50, 0)], ids=["old", "recent"])
+def test_a_pin_that_the_chain_does_not_keep_is_gone_if_it_is_old(pinned: int, gone: int) -> None:
+    class Chain:
+        def ask(self, _: object) -> Answered:
+            return Answered([{"error": {"message": "unknown block"}}, {"result": None}], "", 0.0)
+
+    one = Judge("http://127.0.0.1:1", "http://127.0.0.1:1", Questions([], 0), seed=0)
+    one._upstream = cast("BatchClient", Chain())
+    one._latest = Identity(72, HASH)
+    question = Question("balance", "eth_getBalance", ["0x1", BLOCK])
+    answers = [{"result": "0x5"}, {"result": {}}]
+    one._judge("pin", [question], answers, Identity(pinned, HASH, 3))
+    assert one.verdict.gone == gone
+    assert len(one.verdict.differences) == 2 - gone
 
 
 def test_a_question_is_asked_by_the_identity_of_its_block() -> None:
