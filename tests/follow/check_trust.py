@@ -2,7 +2,7 @@
 
 import time
 
-from follow.busy_world import CLONES, PROXY, number
+from follow.busy_world import CLONES, MINTED, PROXY, number
 from follow.check_live import NEED_PROOFS, judge_verdict, judged
 from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.check_weather import back
@@ -22,7 +22,7 @@ def audit(options: CheckOptions) -> Outcome:
     """
     outcome = Outcome()
     with scene(options, trust="audited") as found:
-        _judge_audit(outcome, options, found)
+        judge_audit(outcome, options, found)
     lies = [_balance_of(each.address) for each in found.load.senders]
     # Without proofs nothing is said about a slot but its value.
     with scene(options, trust="trusted", faults="no-proofs=1,no-overrides=1", lies=lies) as found:
@@ -30,9 +30,10 @@ def audit(options: CheckOptions) -> Outcome:
     return outcome
 
 
-def _judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
+def judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
+    """Tell one lie to an audited follower, and see what becomes of it."""
     network = found.follower.network
-    token, slot = "0x" + CLONES[150].hex(), "0x2"  # the supply of a token that is rarely minted
+    token, slot = "0x" + CLONES[MINTED - 1].hex(), "0x2"  # a supply, which transfers do not read
     network.ask("eth_getBalance", token, "latest")  # so that its slots come without proofs
     read = ("eth_getStorageAt", token, slot, "latest")
     true = found.upstream.main.ask(*read)
@@ -47,7 +48,7 @@ def _judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
     outcome.must(is_soon, f"the truth is served after {seconds:.1f} s")
     until(lambda: "Untrue 1" in network.probe("/readyz?verbose")[1], "/readyz says it")
     back(found.upstream.main, network)
-    judge_verdict(outcome, judged(options, found, 5), 50)
+    judge_verdict(outcome, judged(options, found, 5, NEED_PROOFS), 50)
     _, said = network.probe("/readyz?verbose")
     outcome.lines += [line for line in said.splitlines() if "audit" in line or "anew" in line]
     outcome.must("trust: audited" in said, "it says that it is audited")

@@ -1,11 +1,13 @@
-"""`foreblock follow` itself, for seconds: checks 1, 4, 11 and 12 in short, no times judged."""
+"""`foreblock follow` itself, for seconds: short forms of some checks, no times judged."""
 
 import pytest
 
 from follow.check_economy import count
 from follow.check_kills import kills
-from follow.check_live import judged
+from follow.check_live import NEED_PROOFS, judged
 from follow.check_options import CheckOptions, Outcome, scene
+from follow.check_trust import judge_audit
+from follow.check_weather import DAMAGE, LIE_RATE
 from follow.run import CANNOT, HOLDS, run
 
 SHORT = CheckOptions(
@@ -26,6 +28,23 @@ def test_every_answer_is_that_of_the_chain_at_few_requests() -> None:
 
 def test_what_was_learned_is_known_after_a_kill() -> None:
     outcome = kills(SHORT, times_killed=1)
+    assert not outcome.complaints, outcome.lines
+
+
+def test_nothing_wrong_is_served_where_everything_is_damaged_now_and_then() -> None:
+    with scene(SHORT) as found:
+        found.proxy.faults(",".join(f"{kind}={LIE_RATE}" for kind in DAMAGE))
+        verdict = judged(SHORT, found, 6, NEED_PROOFS)
+        struck = found.proxy.tell()["struck"]
+    assert not verdict.differences, verdict.differences[:3]
+    assert verdict.answers.total() > 0
+    assert struck
+
+
+def test_a_lie_that_was_believed_is_dropped_with_all_that_stood_on_it() -> None:
+    outcome = Outcome()
+    with scene(SHORT, trust="audited") as found:
+        judge_audit(outcome, SHORT, found)
     assert not outcome.complaints, outcome.lines
 
 

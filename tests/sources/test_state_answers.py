@@ -1,7 +1,7 @@
 """What workers are answered: what is known is not fetched, and what is found is proven."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from msgspec import Raw
@@ -47,11 +47,15 @@ class FakeLearner:
         self.asked: list[Wanted] = []
         self.failure = failure
 
-    async def find(
-        self, wanted: Wanted, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+    async def find_in_time(
+        self,
+        wanted: Wanted,
+        executed: Callable[[], ExecutedBlocks],
+        purpose: Purpose,
+        seconds: float,
     ) -> FoundState:
         assert purpose is Purpose.CLIENT
-        assert (blocks.epoch, seconds) == (EPOCH, 2.0)
+        assert (executed().epoch, seconds) == (EPOCH, 2.0)
         self.asked.append(wanted)
         if self.failure is not None:
             raise self.failure

@@ -375,7 +375,7 @@ class FollowNetwork(FeedNetwork):
     async def _keep_auditing(self, audit: StateAudit) -> None:
         """Prove what was believed; where something is untrue, drop it and all that stands on it."""
         while True:
-            found = await audit.untrue(self._executed, self.following.known)
+            found = await audit.untrue(self.executed, self.following.known)
             number = await self.on_thread(self.following.begin_anew_here)
             self._begun_anew(number, f"Untrue: {found.what}")
 

@@ -61,6 +61,7 @@ class StateAudit:
         self._seconds: Final = seconds
         self._claims: dict[Key, Claim] = {}
         self._epoch = 0
+        self._oldest: float | None = None  # since when one waits
         self._distrusts_until = 0.0
         self._came: Final = asyncio.Event()
         self.counters: Final[Counter[str]] = Counter()
@@ -70,6 +71,7 @@ class StateAudit:
         """Begin with nothing believed, in another epoch."""
         self._epoch = epoch
         self._claims = {}
+        self._oldest = None
 
     @property
     def waiting(self) -> int:
@@ -79,16 +81,14 @@ class StateAudit:
     @property
     def oldest(self) -> float:
         """Seconds that a value has waited for its proof, at most."""
-        now = self._now
-        return max((now - each.since for each in self._claims.values()), default=0.0)
+        return 0.0 if self._oldest is None else self._now - self._oldest
 
     @property
     def believes(self) -> bool:
         """Whether values may be used before they are proven."""
         if self._now < self._distrusts_until or len(self._claims) >= MOST_CLAIMS:
             return False
-        first = next(iter(self._claims.values()), None)
-        return first is None or self._now - first.since <= self._seconds
+        return self._oldest is None or self._now - self._oldest <= self._seconds
 
     def note(self, epoch: int, block: int, believed: Found) -> None:
         """Note values that are used and not proven; `block` is the latest one."""
@@ -103,6 +103,7 @@ class StateAudit:
             for slot in values:
                 self._claims.setdefault((address, slot), claim)
         if self._claims:
+            self._oldest = now if self._oldest is None else self._oldest
             self._came.set()
 
     async def untrue(self, blocks: Callable[[], ExecutedBlocks], known: KnownAt) -> UntrueClaim:
@@ -148,6 +149,7 @@ class StateAudit:
                 return untrue
         for key in claims.keys() & self._claims.keys():  # what could not be proven comes last
             self._claims[key] = self._claims.pop(key)
+        self._oldest = min((each.since for each in self._claims.values()), default=None)
         return None
 
     def _slice(self) -> dict[Key, Claim]:
