@@ -71,6 +71,14 @@ def test_a_node_that_lacks_something(
     assert found.reasons[reason]
 
 
+def test_a_node_that_has_only_its_latest_block_may_prove_it() -> None:
+    def only_the_tip(block: Any) -> Any:  # noqa: ANN401, JSON
+        return block if int(block["number"], 16) == TIP else None
+
+    found = probe(ToyNode(lies={"eth_getBlockByNumber": only_the_tip}), whole=False)
+    assert found.proof_depth is not None
+
+
 @pytest.mark.parametrize("node", [ToyNode(), ToyNode(proofs=0, forms=frozenset({"number"}))])
 def test_what_a_plan_needs_takes_fewer_requests(node: ToyNode) -> None:
     short = probe(node, whole=False)

@@ -115,7 +115,7 @@ def probing(*, whole: bool) -> Probing:
         (of_tip,) = yield [_proof("latest")]
     else:
         near, of_tip = yield [_block(tip.number - _BEHIND), _proof("latest")]
-        at = None if isinstance(near, RefusedAnswer) else _head(tip.number - _BEHIND, near)
+        at = _old_block(tip.number - _BEHIND, near)
     proves_tip = _is_proven(of_tip, 0, reasons)
     forms, ways = yield from _forms(at or tip, reasons, whole=whole)
     depth = _depth(tip, at, ways, reasons) if proves_tip else None
@@ -148,6 +148,14 @@ def _head(of: str | int, said: Said) -> BlockAt:
     number = of if isinstance(of, int) else _number_of(_needed(said))
     header = read_header(number, _needed(said))
     return BlockAt(header.number, header.hash)
+
+
+def _old_block(number: int, said: Said) -> BlockAt | None:
+    """A block below the tip; none where the endpoint does not have it."""
+    try:
+        return _head(number, said)
+    except RefusedAnswer:
+        return None
 
 
 def _number_of(said: Raw) -> int:

@@ -88,7 +88,7 @@ def test_a_cluster_goes_on_when_its_writer_is_killed_and_stops_as_a_whole(tmp_pa
         os.killpg(int(writer), signal.SIGKILL)
         until(lambda: "log: epoch 2," in log_of(base + 12), "the replica follows the standby")
         assert until(lambda: commit(base + 60, before + 1), "commits go on") > before
-        assert "writer has ended with -9" in output.read_text()
+        until(lambda: "writer has ended with -9" in output.read_text(), "its end is said")
     finally:
         demo.send_signal(signal.SIGTERM)
         assert demo.wait(PATIENCE) == 0, output.read_text()

@@ -152,7 +152,7 @@ class Run:
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 @given(st.lists(steps, max_size=25))
 def test_random_cheats_transactions_and_kills(sequence: list[tuple[str, bytes, int]]) -> None:
