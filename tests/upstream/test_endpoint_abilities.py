@@ -1,0 +1,200 @@
+"""What an upstream is known to be able to, and how long it is held against it what it did."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from foreblock.clock import DrivenClock
+from foreblock.errors import NoUpstream, RefusedAnswer
+from foreblock.upstream.asked import Asked, AskedCode, AskedProof
+from foreblock.upstream.attempt import _settled
+from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.fetcher import Fetcher
+from foreblock.upstream.refusals import RefusalKind, retry_after
+from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.upstream_endpoint import ONLY_SECONDS, PROBE_AGAIN, Upstream
+from foreblock.upstream.wanted import Wanted
+from support.upstreams.fetching import (
+    PROVEN,
+    RICH,
+    TRUSTED,
+    A,
+    B,
+    C,
+    check,
+    fetch,
+    fetching,
+)
+from support.upstreams.toy_node import Said, ToyNode, toy_node
+
+
+def test_an_endpoint_of_another_chain_is_not_used() -> None:
+    async def run(node: ToyNode) -> None:
+        clock = DrivenClock()
+        fetcher = Fetcher([Upstream(node.url, clock, UnitBudget(RICH), 10)], clock, TRUSTED)
+        try:
+            with pytest.raises(NoUpstream, match="another chain: 8453 in place of 10"):
+                await fetch(fetcher)
+            asked = node.bodies
+            with pytest.raises(NoUpstream):
+                await fetch(fetcher)
+            assert node.bodies == asked
+        finally:
+            fetcher.close()
+
+    with toy_node(ToyNode()) as node:
+        asyncio.run(run(node))
+
+
+def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        node, upstream = running[0], fetcher.upstreams[0]
+        node.values = node.overrides = False
+        wanted = Wanted(slots={C: frozenset(range(9))})
+        check(await fetch(fetcher, wanted), wanted)
+        node.values = True
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        check(await fetch(fetcher, wanted), wanted)
+        assert node.count("eth_getStorageValues") == 1, "nothing had failed"
+        node.weather = lambda number, _: Said(500) if number == node.bodies else None
+        with pytest.raises(NoUpstream):
+            await fetch(fetcher, wanted, seconds=0.1)
+        node.weather = None
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        check(await fetch(fetcher, wanted), wanted)
+        assert upstream.ways.values
+        assert node.asked[-1][0] == "eth_getStorageValues"
+
+    fetching(test, ToyNode(), clock=clock)
+
+
+def test_a_rate_limit_says_nothing_about_what_an_endpoint_can_do() -> None:
+    """The first two requests of every method are refused, and then the whole probe once more."""
+    limited = Said(429, b"slow down", {"Retry-After": "0"})
+    seen: Counter[str] = Counter()
+
+    def weather(_: int, asked: Sequence[dict[str, Any]]) -> Said | None:
+        method = f"{asked[0]['method']} {len(asked)}"
+        seen[method] += 1
+        return limited if seen[method] <= 2 else None
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        (upstream,) = fetcher.upstreams
+        assert await fetcher.probe() == []
+        known = upstream.capabilities
+        assert known is not None
+        assert known.can_prove
+        assert known.overrides
+        assert known.batch == 100
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        upstream.refuse(RefusedAnswer(RefusalKind.NULL.value, ""))
+        upstream.lied("so that it is probed again")
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        running[0].weather = lambda *_: limited
+        assert await fetcher.probe() == []
+        assert upstream.capabilities is known
+
+    clock = DrivenClock()
+    fetching(test, ToyNode(weather=weather), clock=clock)
+
+
+def test_who_lied_is_not_asked_for_a_while() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
+        assert await fetcher.probe() == []
+        found = await fetch(fetcher)
+        assert {each.source for some in found.proofs.values() for each in some} == {
+            fetcher.upstreams[0].shown
+        }
+        fetcher.untrue(found.proofs[A][0].source, "no node of it is in the trie")
+        asked = running[0].bodies
+        again = await fetch(fetcher)
+        check(again)
+        assert running[0].bodies == asked
+        assert {each.source for some in again.proofs.values() for each in some} == {
+            fetcher.upstreams[1].shown
+        }
+        state = fetcher.upstreams[0].state()
+        assert state.refusals == {"untrue": 1}
+        assert state.rests_for == 60
+        assert state.can_prove
+        clock.advance(60 * 10**9)
+        await fetch(fetcher)
+        assert running[0].bodies > asked
+
+    fetching(test, ToyNode(), ToyNode(), options=PROVEN, clock=clock)
+
+
+def test_the_only_one_is_asked_again_soon_after_a_lie() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        assert await fetcher.probe() == []
+        fetcher.untrue(fetcher.upstreams[0].shown, "no node of it is in the trie")
+        assert fetcher.upstreams[0].state().rests_for == ONLY_SECONDS
+        clock.advance(int(ONLY_SECONDS * 10**9))
+        check(await fetch(fetcher))
+
+    fetching(test, ToyNode(), options=PROVEN, clock=clock)
+
+
+def test_all_are_probed_at_once_and_who_fails_is_named() -> None:
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        (refused,) = await fetcher.probe()
+        assert refused.kind == RefusalKind.SERVER_FAILED
+        assert fetcher.upstreams[1].capabilities is not None
+
+    fetching(test, ToyNode(weather=lambda *_: Said(500)), ToyNode())
+
+
+def test_units_in_a_url() -> None:
+    assert split_units("https://h/v2/k?units=500&a=b") == ("https://h/v2/k?a=b", 500.0)
+    assert split_units("https://h/v2/k?unit=5") == ("https://h/v2/k?unit=5", None)
+    for wrong in ("?units=", "?units=0", "?units=-1", "?units=1&units=2", "?units=x"):
+        with pytest.raises(Exception, match=r"units of https://h/v2/….* is not a number above 0"):
+            split_units(f"https://h/v2/secretkey{wrong}")
+
+
+def test_retry_after_as_seconds_or_date() -> None:
+    assert retry_after({"retry-after": "7"}, 0) == 7
+    assert retry_after({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, 40) == 60
+    assert retry_after({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, 400) == 0
+    for wrong in ("", "soon", "-1", "1e9", "99999999999999", "Thu, 99 Jan"):
+        assert retry_after({"Retry-After": wrong}, 0) is None
+    assert retry_after({}, 0) is None
+
+
+def test_a_way_that_works_for_others_is_not_given_up() -> None:
+    """One refusal among answers is the weather; where all are refused, the way is gone."""
+    asked: list[Asked] = [AskedProof(A), AskedProof(B), AskedCode(A)]
+    refused: list[tuple[Asked, str]] = [(asked[0], RefusalKind.NO_METHOD.value)]
+    assert _settled(asked, refused) == []
+    refused.append((asked[1], RefusalKind.NO_METHOD.value))
+    assert _settled(asked, refused) == refused
+    other: list[tuple[Asked, str]] = [(asked[0], RefusalKind.NO_BLOCK.value)]
+    assert _settled(asked, other) == other
+
+
+def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:
+    clock = DrivenClock()
+
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        await fetcher.probe()
+        upstream = fetcher.upstreams[0]
+        whole = upstream.ways
+        for seconds in (2, 4, 8):
+            upstream.narrow(whole._replace(proofs=False))
+            clock.advance(seconds * 10**9 - 1)
+            upstream.widen()
+            assert not upstream.ways.proofs
+            clock.advance(1)
+            upstream.widen()
+            assert upstream.ways == whole
+
+    fetching(test, ToyNode(), clock=clock)
