@@ -88,16 +88,21 @@ class ClusterProcess:
         self._process = None
 
 
-def is_ready(planned: Planned) -> bool:
-    """Whether a node answers that it is ready."""
+def readiness_of(planned: Planned) -> str:
+    """What a node answers when it is asked whether it is ready, or why there is no answer."""
     connection = HTTPConnection(planned.address, timeout=2.0)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().read().startswith(b"ready")
-    except (OSError, HTTPException):
-        return False
+        return connection.getresponse().read().decode("utf-8", "replace")
+    except (OSError, HTTPException) as error:
+        return f"no answer: {error!r}"
     finally:
         connection.close()
+
+
+def is_ready(planned: Planned) -> bool:
+    """Whether a node answers that it is ready."""
+    return readiness_of(planned).startswith("ready")
 
 
 def until_ready(
@@ -116,9 +121,16 @@ def until_ready(
                 raise WorkerFailed(f"{name} has ended with {code}: {each.last_words()}")
         waiting = [each for each in waiting if each.planned.is_node and not is_ready(each.planned)]
         if waiting and time.monotonic() > end:
-            names = ", ".join(each.planned.name for each in waiting)
-            raise WorkerFailed(f"not ready after {seconds:.0f} s: {names}")
+            raise WorkerFailed(f"not ready after {seconds:.0f} s: {_why(waiting)}")
         step()
+
+
+def _why(waiting: Iterable[ClusterProcess]) -> str:
+    """What each of them says of itself, and what it has printed last."""
+    return "\n".join(
+        f"{each.planned.name}: {readiness_of(each.planned).strip()}\n{each.last_words()}"
+        for each in waiting
+    )
 
 
 def stop_all(groups: Iterable[Sequence[ClusterProcess]]) -> None:
