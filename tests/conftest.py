@@ -42,6 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     run_faster.group_and_order(items, CHECKOUT / "tests")
 
 
+def pytest_collection_finish() -> None:
+    """Tests and modules stay to the end, so that nothing need look whether they are garbage."""
+    run_faster.set_aside_what_is_collected()
+
+
 @pytest.fixture(autouse=True)
 def logs_as_they_were() -> Iterator[None]:
     """What configures logging does so for all tests after it, and loggers keep what they found."""

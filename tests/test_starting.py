@@ -52,6 +52,5 @@ def test_garbage_is_collected_again_afterwards() -> None:
         assert gc.isenabled()
     finally:
         gc.enable()
-        gc.unfreeze()
     main.verbs()
     assert gc.isenabled()

@@ -86,7 +86,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(params=params)
 def test_no_argument_is_an_internal_error(client: Asker, name: str, params: list[object]) -> None:
     if name == "eth_sendTransactionSync":

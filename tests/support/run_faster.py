@@ -3,6 +3,7 @@
 Nothing here changes what is tested.
 """
 
+import gc
 import os
 import sys
 import tempfile
@@ -39,6 +40,15 @@ def keep_files_in_memory() -> None:
         may_run = not disk.f_flag & os.ST_NOEXEC  # a library that `faults` makes
         if may_run and disk.f_bavail * disk.f_frsize >= ROOM:
             os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
+def set_aside_what_is_collected() -> None:
+    """Take modules and tests out of what the garbage collector looks at, as they stay to the end.
+
+    Otherwise each of its full rounds, which many tests ask for, looks at all of them.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def processes_of_tests() -> int:
