@@ -7,6 +7,9 @@ handles every other request.
 
 The next request is read when the previous one has its answer, so order needs no bookkeeping and
 a client has at most one request with the handler. Replies made in one turn are written at once.
+
+Longer than most: one class, since every method reads and sets the phase of the connection, and
+a second object on the way of each request costs more than it explains.
 """
 
 import asyncio

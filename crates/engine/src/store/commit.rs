@@ -2,7 +2,7 @@
 //!
 //! A step that does not fit refuses the whole batch with its reason, and nothing of
 //! it is stored. No step writes flat entries of a block that may still move: that is
-//! folding, in `maintain`.
+//! folding, in `maintain`. Going back to an older block is in `rewind`.
 //!
 //! Whether a step fits follows from the commits before it, never from how far maintenance is
 //! (`floors`), so that every store of a log takes what its writer took.
@@ -15,7 +15,7 @@ use super::floors::{Floors, Keep};
 use super::heads::{Anchor, BlockRef, Heads};
 use super::lmdb;
 use super::log_row::LogRow;
-use super::maintain::{self, FOLD_CURSOR};
+use super::maintain;
 use super::open::{Store, Tables};
 use super::record::{Partial, SealedBlock, Start, Status, Trash};
 use super::unstored_nodes::UnstoredNodes;
@@ -135,17 +135,14 @@ impl Store {
     }
 }
 
-/// Why a partial was dropped that had been sealed.
-const REWOUND: &str = "rewound";
-
 /// A batch in the middle of being applied.
-struct Applying<'a, 'e> {
-    tables: Tables,
-    txn: &'a mut RwTxn<'e>,
-    heads: Heads,
-    layers: &'a mut UnstoredNodes,
-    floors: Floors,
-    keep: &'a Keep,
+pub(super) struct Applying<'a, 'e> {
+    pub(super) tables: Tables,
+    pub(super) txn: &'a mut RwTxn<'e>,
+    pub(super) heads: Heads,
+    pub(super) layers: &'a mut UnstoredNodes,
+    pub(super) floors: Floors,
+    pub(super) keep: &'a Keep,
 }
 
 impl Applying<'_, '_> {
@@ -368,78 +365,6 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    fn rewind(&mut self, block: u64) -> Result<()> {
-        let latest = self.heads.latest.ok_or_else(|| refused("the store is empty"))?;
-        // Only a store that once kept less has fewer states than the rule says.
-        let lowest = self.floors.states.max(self.heads.earliest);
-        check((lowest..=latest.number).contains(&block), || {
-            format!("cannot rewind to {block}: states {lowest} to {} are kept", latest.number)
-        })?;
-        if block + 1 < self.floors.partials {
-            self.tables.forget_partials(self.txn, self.floors.partials)?;
-            self.floors.partials = block + 1;
-        }
-        let last_flat = self.last_flat(block)?;
-        for above in block + 1..=latest.number {
-            self.unseal(above, above <= last_flat)?;
-        }
-        self.heads.latest = Some(self.known(block)?);
-        self.heads.folded = self.heads.folded.min(block);
-        let keep = |head: Option<BlockRef>| head.filter(|head| head.number <= block);
-        (self.heads.safe, self.heads.finalized) =
-            (keep(self.heads.safe), keep(self.heads.finalized));
-        self.heads.pending = None;
-        self.rewind_nodes(block)
-    }
-
-    /// The last block that has flat entries, one that is being folded included. Its
-    /// cursor goes if the block does.
-    fn last_flat(&mut self, target: u64) -> Result<u64> {
-        let (meta, folded) = (self.tables.meta, self.heads.folded);
-        let folding = meta.get(self.txn, FOLD_CURSOR).map_err(lmdb)?.is_some();
-        if folding && folded + 1 > target {
-            meta.delete(self.txn, FOLD_CURSOR).map_err(lmdb)?;
-        }
-        Ok(folded + u64::from(folding))
-    }
-
-    fn unseal(&mut self, block: u64, has_flat_entries: bool) -> Result<()> {
-        let delta = self.sealed(block)?.delta;
-        self.tables.sealed.delete(self.txn, &block.to_be_bytes()).map_err(lmdb)?;
-        // The delta of a partial goes with the partial, which may be revived until then.
-        let is_partial = match self.partial(delta) {
-            Ok(mut partial) => {
-                partial.status = Status::Dropped { reason: REWOUND.to_owned() };
-                self.put_partial(delta, &partial)?;
-                true
-            }
-            Err(_) => false,
-        };
-        match (has_flat_entries, is_partial) {
-            (true, _) => self.tables.discard(self.txn, Trash::Flat { delta, block }),
-            (false, false) => self.tables.discard(self.txn, Trash::Delta(delta)),
-            (false, true) => Ok(()),
-        }
-    }
-
-    /// Nodes above `block` are stale. Those of the block being written may be stored
-    /// in part, so they count as stored.
-    fn rewind_nodes(&mut self, block: u64) -> Result<()> {
-        self.layers.rewind(block);
-        let kept = self.heads.nodes.filter(|_| block >= self.heads.nodes_earliest);
-        let Some(nodes) = kept else {
-            // None, or a first layer in part, or none that reach down far enough.
-            self.heads.nodes = None;
-            self.layers.store_again();
-            return self.tables.discard(self.txn, Trash::AllNodes);
-        };
-        for stale in block + 1..=nodes + 1 {
-            self.tables.discard(self.txn, Trash::Nodes { block: stale })?;
-        }
-        self.heads.nodes = Some(nodes.min(block));
-        Ok(())
-    }
-
     fn pending(&mut self, number: Option<u64>) -> Result<()> {
         if let Some(number) = number {
             let partial = self.partial(number)?;
@@ -462,12 +387,12 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    fn put_partial(&mut self, number: u64, partial: &Partial) -> Result<()> {
+    pub(super) fn put_partial(&mut self, number: u64, partial: &Partial) -> Result<()> {
         let key = number.to_be_bytes();
         self.tables.partials.put(self.txn, &key, &partial.encode()).map_err(lmdb)
     }
 
-    fn partial(&self, number: u64) -> Result<Partial> {
+    pub(super) fn partial(&self, number: u64) -> Result<Partial> {
         self.find_partial(number)?.ok_or(Error::UnknownPartial(number))
     }
 
@@ -485,19 +410,19 @@ impl Applying<'_, '_> {
         }
     }
 
-    fn sealed(&self, block: u64) -> Result<SealedBlock> {
+    pub(super) fn sealed(&self, block: u64) -> Result<SealedBlock> {
         self.tables.sealed_block(self.txn, block)?.ok_or(Error::UnknownBlock(block))
     }
 
-    fn known(&self, block: u64) -> Result<BlockRef> {
+    pub(super) fn known(&self, block: u64) -> Result<BlockRef> {
         Ok(BlockRef { number: block, hash: self.sealed(block)?.hash })
     }
 }
 
-fn check(fits: bool, why: impl FnOnce() -> String) -> Result<()> {
+pub(super) fn check(fits: bool, why: impl FnOnce() -> String) -> Result<()> {
     if fits { Ok(()) } else { Err(Error::RefusedCommit(why())) }
 }
 
-fn refused(why: &str) -> Error {
+pub(super) fn refused(why: &str) -> Error {
     Error::RefusedCommit(why.to_owned())
 }

@@ -39,6 +39,7 @@ mod pages;
 mod partial_trie;
 mod proof;
 mod record;
+mod rewind;
 mod row_access;
 mod snapshot;
 mod state;

@@ -1,5 +1,6 @@
 //! What the store promises, one test each; `history` compares it with a plain model.
 
+mod actions;
 mod closing;
 pub(super) mod history;
 mod log;
@@ -20,7 +21,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::error::Error;
 use crate::state::{Changes, StateReader};
-use history::{Action, History, action};
+use actions::{Action, action};
+use history::History;
 use model::{Touch, What, address};
 
 /// In memory where the system has such a folder: these tests are about order, and

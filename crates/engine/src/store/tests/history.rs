@@ -4,85 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloy_primitives::{B256, U256};
-use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::model::{ADDRESSES, Everything, SLOTS, Touch, What, compare, row_of, storage_root};
+use super::actions::Action;
+use super::model::{Everything, Touch, What, check_branch, compare, row_of, storage_root};
 use super::proofs;
 use super::{folder, options};
 use crate::error::{Error, Result};
 use crate::store::*;
-
-#[derive(Clone, Debug)]
-pub enum Action {
-    /// The next index on the tip, or the first of the next block.
-    Extend {
-        stack: bool,
-        touches: Vec<Touch>,
-    },
-    /// A second candidate beside the tip, on the latest block.
-    Compete {
-        touches: Vec<Touch>,
-    },
-    Seal {
-        pick: u8,
-        and_extend: bool,
-    },
-    Append {
-        touches: Vec<Touch>,
-        settle: bool,
-    },
-    Drop {
-        pick: u8,
-    },
-    Revive {
-        pick: u8,
-    },
-    Forget {
-        pick: u8,
-    },
-    Rewind {
-        depth: u8,
-    },
-    /// What a rewind to the latest block needs, until it is released.
-    Hold {
-        release: bool,
-    },
-    Maintain {
-        entries: u8,
-    },
-    Reopen,
-}
-
-pub fn touches() -> impl Strategy<Value = Vec<Touch>> {
-    use What::*;
-    let what = prop_oneof![
-        3 => Just(Balance), 4 => Just(Slot), 2 => Just(Clear),
-        2 => Just(Destroy), 2 => Just(Recreate), 1 => Just(Empty),
-    ];
-    let touch = (0..ADDRESSES, what, 0..SLOTS, any::<u8>())
-        .prop_map(|(who, what, slot, value)| Touch { who, what, slot, value });
-    proptest::collection::vec(touch, 0..6)
-}
-
-pub fn action() -> impl Strategy<Value = Action> {
-    use Action::*;
-    prop_oneof![
-        6 => (prop::bool::weighted(0.3), touches())
-            .prop_map(|(stack, touches)| Extend { stack, touches }),
-        1 => touches().prop_map(|touches| Compete { touches }),
-        3 => (any::<u8>(), any::<bool>()).prop_map(|(pick, and_extend)| Seal { pick, and_extend }),
-        3 => (touches(), prop::bool::weighted(0.2))
-            .prop_map(|(touches, settle)| Append { touches, settle }),
-        1 => any::<u8>().prop_map(|pick| Drop { pick }),
-        1 => any::<u8>().prop_map(|pick| Revive { pick }),
-        1 => any::<u8>().prop_map(|pick| Forget { pick }),
-        1 => any::<bool>().prop_map(|release| Hold { release }),
-        1 => (0..6u8).prop_map(|depth| Rewind { depth }),
-        6 => (1..20u8).prop_map(|entries| Maintain { entries }),
-        1 => Just(Reopen),
-    ]
-}
 
 #[derive(Clone)]
 struct ModelPartial {
@@ -563,15 +492,4 @@ impl History {
             compare(&view.state(*block).unwrap(), state);
         }
     }
-}
-
-/// A reader's trie of any state has the root of the plain state, or the nodes are gone;
-/// then it can be built from the state.
-fn check_branch(found: &State, state: &Everything, may_be_gone: bool) {
-    match BranchTrie::open(found) {
-        Ok(mut trie) => assert_eq!(trie.root().unwrap(), state.root()),
-        Err(Error::PrunedState { .. }) => assert!(may_be_gone),
-        Err(other) => panic!("{other}"),
-    }
-    assert_eq!(BranchTrie::rebuild(found).unwrap().root().unwrap(), state.root());
 }

@@ -11,7 +11,8 @@ use alloy_primitives::B256;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::history::{Event, History, action};
+use super::actions::action;
+use super::history::{Event, History};
 use super::model::{Touch, What};
 use super::{cases, folder, options};
 use crate::error::Error;

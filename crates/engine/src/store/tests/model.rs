@@ -6,8 +6,9 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use alloy_trie::TrieAccount;
 use alloy_trie::root::{state_root_unhashed, storage_root_unhashed};
 
+use crate::error::Error;
 use crate::state::{AccountChange, AccountState, Changes, StateReader};
-use crate::store::State;
+use crate::store::{BranchTrie, State};
 
 pub const ADDRESSES: u8 = 5;
 pub const SLOTS: u64 = 3;
@@ -151,4 +152,15 @@ pub fn compare(found: &State, expected: &Everything) {
     for (key, value) in &expected.index {
         assert_eq!(found.index(key).unwrap().as_ref(), Some(value));
     }
+}
+
+/// A reader's trie of any state has the root of the plain state, or the nodes are gone;
+/// then it can be built from the state.
+pub fn check_branch(found: &State, state: &Everything, may_be_gone: bool) {
+    match BranchTrie::open(found) {
+        Ok(mut trie) => assert_eq!(trie.root().unwrap(), state.root()),
+        Err(Error::PrunedState { .. }) => assert!(may_be_gone),
+        Err(other) => panic!("{other}"),
+    }
+    assert_eq!(BranchTrie::rebuild(found).unwrap().root().unwrap(), state.root());
 }

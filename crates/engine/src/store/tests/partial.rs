@@ -11,7 +11,8 @@ use alloy_primitives::{Address, B256, U256};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::history::{History, touches};
+use super::actions::touches;
+use super::history::History;
 use super::model::{ADDRESSES, Everything, SLOTS, Touch, address, row_of};
 use super::{folder, options};
 use crate::error::{Error, Result};
