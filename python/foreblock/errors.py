@@ -1634,10 +1634,14 @@ class ErrorAnswer(EndpointError):
 
 @dataclass(eq=False)
 class RefusedAnswer(EndpointError):
-    """An answer of an upstream that is no value; `kind` is one of `upstream.refusals`."""
+    """An answer of an upstream that is no value; `kind` is one of `upstream.refusals`.
+
+    `said` is the error that it answered the request with, if it is one.
+    """
 
     kind: str
     why: str
+    said: ErrorAnswer | None = None
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.why}"

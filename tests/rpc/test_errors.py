@@ -37,6 +37,7 @@ EXAMPLES = [
     errors.NoUpstream("nothing in 2 s", 3),
     errors.UntrueState("a node has another hash"),
     errors.UnitsSpent(1),
+    errors.ErrorAnswer(3, "execution reverted", "0x0102"),
     errors.TooMuchState("more than 16 rounds"),
     errors.RefusedCall("err: … (supplied gas 5)"),
     errors.RefusedSimulation(errors.Rule.FUNDS, "err: … (supplied gas 5)"),
@@ -149,7 +150,7 @@ def test_docs_show_code_and_message(checkout: Path, example: Exception, dialect:
     if " / " in code:
         place = DIALECTS.index(dialect)
         code, message = code.split(" / ")[place], message.split(" / ")[place]
-    assert code in (f"`{fault.code}`", "of its rule")
+    assert code in (f"`{fault.code}`", "of its rule", "of the upstream")
     pattern = re.escape(message.strip("`"))
     for word in re.findall(r"[A-Z]{2,}", message):
         pattern = pattern.replace(word, ".*")

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
+from foreblock.errors import ErrorAnswer
 from foreblock.ledger.reading.view import Ledger
 from foreblock.service.beyond import BeyondAnchor
 from foreblock.service.passing import PassedOn
 from foreblock.service.upstream_answer import MARK
+from support.payloads.bytecode import code
 from support.servers.asking import Asker, request
 from support.servers.cold_follower import Follower, follower
 
 SOMEBODY = "0x" + "00" * 20
+REVERTING = code(0xABCD, 0, "MSTORE", 2, 30, "REVERT")
 SIMULATED: dict[str, Any] = {"blockStateCalls": [{}]}
 
 
@@ -23,8 +26,11 @@ SIMULATED: dict[str, Any] = {"blockStateCalls": [{}]}
 def passing(long_ledger: Ledger, ethereum: Asker, tmp_path: Path) -> Iterator[Follower]:
     async def ask(method: str, params: bytes) -> bytes:
         # It has a loop of its own, which cannot run inside of this one.
-        result = await asyncio.to_thread(ethereum.ask, method, *json.loads(params))
-        return json.dumps(result).encode()
+        body = request(method, *json.loads(params))
+        said = json.loads((await asyncio.to_thread(ethereum.reply, body)).body)
+        if "error" in said:
+            raise ErrorAnswer(**said["error"])
+        return json.dumps(said["result"]).encode()
 
     with follower(long_ledger, tmp_path / "store") as cold:
         assert cold.state is not None
@@ -79,6 +85,21 @@ def test_a_block_that_is_named_by_a_hash_of_old_is_passed_on(
     block = ethereum.ask("eth_getBlockByNumber", "0x2", False)
     asked = ("eth_getBalance", SOMEBODY, {"blockHash": block["hash"]})
     assert passing.ask(*asked) == ethereum.ask(*asked)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("eth_call", {"data": REVERTING}, "0x3"),
+        ("eth_call", {"to": SOMEBODY, "gas": "0x1"}, "0x3"),
+    ],
+)
+def test_errors_are_those_of_the_upstream(
+    ethereum: Asker, passing: Follower, asked: tuple[str, Any]
+) -> None:
+    said = json.loads(ethereum.reply(request(*asked)).body)
+    assert "error" in said
+    assert json.loads(passing.reply(request(*asked)).body) == said
 
 
 def test_many_blocks_of_a_simulation_take_few_rounds(ethereum: Asker, passing: Follower) -> None:

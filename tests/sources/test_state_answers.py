@@ -8,13 +8,14 @@ from msgspec import Raw
 
 from foreblock.bus.frames import ToWorker
 from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, StatePart
+from foreblock.bus.state_question import failure_of
 from foreblock.clock import DrivenClock
-from foreblock.errors import NewEpoch, NoUpstream, RefusedAnswer
+from foreblock.errors import ErrorAnswer, NewEpoch, NoUpstream, RefusedAnswer
 from foreblock.sources.state_answers import StateAnswers
 from foreblock.sources.state_learner import ExecutedBlocks, FoundState
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.packed import pack_found, pack_wanted, unpack_found
-from foreblock.upstream.refusals import RefusalKind
+from foreblock.upstream.refusals import RefusalKind, of_error
 from foreblock.upstream.wanted import Found, FoundAccount, Wanted
 
 EPOCH = 3
@@ -165,3 +166,28 @@ def test_a_request_goes_to_the_first_upstream_that_answers_it() -> None:
     assert "no such method" in said.why
     (said,) = answered(message)
     assert said == StateNotFound(9, "unavailable", "there is none")
+
+
+def test_an_error_about_the_request_is_told_as_it_is() -> None:
+    message = AskUpstream(9, "main", "eth_call", b"[{}]", asking().deadline_ns)
+    refused, limited = of_error(-32000, "no such thing"), of_error(429, "slowly")
+    assert answered(message, None, None, FakeUpstream(refused)) == [
+        StateNotFound(9, "error", "no such thing", code=-32000),
+    ]
+    (said,) = answered(message, None, None, FakeUpstream(limited))
+    assert isinstance(said, StateNotFound)
+    assert said.reason == "unavailable"
+
+
+def test_a_revert_is_an_answer_and_nobody_else_is_asked() -> None:
+    message = AskUpstream(9, "main", "eth_call", b"[{}]", asking().deadline_ns)
+    reverts, other = (
+        FakeUpstream(of_error(3, "execution reverted", "0x08c3")),
+        FakeUpstream(Raw(b"1")),
+    )
+    (said,) = answered(message, None, None, reverts, other)
+    assert said == StateNotFound(9, "error", "execution reverted", code=3, data="0x08c3")
+    assert other.asked == []
+    failure = failure_of(said)
+    assert isinstance(failure, ErrorAnswer)
+    assert vars(failure) == {"code": 3, "message": "execution reverted", "data": "0x08c3"}

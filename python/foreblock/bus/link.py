@@ -51,6 +51,7 @@ from foreblock.clock import Clock, SystemClock
 from foreblock.errors import (
     BusBroken,
     CommandUnknown,
+    ErrorAnswer,
     NoUpstream,
     PoolUnavailable,
     RefusedCommand,
@@ -188,6 +189,13 @@ class WriterLink:
 
     async def ask_upstream(self, network: str, method: str, params: bytes, seconds: float) -> bytes:
         """The JSON of an upstream's result, which nobody has verified. Raises the same."""
+        try:
+            return await self.pass_on(network, method, params, seconds)
+        except ErrorAnswer as error:
+            raise NoUpstream(str(error), 1) from None
+
+    async def pass_on(self, network: str, method: str, params: bytes, seconds: float) -> bytes:
+        """The same for a client that is told the error of an upstream: raises `ErrorAnswer` too."""
         question = partial(AskUpstream, network=network, method=method, params=params)
         return await self._ask_beyond(question, seconds)
 

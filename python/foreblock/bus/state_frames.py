@@ -14,8 +14,8 @@ PART_BYTES: Final = 256 << 10
 MOST_BYTES: Final = 64 << 20  # of an answer
 
 # Why there is no answer: no upstream gave one in time, the budget is spent, the store has begun a
-# new epoch since, or the upstreams gave what is not true.
-Reason = Literal["unavailable", "spent", "moved", "untrue"]
+# new epoch since, the upstreams gave what is not true, or one answered the request with an error.
+Reason = Literal["unavailable", "spent", "moved", "untrue", "error"]
 
 
 class AskState(Struct, frozen=True, tag=True, array_like=True):
@@ -53,6 +53,8 @@ class StateNotFound(Struct, frozen=True, tag=True, array_like=True):
     reason: Reason
     why: str = ""
     retry_after: int = 1  # seconds
+    code: int = 0  # of an error, which has its message in `why`
+    data: str = ""
 
 
 def state_parts(number: int, data: bytes) -> Iterator[StatePart]:

@@ -3,7 +3,7 @@
 import asyncio
 
 from foreblock.bus.state_frames import MOST_BYTES, StateNotFound, StatePart
-from foreblock.errors import NewEpoch, NoUpstream, UnitsSpent, UntrueState
+from foreblock.errors import ErrorAnswer, NewEpoch, NoUpstream, UnitsSpent, UntrueState
 
 
 class StateQuestion:
@@ -48,6 +48,8 @@ def failure_of(word: StateNotFound) -> Exception:
             return NewEpoch()
         case "untrue":
             return UntrueState(word.why)
+        case "error":
+            return ErrorAnswer(word.code, word.why, word.data)
 
 
 def not_found(number: int, why: Exception) -> StateNotFound:
@@ -61,5 +63,7 @@ def not_found(number: int, why: Exception) -> StateNotFound:
             return StateNotFound(number, "moved")
         case UntrueState(text):
             return StateNotFound(number, "untrue", text)
+        case ErrorAnswer(code, text, data):
+            return StateNotFound(number, "error", text, code=code, data=data)
         case _:
             return StateNotFound(number, "unavailable", "internal error")

@@ -16,6 +16,7 @@ from foreblock.errors import (
     BeforeAnchor,
     CommandUnknown,
     DroppedPartial,
+    ErrorAnswer,
     Halted,
     HeaderOnly,
     HiddenMethod,
@@ -148,6 +149,12 @@ def _spent(error: Exception) -> Fault:
     return Fault(OVERLOADED, f"state not available: {error}", {"retryAfter": error.retry_after})
 
 
+def _as_said(error: Exception) -> Fault:
+    """The error of an upstream that a request was passed on to."""
+    assert isinstance(error, ErrorAnswer)
+    return Fault(error.code, error.message, error.data or None)
+
+
 def _reverted(error: Exception) -> Fault:
     """Exactly this message, as published; the bytes only where there are some."""
     assert isinstance(error, Reverted)
@@ -208,6 +215,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     NoUpstream: _not_available,
     UntrueState: _not_available,
     UnitsSpent: _spent,
+    ErrorAnswer: _as_said,
     TooMuchState: _says(OVERLOADED),
     HeaderOnly: _pruned,
     IncompleteState: _says(REFUSED),

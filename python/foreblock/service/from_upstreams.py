@@ -62,7 +62,8 @@ def from_upstreams(
     beyond = None
     if follow.beyond != "refuse":
         beyond = BeyondAnchor(ledger, state, ask, believes=passes)
-    return FromUpstreams(state, beyond, PassedOn(ask) if passes else None)
+    pass_on = partial(link.pass_on, network.name, seconds=follow.fetch_timeout)
+    return FromUpstreams(state, beyond, PassedOn(pass_on) if passes else None)
 
 
 def _fetched_state(

@@ -3,7 +3,8 @@
 They ask with their own purpose, so that flashblocks come first. What they are given was proven
 here too, and is learned for everybody; what is known here already is not fetched again but stored,
 where all workers find it. What an upstream says of old blocks goes to them as it is:
-they verify it.
+they verify it. An error that all upstreams answer with goes to them too; that a call reverts is
+an answer, and no other upstream is asked.
 """
 
 from collections.abc import Callable, Coroutine
@@ -21,10 +22,13 @@ from foreblock.sources.state_learner import ExecutedBlocks, FoundState, StateLea
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.packed import pack_found, unpack_wanted
+from foreblock.upstream.refusals import OF_THE_EXCHANGE, RefusalKind
 from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import Found, Wanted
 
 _SECOND_NS: Final = 10**9
+# Errors that say nothing about the request.
+UNANSWERED: Final = OF_THE_EXCHANGE | {RefusalKind.FORBIDDEN}
 
 Start = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -99,7 +103,9 @@ class StateAnswers:
                 if not isinstance(said, Raw):
                     raise said
             except RefusedAnswer as refused:
-                why = NoUpstream(str(refused), 1)
+                why = _failure(refused)
+                if refused.kind == RefusalKind.REVERTED:
+                    break
                 continue
             for part in state_parts(message.id, bytes(said)):
                 respond(part)
@@ -108,3 +114,10 @@ class StateAnswers:
 
     def _seconds_until(self, deadline_ns: int) -> float:
         return max(0.0, (deadline_ns - self._clock.monotonic_ns()) / _SECOND_NS)
+
+
+def _failure(refused: RefusedAnswer) -> Exception:
+    """What who asked is told: the error about the request, or that there was no answer."""
+    if refused.said is None or refused.kind in UNANSWERED:
+        return NoUpstream(str(refused), 1)
+    return refused.said

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
-from foreblock.errors import NotAnAnswer, RefusedAnswer, Unreachable
+from foreblock.errors import ErrorAnswer, NotAnAnswer, RefusedAnswer, Unreachable
 from foreblock.secret_urls import secrets_of, without_these
 from foreblock.upstream.client import Endpoint
 from foreblock.upstream.refusals import RefusalKind, refuse
@@ -86,7 +86,10 @@ class Connections:
 
     def hidden(self, refused: RefusedAnswer) -> RefusedAnswer:
         """The refusal without them."""
-        return RefusedAnswer(refused.kind, self.hide(refused.why))
+        said = refused.said
+        if said is not None:
+            said = ErrorAnswer(said.code, self.hide(said.message), self.hide(said.data))
+        return RefusedAnswer(refused.kind, self.hide(refused.why), said)
 
     def close(self) -> None:
         """Close what is idle, and give up what is not."""

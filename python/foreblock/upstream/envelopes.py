@@ -5,7 +5,7 @@ request. Results stay text: `answers` knows what they are.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -17,6 +17,7 @@ from foreblock.upstream.refusals import RefusalKind, of_error, of_status, refuse
 class _Error(Struct):
     code: int
     message: str
+    data: Any = None
 
 
 class _Envelope(Struct):
@@ -76,7 +77,7 @@ def _result(envelope: _Envelope) -> Raw | RefusedAnswer:
     if envelope.error is not None:
         if envelope.result is not UNSET and not is_null(envelope.result):
             raise refuse(RefusalKind.NOT_AN_ANSWER, "both a result and an error")
-        return of_error(envelope.error.code, envelope.error.message)
+        return of_error(envelope.error.code, envelope.error.message, envelope.error.data)
     if envelope.result is UNSET:
         raise refuse(RefusalKind.NOT_AN_ANSWER, "neither a result nor an error")
     return envelope.result

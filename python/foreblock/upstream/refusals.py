@@ -12,7 +12,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
 
-from foreblock.errors import RefusedAnswer
+from foreblock.errors import ErrorAnswer, RefusedAnswer
 from foreblock.primitives import harmless
 from foreblock.secret_urls import without_secrets
 
@@ -113,6 +113,7 @@ _BY_WORDS: Final = tuple(
         (RefusalKind.TOO_LARGE, _TOO_LARGE),
     )
 )
+_BYTES: Final = re.compile(r"0x([0-9a-fA-F]{2})*")
 _BY_STATUS: Final[dict[int, RefusalKind]] = {
     HTTPStatus.TOO_MANY_REQUESTS: RefusalKind.RATE_LIMITED,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: RefusalKind.TOO_LARGE,
@@ -127,12 +128,15 @@ def refuse(kind: RefusalKind, why: str) -> RefusedAnswer:
     return RefusedAnswer(kind.value, harmless(without_secrets(why)))
 
 
-def of_error(code: int, message: str) -> RefusedAnswer:
-    """The refusal that an error of JSON-RPC means."""
+def of_error(code: int, message: str, data: object = None) -> RefusedAnswer:
+    """The refusal that an error of JSON-RPC means; of its data only bytes are kept."""
     kind = _BY_CODE.get(code) or next(
         (kind for kind, words in _BY_WORDS if words.search(message)), RefusalKind.ERROR
     )
-    return refuse(kind, f"{code}: {message}")
+    refused = refuse(kind, f"{code}: {message}")
+    output = data if isinstance(data, str) and _BYTES.fullmatch(data) else ""
+    refused.said = ErrorAnswer(code, refused.why.removeprefix(f"{code}: "), output)
+    return refused
 
 
 def of_status(status: int) -> RefusedAnswer | None:
