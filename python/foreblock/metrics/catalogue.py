@@ -193,6 +193,32 @@ CANONICAL_BLOCKS: Final = _counter(
 CANONICAL_FAILURES: Final = _counter(
     "canonical_failures", "Failures of the canonical source.", *NETWORK
 )
+UPSTREAM_REQUESTS: Final = _counter(
+    "upstream_requests", "Requests sent to an upstream.", "network", "upstream"
+)
+UPSTREAM_UNITS: Final = _counter(
+    "upstream_units", "Units of the budget that these cost.", "network", "upstream"
+)
+UPSTREAM_REFUSALS: Final = _counter(
+    "upstream_refusals",
+    "Answers of an upstream that were refused, by kind.",
+    "network",
+    "upstream",
+    "kind",
+)
+UPSTREAM_AVAILABLE: Final = _gauge(
+    "upstream_available", "0 while an upstream rests or is paused.", "network", "upstream"
+)
+UPSTREAM_LATENCY: Final = _gauge(
+    "upstream_latency_seconds", "Median time of an upstream's answers.", "network", "upstream"
+)
+ANCHORINGS: Final = _counter("anchorings", "Times that a follower began anew.", *NETWORK)
+AUDIT_WAITING: Final = _gauge(
+    "audit_waiting_values", "Values that are believed and wait for their proof.", *NETWORK
+)
+AUDIT_UNTRUE: Final = _counter(
+    "audit_untrue", "Times that the audit found what is not true.", *NETWORK
+)
 LOG_CONNECTED: Final = _gauge(
     "log_connected", "1 if a NATS server of the log is connected.", *NETWORK
 )

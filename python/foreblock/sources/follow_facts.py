@@ -7,7 +7,7 @@ from foreblock.primitives import format_data, harmless
 from foreblock.secret_urls import without_secrets
 from foreblock.sources.state_audit import StateAudit
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
-from foreblock.upstream.upstream_endpoint import Upstream, UpstreamState
+from foreblock.upstream.upstream_endpoint import UpstreamState
 
 
 class Anchored(Protocol):
@@ -25,7 +25,7 @@ def follow_facts(
     anchored: Anchored,
     executed: ExecutedBlocks,
     learner: StateLearner,
-    upstreams: Sequence[Upstream],
+    upstreams: Sequence[UpstreamState],
     audit: StateAudit | None = None,
 ) -> list[str]:
     """The lines: where it begins, what is believed, what was learned, and from whom."""
@@ -42,7 +42,7 @@ def follow_facts(
     lines.append(f"state: {', '.join(counted) or 'nothing wanted yet'}{error}")
     if audit is not None:
         lines.append(_audit(audit))
-    lines += [_upstream(each.state()) for each in upstreams]
+    lines += map(_upstream, upstreams)
     return list(map(without_secrets, lines))
 
 

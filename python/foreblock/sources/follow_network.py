@@ -42,6 +42,7 @@ from foreblock.sources.forwarding import TransactionForwarding
 from foreblock.sources.state_answers import StateAnswers
 from foreblock.sources.state_audit import StateAudit
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
+from foreblock.sources.upstream_metrics import UpstreamMetrics
 from foreblock.types import Block, Flashblock, FlashblockId, Header
 from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import Purpose
@@ -106,6 +107,9 @@ class FollowNetwork(FeedNetwork):
         self.divergences = 0
         self.last_anchoring = ""
         super().__init__(network, clock, publish, tell, heard, seen, metrics)
+        self._upstream_metrics: Final = UpstreamMetrics(
+            self._metrics.sheet, network.name, len(fetcher.upstreams), audited=audit is not None
+        )
         self._blocks.brings_latest = not self._clients
 
     # --- What it is made of --------------------------------------------------------------
@@ -393,7 +397,9 @@ class FollowNetwork(FeedNetwork):
     def _more_facts(self) -> Sequence[str]:
         executed = self.following.executed()
         upstreams = self._fetcher.upstreams
-        facts = follow_facts(self, executed, self._learner, upstreams, self._audit)
+        states = [each.state() for each in upstreams]
+        self._upstream_metrics.sample(states, self.anchorings, self._audit)
+        facts = follow_facts(self, executed, self._learner, states, self._audit)
         return [*facts, self._roots.fact()]
 
 

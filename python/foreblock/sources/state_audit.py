@@ -24,6 +24,7 @@ from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.wanted import EMPTY_CODE, Found, FoundProof, Wanted
 
+UNTRUE: Final = "Untrue"  # what was believed and is not so, counted
 MOST_CLAIMS: Final = 65_536  # that wait; more are not believed
 SLICE_ACCOUNTS: Final = 16
 SLICE_SLOTS: Final = 1024
@@ -122,7 +123,7 @@ class StateAudit:
                 await asyncio.sleep(AGAIN_SECONDS)
 
     def _distrust(self, untrue: UntrueClaim) -> None:
-        self.counters["Untrue"] += 1
+        self.counters[UNTRUE] += 1
         self.last_untrue = untrue.what
         self._distrusts_until = self._now + DISTRUST_SECONDS
         self.prover.untrue(untrue.source, untrue.what)
