@@ -69,5 +69,33 @@ def test_commands_of_a_batch_are_carried_out_in_order() -> None:
             main.ask("anvil_setNonce", BOB, "0x1")
 
 
+def test_what_is_put_off_is_seen_by_every_read_and_survives_a_kill() -> None:
+    with dev_chain(*OPTIONS) as dev:
+        main = dev.main.node
+        for number in range(1, 20):  # of which the fast path answers what is not put off
+            main.ask("anvil_setBalance", BOB, hex(number))
+            assert balance(main) == number
+            assert balance(main) == number
+        ids = []
+        for number in range(3):
+            ids.append(main.ask("evm_snapshot"))
+            main.ask("anvil_addBalance", BOB, hex(number + 1))
+        assert ids == ["0x0", "0x1", "0x2"]
+        (killed,) = dev.pids("one_process")
+        os.kill(killed, signal.SIGKILL)  # within a hundredth of a second, often enough
+        until(lambda: dev.pids("one_process") not in ([], [killed]), "another one")
+        assert balance(main) == 25
+        assert [main.ask("evm_revert", each) for each in ("0x2", "0x2", "0x1")] == [
+            True,
+            False,
+            True,
+        ]
+        assert balance(main) == 20
+        assert pay(main) == 1
+        assert main.ask("evm_revert", "0x0") is True
+        assert (balance(main), main.latest()) == (19, 0)
+        assert pay(main) == 1, "nothing remembers the nonce that was taken back"
+
+
 def test_one_process_has_one_network() -> None:
     assert "one_process" in refused("--one-process")

@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any, Final
 
 from foreblock.bus.commands import AnyCommand
+from foreblock.bus.deferral import Deferral
 from foreblock.bus.direct import DirectTransport
 from foreblock.bus.exchange import Exchange
 from foreblock.bus.frames import (
@@ -99,6 +100,7 @@ class WriterLink:
         self._facts: dict[str, SourceFacts] = {}
         self._followers: Final[dict[Callable[[], None], str]] = {}  # with their networks
         self._changed: list[Callable[[], None]] = []
+        self._deferrals: Final[dict[str, Deferral]] = {}
         self._unprinted = 0
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
@@ -115,6 +117,14 @@ class WriterLink:
         here.join(exchange.accept(there))
         self._transport = here
         self._tried.set()
+
+    def put_off_to(self, network: str, deferral: Deferral) -> None:
+        """Let commands of a chain that is written in this process be put off."""
+        self._deferrals[network] = deferral
+
+    def deferral(self, network: str) -> Deferral | None:
+        """What puts off commands of a network; none where none are."""
+        return self._deferrals.get(network)
 
     async def tried(self) -> None:
         """Wait for the first connection or its failure.
@@ -354,7 +364,7 @@ class WriterLink:
     def _hear_of_commands(self, message: ToWorker) -> None:
         match message:
             case ChainChanged(number, network):
-                self._forget(network)
+                self.forget(network)
                 self._tell_changed()
                 if self._transport is not None:
                     self._transport.write(frame(Heard(number)))
@@ -365,7 +375,7 @@ class WriterLink:
             case _:
                 pass
 
-    def _forget(self, network: str) -> None:
+    def forget(self, network: str) -> None:
         """Drop the hints about a network whose chain was changed."""
         self._nonces = {key: nonce for key, nonce in self._nonces.items() if key[0] != network}
 

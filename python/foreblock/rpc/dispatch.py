@@ -76,8 +76,13 @@ class Dispatcher(Generic[C]):
         queue: FairQueue | None = None,
         room: Room | None = None,
         counts: RequestCounts | None = None,
+        before: Callable[[str], None] | None = None,
     ) -> None:
-        """`queue` and `room` are those of the worker; `counts` has a row for each method."""
+        """`queue` and `room` are those of the worker; `counts` has a row for each method.
+
+        `before` is told which method is about to be called, and nothing of the methods of a
+        batch, before the state is looked at.
+        """
         counts = counts or RequestCounts(RequestMeter.private(), methods)
         self._methods: Final = methods  # looked into anew for each request: functions may change
         self._rows: Final = counts.rows
@@ -86,6 +91,7 @@ class Dispatcher(Generic[C]):
         self._begin: Final = counts.begin
         self._answered: Final = counts.answered
         self._open: Final = open_context
+        self._before: Final = before
         self._fault: Final = fault
         self._limits: Final = limits
         self._clock: Final = clock
@@ -128,6 +134,8 @@ class Dispatcher(Generic[C]):
         if not isinstance(asked, tuple):
             return self._answer_unusual(asked, client)
         try:
+            if self._before is not None:
+                self._before(asked[0].method)
             context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             return self._refuse(asked, self._fault(error))
@@ -261,6 +269,8 @@ class Dispatcher(Generic[C]):
             items, self._limits, self._clock(), self._room, self._fault, self._counts.refused
         )
         try:
+            if self._before is not None:
+                self._before("")
             context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             batch.refuse(self._fault(error))

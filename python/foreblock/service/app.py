@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import structlog
 
 from foreblock.bus.commands import AnyCommand
+from foreblock.bus.deferral import NOT_PUT_OFF, Deferral
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
@@ -27,6 +28,7 @@ from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
+from foreblock.methods.dev.commanding import PUT_OFF
 from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
 from foreblock.methods.filters.filter_table import FilterTable
@@ -108,6 +110,7 @@ class Shared(NamedTuple):
     filters: FilterTable | None = None
     follow: FollowCommits = no_hints  # gives hints of commits
     meter: RequestMeter | None = None  # counts the requests of all of them
+    before: Callable[[str], None] | None = None  # is told which method is about to be called
 
 
 NOTHING_SHARED: Final = Shared()
@@ -142,6 +145,7 @@ class Service:
             queue=scheduler.queue,
             room=scheduler.room,
             counts=RequestCounts(shared.meter or RequestMeter.private(), self.methods),
+            before=shared.before,
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
@@ -190,6 +194,24 @@ class WriterCommands:
         """Carry out a command; raises as `WriterLink.command` does."""
         return await self.link.command(self.network, command)
 
+    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Put off a command, where the chain is written in this process."""
+        deferral = self.link.deferral(self.network)
+        return NOT_PUT_OFF if deferral is None else deferral.put_off(command)
+
+
+def settling(deferral: Deferral | None) -> Callable[[str], None] | None:
+    """What comes before a method: what was put off is carried out, unless more may be."""
+    if deferral is None:
+        return None
+
+    def before(method: str) -> None:
+        deferral.is_alone = method in PUT_OFF
+        if not deferral.is_alone:
+            deferral.settle()
+
+    return before
+
 
 def make_served(
     settings: Settings,
@@ -228,6 +250,9 @@ def make_served(
     served = []
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
         parts = from_upstreams(ledger, network, link, metrics)
+        deferral = None if link is None else link.deferral(network.name)
+        if deferral is not None and isinstance(ledger, Ledger):
+            deferral.watch(partial(_hold_fast_path, ledger))
         shared = Shared(
             state=parts.state,
             beyond=parts.beyond,
@@ -235,6 +260,7 @@ def make_served(
             filters=_filters(settings, metrics.runtime, number),
             follow=no_hints if link is None else partial(link.following, network.name),
             meter=metrics.meter(network.name, options.slow_seconds),
+            before=settling(deferral),
         )
         awaited = AwaitedCommits(
             partial(reached_by, ledger), shared.follow, room, settings.server.min_commit_wait
@@ -245,6 +271,11 @@ def make_served(
     return _with_metrics(
         served, Scraper(metrics, list(zip(networks, ledgers, strict=True)), scheduler), settings
     )
+
+
+def _hold_fast_path(ledger: Ledger, is_waiting: bool) -> None:  # noqa: FBT001, a callback
+    """Let nothing be read past what was put off."""
+    ledger.hold_fast_path("put off", held=is_waiting)
 
 
 def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) -> list[Served]:

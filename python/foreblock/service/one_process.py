@@ -19,6 +19,7 @@ import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from functools import partial
 
 import msgspec
 import structlog
@@ -32,7 +33,8 @@ from foreblock.service.app import make_served
 from foreblock.service.launch import WorkerOrder, WriterOrder
 from foreblock.service.worker import Worker
 from foreblock.service.writer import SWITCH_SECONDS, Writer, make_printers, open_feed
-from foreblock.sources.dev_network import Watchers, open_dev_source
+from foreblock.sources.deferring import DeferredChanges, LoopDeferral
+from foreblock.sources.dev_network import DevChainSource, Watchers, open_dev_source
 from foreblock.sources.network_writer import NetworkWriter
 
 log = structlog.get_logger()
@@ -68,6 +70,9 @@ async def _run(text: bytes, line: socket.socket) -> None:
         opened.push_async_callback(writer.close)
         link = WriterLink("")
         link.start_here(exchange)
+        changes = source.open_deferred()
+        opened.callback(changes.close)
+        link.put_off_to(network.name, _deferral(link, writer, source, changes))
         served = make_served(
             order.worker.settings,
             order.worker.networks,
@@ -85,6 +90,26 @@ async def _run(text: bytes, line: socket.socket) -> None:
             writer.stop()
             await asyncio.wait([writing])
         writing.result()
+
+
+def _deferral(
+    link: WriterLink, writer: NetworkWriter, source: DevChainSource, changes: DeferredChanges
+) -> LoopDeferral:
+    """What puts off commands of the chain."""
+
+    def settled(taken_back: bool) -> None:  # noqa: FBT001, a callback
+        writer.settled(partial(link.forget, writer.name), taken_back)
+        if taken_back:
+            source.look()
+
+    deferral = LoopDeferral(
+        lambda: changes if source.may_put_off else None,
+        lambda: writer.is_at_rest,
+        settled,
+        writer.fail,
+    )
+    writer.put_off_to(deferral.settle)
+    return deferral
 
 
 def _end_if_failed(writing: asyncio.Task[None]) -> None:

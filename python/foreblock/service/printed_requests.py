@@ -69,7 +69,7 @@ class PrintedRequests:
         self._is_on = is_on
         for each in self._tables:
             each.used.update(each.printed if is_on else each.plain)
-        self._ledger.hold_fast_path(held=is_on)
+        self._ledger.hold_fast_path("printed", held=is_on)
 
     def _printed(self, name: str, run: MethodFunction) -> MethodFunction:
         link, network = self._link, self._name

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -45,6 +45,8 @@ from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import SECOND_NS
 from foreblock.settings.networks import DevChain, Network
+from foreblock.sources.command_journal import CommandJournal
+from foreblock.sources.deferring import DeferredChanges
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.printing import NetworkPrinter, printing_of
@@ -56,6 +58,8 @@ POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the nex
 SHORT_COUNT: Final = 4  # transactions, and gas, that run and are sealed in a millisecond
 SHORT_GAS: Final = 500_000
 SHORT_COMMIT_NS: Final = 10**6
+JOURNAL_FILE: Final = "commands"  # that were put off, in the store's folder
+LONG_COMMIT_NS: Final = 20 * 10**6  # of the last commit, after which nothing is put off
 TOLD_SENDERS: Final = 1_000  # whose nonces workers hear after a command, in some milliseconds
 
 
@@ -133,6 +137,10 @@ class DevChainSource:
             )
             self._readers: Final = StaleReaders(self._store, clock)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
+            self._journal_file: Final = Path(network.data) / JOURNAL_FILE
+            if self._journal_file.exists():  # of a process that was killed
+                with closing(self.open_deferred()):
+                    pass
             with saved_pool(self._pool_file) as waited:
                 self._take_up(waited)
             self._print()
@@ -192,6 +200,19 @@ class DevChainSource:
     def _commits_shortly(self) -> bool:
         """Whether the next commit probably does: each writes its block's changes anew."""
         return not self._waits and self._writer.commit_took_ns < SHORT_COMMIT_NS
+
+    def open_deferred(self) -> DeferredChanges:
+        """What is put off on this chain; what was, and is not carried out yet, is."""
+        return DeferredChanges(self._sequencer, CommandJournal(self._journal_file))
+
+    @property
+    def may_put_off(self) -> bool:
+        """Whether commands may be put off: commits wait for no disk."""
+        return not self._waits and self._writer.commit_took_ns < LONG_COMMIT_NS
+
+    def look(self) -> None:
+        """Let what was put off be printed."""
+        self._tell_printer()
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""

@@ -129,6 +129,10 @@ class Source(Protocol):
         """Close the store."""
 
 
+def _nothing() -> None:
+    pass
+
+
 class NetworkWriter:
     """Runs one source."""
 
@@ -161,6 +165,9 @@ class NetworkWriter:
         self._asked: Final = PoolQuestions(clock)
         self._wake: Final = asyncio.Event()
         self._stopping = False
+        self._is_working = False  # the thread
+        self._settle: Callable[[], None] = _nothing  # before anything is done
+        self._failure: BaseException | None = None
         self._told_commit = source.last_commit
 
     def submit(self, message: Submit, respond: Respond) -> None:
@@ -176,6 +183,29 @@ class NetworkWriter:
     def ask(self, message: AskPool, respond: Respond) -> None:
         """Ask about the pool; `respond` gets the parts of the answer."""
         self._asked.put(message, respond)
+        self._wake.set()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is done, and nothing waits to be."""
+        waits = self._orders or self._submitted or self._asked or self._stopping
+        return not (self._is_working or waits)
+
+    def put_off_to(self, settle: Callable[[], None]) -> None:
+        """Call this on the loop before anything is done, to do what was put off until then."""
+        self._settle = settle
+
+    def settled(self, forget: Callable[[], None], taken_back: bool) -> None:  # noqa: FBT001, a callback
+        """Hear that what was put off is done; `forget` lets workers forget hints that are wrong."""
+        if taken_back and self._is_told_wrong():
+            self._nonces.clear()
+            self._told = {}
+            forget()
+        self._tell_of_commit()
+
+    def fail(self, failure: BaseException) -> None:
+        """End as if what failed had failed here."""
+        self._failure = failure
         self._wake.set()
 
     def told_nonce(self, sender: bytes) -> int:
@@ -196,6 +226,8 @@ class NetworkWriter:
         """Run until told to stop."""
         while not self._stopping:
             self._wake.clear()
+            if self._failure is not None:
+                raise self._failure
             if self._submitted:
                 await self._take_in(self._submitted.take_up(self._clock.monotonic_ns()))
             elif self._orders:
@@ -225,18 +257,26 @@ class NetworkWriter:
 
     async def _do(self, work: Callable[[], T], *, is_short: bool) -> T:
         """Do something here or on the thread, and give workers a hint of what it commits."""
+        self._settle()
         if is_short:
             done = work()
         else:
-            done = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+            self._is_working = True
+            try:
+                done = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+            finally:
+                self._is_working = False
+        self._tell_of_commit()
+        return done
+
+    def _tell_of_commit(self) -> None:
         if self._told_commit != self._source.last_commit:
             self._told_commit = self._source.last_commit
             self._tell(Committed(self.name, self._told_commit))
-        return done
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for a transaction."""
-        if self._submitted or self._asked or self._orders or self._stopping:
+        if self._submitted or self._asked or self._orders or self._stopping or self._failure:
             return
         handle = asyncio.get_running_loop().call_later(seconds, self._wake.set)
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from foreblock.bus.commands import AnyCommand
+from foreblock.bus.deferral import NOT_PUT_OFF
 from foreblock.bus.frames import WaitingTransaction
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.keys import Keys
@@ -34,6 +35,9 @@ class InProcess:
 
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         return self.chain.execute(command)
+
+    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, ARG002, its own
+        return NOT_PUT_OFF
 
 
 class InProcessPool:

@@ -93,7 +93,7 @@ class Ledger:
             self.blocks: Final = KnownBlocks(self.profile)
             self._snapshot = self._read_snapshot(view)
         self.fast_path: FastPath | None = None
-        self._is_held = False
+        self._held_for: Final[set[str]] = set()  # reasons
 
     @classmethod
     def open(
@@ -160,9 +160,12 @@ class Ledger:
         self._see(self._snapshot)
         return self.fast_path
 
-    def hold_fast_path(self, *, held: bool) -> None:
-        """Let every request take the long way, or leave some to the fast path again."""
-        self._is_held = held
+    def hold_fast_path(self, why: str, *, held: bool) -> None:
+        """Let every request take the long way, or leave some to the fast path again.
+
+        It is held while there is any reason for it.
+        """
+        (self._held_for.add if held else self._held_for.discard)(why)
         self._see(self._snapshot)
 
     @property
@@ -199,7 +202,7 @@ class Ledger:
         """Make this the snapshot of the next views."""
         self._snapshot = snapshot
         if self.fast_path is not None:
-            if self._is_held or snapshot.rules_end is not None:
+            if self._held_for or snapshot.rules_end is not None:
                 forget_snapshot(self.fast_path, snapshot)
             else:
                 set_snapshot(self.fast_path, snapshot, self._now())

@@ -7,7 +7,14 @@ from msgspec import Raw, Struct
 
 from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, SetHead, TakeSnapshot
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.dev.commanding import Commands, Number, answered, number, write_bool
+from foreblock.methods.dev.commanding import (
+    Commands,
+    Number,
+    answered,
+    number,
+    put_off_or_answered,
+    write_bool,
+)
 from foreblock.methods.dev.placing import Asked, Placing
 from foreblock.methods.node.about import take_none
 from foreblock.methods.params import Params, reader, refuse
@@ -68,18 +75,19 @@ class BranchMethods:
     """Methods that take the chain back, or replace a part of it."""
 
     def __init__(self, commands: Commands, placing: Placing) -> None:
+        self._commands: Final = commands
         self._execute: Final = commands.execute
         self._placing: Final = placing
 
-    def snapshot(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def snapshot(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Remember the chain as it is; gives the id of the snapshot."""
         take_none(raw)
-        return answered(self._execute(TakeSnapshot()), lambda taken: b'"0x%x"' % taken)
+        return put_off_or_answered(self._commands, TakeSnapshot(), _write_id)
 
-    def revert(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def revert(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Make the chain what it was at a snapshot, which is used up by it."""
         wanted = number(_read_revert(raw).id, 0)
-        return answered(self._execute(Revert(wanted)), write_bool)
+        return put_off_or_answered(self._commands, Revert(wanted), write_bool)
 
     def reset(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Begin the chain anew on its genesis."""
@@ -114,3 +122,7 @@ class BranchMethods:
         depth = _read_rollback(raw).depth
         command = Reorganize(1 if depth is None else number(depth, 0), put_back=True)
         return answered(self._execute(command))
+
+
+def _write_id(taken: int) -> bytes:
+    return b'"0x%x"' % taken

@@ -4,12 +4,12 @@ A change is seen at `pending` at once. Where blocks are not mined by the clock i
 `latest`, too, although no block is mined; a block's number or hash means its sealed state.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from msgspec import Raw
 
-from foreblock.bus.commands import AddBalance, Command, SetAccount
+from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import (
     U256,
@@ -17,6 +17,7 @@ from foreblock.methods.dev.commanding import (
     Number,
     answered,
     number,
+    put_off_or_answered,
     word,
     write_true,
 )
@@ -67,19 +68,20 @@ class CheatMethods:
     """Methods that set accounts."""
 
     def __init__(self, commands: Commands) -> None:
+        self._commands: Final = commands
         self._execute: Final = commands.execute
 
-    def set_balance(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_balance(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set the balance of an account, or of several, in wei."""
         params = _read_balance(raw)
         balance = word(_amount(params))
-        return self._execute_all(SetAccount(each, balance) for each in _addresses(params))
+        return self._all([SetAccount(each, balance) for each in _addresses(params)])
 
-    def add_balance(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def add_balance(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Add wei to the balance of an account, or of several."""
         params = _read_balance(raw)
         amount = word(_amount(params))
-        return self._execute_all(AddBalance(each, amount) for each in _addresses(params))
+        return self._all([AddBalance(each, amount) for each in _addresses(params)])
 
     def set_nonce(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Set the nonce of an account; it never falls."""
@@ -87,24 +89,31 @@ class CheatMethods:
         nonce = number(params.nonce, 1)
         return answered(self._execute(SetAccount(address(params.address, 0), nonce=nonce)))
 
-    def set_code(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_code(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set the code of an account; its storage stays."""
         params = _read_code(raw)
         code = data(_prefixed(params.code), 1)
         if len(code) > MOST_CODE:
             refuse(1, "", f"{len(code)} bytes of code are too many, the most is {MOST_CODE}")
-        return answered(self._execute(SetAccount(address(params.address, 0), code=code)))
+        return put_off_or_answered(
+            self._commands, SetAccount(address(params.address, 0), code=code)
+        )
 
-    def set_storage_at(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_storage_at(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set one slot of an account to a word."""
         params = _read_storage(raw)
         key, value = word(number(params.slot, 1, most=U256)), word(slot(params.value, 2))
         command = SetAccount(address(params.address, 0), storage={key: value})
-        return answered(self._execute(command), write_true)
+        return put_off_or_answered(self._commands, command, write_true)
 
-    async def _execute_all(self, commands: Iterable[Command]) -> bytes:
+    def _all(self, commands: Sequence[AnyCommand]) -> bytes | Awaitable[bytes]:
+        if len(commands) == 1:
+            return put_off_or_answered(self._commands, commands[0])
+        return self._execute_all(commands)
+
+    async def _execute_all(self, commands: Sequence[AnyCommand]) -> bytes:
         for command in commands:
-            await self._execute(command)  # type: ignore[arg-type]
+            await self._execute(command)
         return b"null"
 
 

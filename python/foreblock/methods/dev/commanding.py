@@ -7,12 +7,26 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 from foreblock.bus.commands import AnyCommand
+from foreblock.bus.deferral import NOT_PUT_OFF
 from foreblock.methods.params import refuse
 from foreblock.scheduling.steps import InOrder
 
 Number = int | str
 U64: Final = 2**64 - 1
 U256: Final = 2**256 - 1
+
+
+# Methods whose commands can be put off.
+PUT_OFF: Final = frozenset(
+    (
+        *("anvil_setBalance", "hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"),
+        *("anvil_addBalance", "hardhat_addBalance", "tenderly_addBalance"),
+        *("anvil_setCode", "hardhat_setCode", "evm_setAccountCode", "tenderly_setCode"),
+        *("anvil_setStorageAt", "hardhat_setStorageAt"),
+        *("evm_setAccountStorageAt", "tenderly_setStorageAt"),
+        *("evm_snapshot", "anvil_snapshot", "evm_revert", "anvil_revert"),
+    )
+)
 
 
 class Commands(Protocol):
@@ -29,6 +43,9 @@ class Commands(Protocol):
 
         Raises `RefusedCommand` with the reason, `SequencerUnavailable`, `CommandUnknown`.
         """
+
+    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """The result of a command that is carried out before anybody can tell, or `NOT_PUT_OFF`."""
 
 
 def number(value: Number, argument: int, path: str = "", most: int = U64) -> int:
@@ -49,6 +66,16 @@ def _parsed(text: str, argument: int, path: str) -> int:
 def word(value: int) -> bytes:
     """A number as commands carry it."""
     return value.to_bytes(32)
+
+
+def put_off_or_answered(
+    commands: Commands, command: AnyCommand, write: Callable[[Any], bytes] = lambda _: b"null"
+) -> bytes | Awaitable[bytes]:
+    """The JSON text of a command's result: at once where the command can be put off."""
+    result = commands.put_off(command)
+    if result is NOT_PUT_OFF:
+        return answered(commands.execute(command), write)
+    return write(result)
 
 
 def answered(

@@ -23,9 +23,18 @@ def take_snapshot(sequencer: BranchingSequencer, _: TakeSnapshot) -> int:
     """Remember the chain as it is; gives the id of the snapshot."""
     if len(sequencer.snapshots) >= MOST:
         raise RefusedCommand(f"there are {MOST} snapshots, which is the most; revert to one first")
+    number = sequencer.state.next_snapshot
+    remember(sequencer, number)
+    sequencer.change(next_snapshot=number + 1)
+    sequencer.commit_state()
+    return number
+
+
+def remember(sequencer: BranchingSequencer, number: int) -> None:
+    """Remember the chain as it is under this id, with the next commit."""
     if sequencer.block.open_count or not sequencer.block.index:
         sequencer.close_index(fill=False)
-    block, number = sequencer.block, sequencer.state.next_snapshot
+    block = sequencer.block
     snapshot = ChainSnapshot(
         partial=block.partials[-1],
         index=block.index - 1,
@@ -34,9 +43,6 @@ def take_snapshot(sequencer: BranchingSequencer, _: TakeSnapshot) -> int:
         waiting=tuple((each.raw, each.sender) for each in sequencer.pooled()),
     )
     sequencer.snapshots.add(number, snapshot)
-    sequencer.change(next_snapshot=number + 1)
-    sequencer.commit_state()
-    return number
 
 
 def revert(sequencer: BranchingSequencer, command: Revert) -> bool:

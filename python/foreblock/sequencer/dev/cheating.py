@@ -30,10 +30,7 @@ class CheatingSequencer(DevSequencer):
         What has run before is closed first. Each is asked for when those before it are set.
         """
         now_ns = self._clock.monotonic_ns()
-        if self._block.open_count or not self._block.index:
-            self._announce(self._writer.extend(self._block), now_ns, now_ns)
-        if len(self._block.partials) >= MOST_CHEATED and not self.has_transactions:
-            self._put_together(now_ns)
+        self.make_ready()
         block, is_behind = self._block, self._writer_is_behind
         for each in cheats:
             block.set_account(each)
@@ -49,6 +46,14 @@ class CheatingSequencer(DevSequencer):
         if len(self._pool):
             self._pool.drop_invalid()
         self._close_soon()
+
+    def make_ready(self) -> None:
+        """Commit what has to be before an index of cheats, which is then one commit."""
+        now_ns = self._clock.monotonic_ns()
+        if self._block.open_count or not self._block.index:
+            self._announce(self._writer.extend(self._block), now_ns, now_ns)
+        if len(self._block.partials) >= MOST_CHEATED and not self.has_transactions:
+            self._put_together(now_ns)
 
     def account(self, address: bytes) -> Account | None:
         """An account after all that has run."""

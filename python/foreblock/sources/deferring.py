@@ -1,0 +1,187 @@
+"""Puts off commands of a dev chain that one process serves and writes.
+
+A commit costs as much for one account that is set by hand as for a hundred. So those that set
+accounts, snapshots and ways back to them are written to a journal, answered, and carried out
+together: before anything else reads or changes the chain, or after `LONGEST` seconds. Nobody
+sees the chain without them, and who is killed carries them out when it begins again.
+
+All of it is on the loop. Only what is short is put off, where commits wait for no disk, nothing
+waits in the pool, and no thread works on the chain.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from foreblock.bus.commands import AddBalance, AnyCommand, Revert, SetAccount, TakeSnapshot
+from foreblock.bus.deferral import NOT_PUT_OFF
+from foreblock.ledger.storage.deferred_row import read_carried_out
+from foreblock.ledger.storage.snapshot_rows import MOST
+from foreblock.sequencer.dev.branching import BranchingSequencer
+from foreblock.sequencer.dev.deferred import DeferredCommands, carry_out
+from foreblock.sequencer.dev.execution import is_short
+from foreblock.sources.command_journal import CommandJournal, JournaledCommand
+
+LONGEST: Final = 0.01  # seconds
+MOST_COMMANDS: Final = 256  # that are carried out together, in some milliseconds
+
+
+class DeferredChanges:
+    """What was put off on one chain, and its journal."""
+
+    def __init__(self, sequencer: BranchingSequencer, journal: CommandJournal) -> None:
+        """Carry out what the journal has and the chain has not."""
+        self._sequencer: Final = sequencer
+        self._journal: Final = journal
+        with sequencer.writer.store.view() as view:
+            carried_out = read_carried_out(view)
+        batch, recorded = journal.read()
+        self._deferred = DeferredCommands(sequencer.state.next_snapshot)
+        if recorded and batch >= carried_out.batch:
+            for each in recorded:
+                self._take(each)
+            done = carried_out.steps if batch == carried_out.batch else 0
+            carry_out(sequencer, self._deferred, batch, done)
+        self._batch = max(batch, carried_out.batch)
+        self._begin()
+
+    @property
+    def count(self) -> int:
+        """How many commands wait."""
+        return self._deferred.count
+
+    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """The result of a command that will be carried out, or `NOT_PUT_OFF`."""
+        result, recorded = self._result(command), None
+        if result is NOT_PUT_OFF or result is False:
+            return result
+        if isinstance(command, SetAccount | AddBalance | Revert):
+            recorded = JournaledCommand(command)
+        elif isinstance(command, TakeSnapshot):
+            recorded = JournaledCommand(command, result)
+        assert recorded is not None, "no other command has a result"
+        try:
+            self._journal.add(self._batch, recorded)
+        except OSError:
+            return NOT_PUT_OFF  # whoever commits says why
+        self._take(recorded)
+        return result
+
+    def carry_out(self) -> bool:
+        """Carry out what waits; gives whether the chain was taken back."""
+        deferred = self._deferred
+        carry_out(self._sequencer, deferred, self._batch)
+        self._begin()
+        return deferred.goes_back
+
+    def close(self) -> None:
+        """Close the journal."""
+        self._journal.close()
+
+    def _begin(self) -> None:
+        """Begin the next batch."""
+        self._batch += 1
+        self._journal.begin()
+        self._deferred = DeferredCommands(self._sequencer.state.next_snapshot)
+
+    def _result(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """What a command will give, if that is certain and takes little."""
+        sequencer, deferred = self._sequencer, self._deferred
+        if not isinstance(command, SetAccount | AddBalance | TakeSnapshot | Revert):
+            return NOT_PUT_OFF
+        if isinstance(command, SetAccount) and command.nonce is not None:
+            return NOT_PUT_OFF  # it may be too low
+        if isinstance(command, Revert):
+            is_stored = sequencer.snapshots.block_of(command.id) is not None
+            if not deferred.has_snapshot(command.id, is_stored=is_stored):
+                return False
+        if not _is_short(sequencer, command):
+            return NOT_PUT_OFF
+        if isinstance(command, TakeSnapshot):
+            is_room = len(sequencer.snapshots) + deferred.snapshots < MOST
+            return deferred.next_snapshot if is_room else NOT_PUT_OFF
+        return True if isinstance(command, Revert) else None
+
+    def _take(self, recorded: JournaledCommand) -> None:
+        command = recorded.command
+        if isinstance(command, TakeSnapshot):
+            self._deferred.take_snapshot(recorded.snapshot)
+        elif isinstance(command, Revert):
+            self._deferred.revert(command)
+        else:
+            self._deferred.set_account(command)
+
+
+def _is_short(sequencer: BranchingSequencer, command: AnyCommand) -> bool:
+    if isinstance(command, TakeSnapshot):  # which commits nothing else
+        return not (sequencer.waiting or sequencer.has_transactions)
+    return is_short(sequencer, command)
+
+
+class LoopDeferral:
+    """The `Deferral` of a chain, on the loop that serves and writes it."""
+
+    def __init__(
+        self,
+        changes: Callable[[], DeferredChanges | None],
+        is_at_rest: Callable[[], bool],
+        settled: Callable[[bool], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        """`settled` hears whether the chain was taken back.
+
+        `changes` gives none while commits may take long, and `failed` gets why one failed.
+        """
+        self._changes: Final = changes
+        self._is_at_rest: Final = is_at_rest
+        self._settled: Final = settled
+        self._failed: Final = failed
+        self._begun: DeferredChanges | None = None  # that has something waiting
+        self._timer: asyncio.TimerHandle | None = None
+        self._watching: Final[list[Callable[[bool], None]]] = []
+        self.is_alone = False
+
+    def watch(self, call: Callable[[bool], None]) -> None:
+        """Say whether something waits when that changes."""
+        self._watching.append(call)
+
+    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """The result of a command that is carried out later, or `NOT_PUT_OFF`."""
+        is_alone, self.is_alone = self.is_alone, False
+        changes = self._begun or self._changes()
+        if changes is None or not is_alone or not self._is_at_rest():
+            return NOT_PUT_OFF
+        result = changes.put_off(command)
+        if not changes.count:
+            return result
+        if self._begun is None:
+            self._begun = changes
+            self._timer = asyncio.get_running_loop().call_later(LONGEST, self._settle_late)
+            self._say(is_waiting=True)
+        elif changes.count >= MOST_COMMANDS:
+            self.settle()
+        return result
+
+    def settle(self) -> None:
+        """Carry out what was put off."""
+        changes, timer = self._begun, self._timer
+        if changes is None or timer is None:
+            return
+        self._begun = self._timer = None
+        timer.cancel()
+        try:
+            taken_back = changes.carry_out()
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._settled(taken_back)
+        self._say(is_waiting=False)
+
+    def _say(self, *, is_waiting: bool) -> None:
+        for call in self._watching:
+            call(is_waiting)
+
+    def _settle_late(self) -> None:
+        with suppress(Exception):  # the network fails with it
+            self.settle()

@@ -1,0 +1,282 @@
+"""Commands that are put off: as if each had been carried out at once, also by who is killed."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreblock._engine import Batch, Heads, Store
+from foreblock.bus.commands import (
+    AddBalance,
+    AnyCommand,
+    Mine,
+    Revert,
+    SetAccount,
+    TakeSnapshot,
+)
+from foreblock.bus.deferral import NOT_PUT_OFF
+from foreblock.ledger.storage.commits import TO_STORE
+from foreblock.sources.command_journal import CommandJournal, JournaledCommand
+from foreblock.sources.deferring import MOST_COMMANDS, DeferredChanges, LoopDeferral
+from support.chains.dev_chain import ACCOUNTS, DevChain, send
+from support.chains.whole_state import check_roots
+from support.servers.waiting import PATIENCE
+
+PEOPLE = [bytes([0xA0 + place]) * 20 for place in range(3)]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Fragile:
+    """Commits of a process that is killed before or after one of them."""
+
+    def __init__(self) -> None:
+        self.left: int | None = None  # commits; None: for ever
+
+    def commit(self, store: Store, batch: Batch) -> Heads:
+        if self.left == 0:
+            raise Killed
+        heads = TO_STORE.commit(store, batch)
+        if self.left is not None:
+            self.left -= 1
+        return heads
+
+
+class Deferred:
+    """A chain whose commands are put off."""
+
+    def __init__(self, folder: Path) -> None:
+        self.commits = Fragile()
+        self.chain = DevChain(folder / "deferred", mining="automine", commits=self.commits)
+        self.file = folder / "commands"
+        self.open()
+
+    def open(self) -> None:
+        self.changes = DeferredChanges(self.chain.sequencer, CommandJournal(self.file))
+
+    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        result = self.changes.put_off(command)
+        if result is not NOT_PUT_OFF:
+            return result
+        self.changes.carry_out()
+        return self.chain.execute(command)
+
+    def begin_again(self) -> None:
+        self.commits.left = None
+        self.changes.close()
+        del self.changes
+        self.chain.kill()
+        self.chain.open()
+        self.open()
+
+    def settle(self, *, killed_after: int | None = None) -> None:
+        """Carry out what waits; who is killed meanwhile goes on."""
+        self.commits.left = killed_after
+        try:
+            self.changes.carry_out()
+            self.commits.left = None
+        except Killed:
+            self.begin_again()
+
+
+def world(chain: DevChain) -> dict[bytes, tuple[int, list[int]]]:
+    """What there is at `pending`."""
+    with chain.store.view() as view:
+        assert view.heads.pending is not None
+        state = view.state_of_partial(view.heads.pending)
+        return {
+            each: (state.balance(each), [state.storage(each, slot) for slot in range(3)])
+            for each in PEOPLE
+        }
+
+
+people = st.sampled_from(PEOPLE)
+amounts = st.integers(1, 9)
+commands = st.one_of(
+    st.builds(lambda who, much: SetAccount(who, much.to_bytes(32)), people, amounts),
+    st.builds(lambda who, much: AddBalance(who, much.to_bytes(32)), people, amounts),
+    st.builds(
+        lambda who, much: SetAccount(
+            who, b"\1".rjust(32, b"\0"), storage={(much % 3).to_bytes(32): much.to_bytes(32)}
+        ),
+        people,
+        amounts,
+    ),
+    st.just(TakeSnapshot()),
+    st.builds(Revert, st.integers(0, 6)),
+)
+steps = st.one_of(
+    commands,
+    commands,
+    commands,
+    st.just("settle"),
+    st.just("send"),
+    st.just("mine"),
+    st.just("kill"),
+    st.integers(0, 4),  # kills after so many commits
+)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(steps, min_size=5, max_size=40))
+def test_what_is_put_off_is_as_if_it_was_not(todo: list[AnyCommand | str | int]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        eager = DevChain(Path(folder) / "eager", mining="automine")
+        deferred = Deferred(Path(folder))
+        for step in (*todo, "settle"):
+            if not isinstance(step, str | int):
+                assert deferred.execute(step) == eager.execute(step)
+                continue
+            if step == "kill":
+                deferred.begin_again()
+            else:
+                deferred.settle(killed_after=step if isinstance(step, int) else None)
+            for chain in (eager, deferred.chain):
+                if step == "send":
+                    nonce = chain.sequencer.next_nonce(ACCOUNTS[0].address)
+                    chain.submit(send(ACCOUNTS[0], nonce, PEOPLE[0], 5, gas=50_000))
+                elif step == "mine":
+                    chain.execute(Mine())
+            assert world(deferred.chain) == world(eager)
+            assert deferred.chain.sequencer.parent.number == eager.sequencer.parent.number
+            assert (
+                deferred.chain.sequencer.state.next_snapshot == eager.sequencer.state.next_snapshot
+            )
+            for number in range(8):
+                block = deferred.chain.sequencer.snapshots.block_of(number)
+                assert block == eager.sequencer.snapshots.block_of(number)
+        deferred.chain.execute(Mine())
+        check_roots(deferred.chain)
+
+
+def commits(chain: DevChain) -> int:
+    return chain.writer.last_commit
+
+
+def test_accounts_that_are_set_one_after_the_other_are_one_commit(tmp_path: Path) -> None:
+    deferred = Deferred(tmp_path)
+    before = commits(deferred.chain)
+    for number in range(100):
+        words = {number.to_bytes(32): b"\1".rjust(32, b"\0")}
+        assert deferred.execute(SetAccount(PEOPLE[0], storage=words)) is None
+    assert commits(deferred.chain) == before
+    deferred.settle()
+    assert commits(deferred.chain) == before + 1
+
+
+def test_what_was_never_seen_is_never_carried_out(tmp_path: Path) -> None:
+    deferred = Deferred(tmp_path)
+    before = commits(deferred.chain)
+    taken = deferred.execute(TakeSnapshot())
+    deferred.execute(AddBalance(PEOPLE[0], b"\5".rjust(32, b"\0")))
+    assert deferred.execute(Revert(taken)) is True
+    assert deferred.execute(Revert(taken)) is False, "it is used up"
+    deferred.settle()
+    assert commits(deferred.chain) == before
+    assert deferred.execute(TakeSnapshot()) == taken + 1, "no id is given twice"
+
+
+def test_what_may_be_refused_or_takes_long_is_not_put_off(tmp_path: Path) -> None:
+    changes = Deferred(tmp_path).changes
+    for command in (
+        SetAccount(PEOPLE[0], nonce=1),
+        Mine(),
+        SetAccount(PEOPLE[0], code=bytes(10**6)),
+    ):
+        assert changes.put_off(command) is NOT_PUT_OFF
+    assert not changes.count
+
+
+def test_a_batch_that_is_carried_out_is_not_again(tmp_path: Path) -> None:
+    deferred = Deferred(tmp_path)
+    add = AddBalance(PEOPLE[0], b"\5".rjust(32, b"\0"))
+    for _ in range(3):
+        deferred.execute(add)
+    deferred.settle()
+    deferred.begin_again()
+    assert deferred.chain.pending_balance(PEOPLE[0]) == 15
+    deferred.execute(add)  # over the first of three records
+    deferred.begin_again()
+    assert deferred.chain.pending_balance(PEOPLE[0]) == 20
+
+
+def test_a_broken_record_is_the_end_of_the_journal(tmp_path: Path) -> None:
+    file = tmp_path / "commands"
+    journal, recorded = CommandJournal(file), JournaledCommand(TakeSnapshot(), 7)
+    for _ in range(3):
+        journal.add(5, recorded)
+    whole = file.read_bytes()
+    for end in range(len(whole) + 1):
+        file.write_bytes(whole[:end])
+        assert len(journal.read().commands) == end // (len(whole) // 3)
+    journal.close()
+
+
+@pytest.fixture
+def loop_deferral(tmp_path: Path) -> Iterator[tuple[Deferred, LoopDeferral, list[object]]]:
+    deferred, heard = Deferred(tmp_path), list[object]()
+    made = LoopDeferral(lambda: deferred.changes, lambda: True, heard.append, heard.append)
+    yield deferred, made, heard
+    deferred.changes.close()
+
+
+def put_off(deferral: LoopDeferral, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+    deferral.is_alone = True
+    return deferral.put_off(command)
+
+
+def test_what_waits_is_carried_out_soon_and_who_watches_hears(
+    loop_deferral: tuple[Deferred, LoopDeferral, list[object]],
+) -> None:
+    deferred, deferral, heard = loop_deferral
+    add = AddBalance(PEOPLE[0], b"\5".rjust(32, b"\0"))
+
+    async def run() -> None:
+        rested = asyncio.Event()
+        waits: list[bool] = []
+        deferral.watch(waits.append)
+        deferral.watch(lambda is_waiting: None if is_waiting else rested.set())
+        assert deferral.put_off(add) is NOT_PUT_OFF, "a part of a batch"
+        assert put_off(deferral, add) is None
+        assert put_off(deferral, add) is None
+        assert waits == [True]
+        assert not heard
+        await asyncio.wait_for(rested.wait(), PATIENCE)
+
+    asyncio.run(run())
+    assert heard == [False]
+    assert deferred.chain.pending_balance(PEOPLE[0]) == 10
+
+
+def test_many_do_not_wait(loop_deferral: tuple[Deferred, LoopDeferral, list[object]]) -> None:
+    deferred, deferral, heard = loop_deferral
+
+    async def run() -> None:
+        for _ in range(MOST_COMMANDS):
+            put_off(deferral, AddBalance(PEOPLE[0], b"\1".rjust(32, b"\0")))
+
+    asyncio.run(run())
+    assert heard == [False]
+    assert deferred.chain.pending_balance(PEOPLE[0]) == MOST_COMMANDS
+
+
+def test_a_commit_that_fails_is_told(
+    loop_deferral: tuple[Deferred, LoopDeferral, list[object]],
+) -> None:
+    deferred, deferral, heard = loop_deferral
+
+    async def run() -> None:
+        put_off(deferral, AddBalance(PEOPLE[0], b"\1".rjust(32, b"\0")))
+        deferred.commits.left = 0
+        with pytest.raises(Killed):
+            deferral.settle()
+
+    asyncio.run(run())
+    assert isinstance(heard[0], Killed)
