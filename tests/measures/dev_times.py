@@ -3,11 +3,12 @@
     PYTHONPATH=tests python tests/measures/dev_times.py [--rounds 5] [--only NAME]
         [--transactions 10000] [--blocks 7200] [--slots 1000] [--peers DIR] [--options FLAGS]
 
-Both servers mine by transactions and have the same accounts. One client has one connection to
-each and sends one request after the other; rounds of both alternate. A row begins with new
-servers. Figures are milliseconds: of a request in the median of all rounds, or of the whole where
-a row says so. A ratio above 1 says that foreblock is slower. The last row of each scenario is the
-CPU time of the server for a round, which other work on the machine changes least.
+Both servers are as users run them: they mine by transactions, have the same accounts, and print
+what happens. One client has one connection to each and sends one request after the other; rounds
+of both alternate. A row begins with new servers. Figures are milliseconds: of a request in the
+median of all rounds, or of the whole where a row says so. A ratio above 1 says that foreblock is
+slower. The last row of each scenario is the CPU time of the server for a round, which other work
+on the machine changes least.
 """
 
 import argparse
@@ -259,7 +260,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1_000)
     parser.add_argument("--only", choices=[each.measure.__name__ for each in SCENARIOS])
     parser.add_argument("--peers", type=Path, default=Path("build/peers"), help="other servers")
-    parser.add_argument("--options", default="", help="more flags for foreblock dev")
+    parser.add_argument("--options", default="", help="more flags for foreblock")
     given = parser.parse_args()
     chosen = Chosen(given.rounds, given.transactions, given.blocks, given.slots)
     say("| What | foreblock, ms | anvil, ms | ratio |\n|---|---|---|---|")
@@ -311,11 +312,9 @@ def say(line: str) -> None:
 
 @contextmanager
 def foreblock(options: Sequence[str]) -> Iterator[Client]:
-    """A client of a chain with Ethereum's rules, as an ordinary node."""
+    """A client of the chain that stands in for anvil."""
     port = free_port()
-    command = [sys.executable, "-m", "foreblock", "dev", "--mining=automine", "--rules=ethereum",
-               "--dialect=ethereum", "--view=sealed", "--test-listen=", "--feed-listen=",
-               f"--listen={HOST}:{port}"]  # fmt: skip
+    command = [sys.executable, "-m", "foreblock", "dev", "--like", "anvil", f"--port={port}"]
     with running([*command, *options], port) as client:
         yield client
 
@@ -324,7 +323,7 @@ def foreblock(options: Sequence[str]) -> Iterator[Client]:
 def anvil(program: Path) -> Iterator[Client]:
     """A client of anvil as it is."""
     port = free_port()
-    with running([str(program), f"--port={port}", "--silent"], port) as client:
+    with running([str(program), f"--port={port}"], port) as client:
         yield client
 
 
