@@ -1,12 +1,18 @@
 """What a network prints: in order, repeated requests once, and never waited for."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
+from foreblock.bus.commands import Revert, TakeSnapshot
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_row import DevState
+from foreblock.ledger.tracing.chain_report import Reached
 from foreblock.settings.networks import DevChain
 from foreblock.sources.printing import MOST_WAITING, NetworkPrinter, Printing, printing_of
+from support.chains import dev_chain
+from support.chains.dev_chain import ACCOUNTS, send
 from support.servers.waiting import PATIENCE
 
 CHAIN = DevChain(
@@ -47,6 +53,37 @@ def test_each_line_of_several_networks_begins_with_its_name() -> None:
     assert printed("eth_call", " one\n\n two", label="main  ") == [
         "main  eth_call", "main   one\n\nmain   two",
     ]  # fmt: skip
+
+
+def test_who_gives_something_up_prints_it_first(tmp_path: Path) -> None:
+    chain = dev_chain.DevChain(tmp_path / "store", mining="automine")
+    texts: list[str] = []
+    printer = NetworkPrinter(texts.append)
+    printer.follow(Ledger(chain.store, clock=chain.clock), Printing(is_on=True, traces=False))
+    before = chain.execute(TakeSnapshot())
+    for number in range(2):
+        printer.request("eth_sendRawTransaction")
+        chain.submit(send(ACCOUNTS[0], number))
+        partial = chain.sequencer.block.partials[-1]
+        printer.look(Reached(chain.sequencer.parent.number, partial))
+        printer.request("eth_getTransactionReceipt")
+    printer.catch_up()
+    lines = [line for text in texts for line in text.split("\n")]
+    names = ("eth_", "    Transaction", "    Block Number")
+    assert [line for line in lines if line.startswith(names)] == [
+        *("eth_sendRawTransaction", _transaction(0), "    Block Number: 1"),
+        *("eth_getTransactionReceipt", "eth_sendRawTransaction", _transaction(1)),
+        *("    Block Number: 2", "eth_getTransactionReceipt"),
+    ]
+    chain.execute(Revert(before))
+    printer.look(Reached(0, chain.sequencer.block.partials[-1]))
+    printer.close()
+    assert texts[-1] == "    Removed blocks: 2, after block 0"
+    chain.kill()
+
+
+def _transaction(nonce: int) -> str:
+    return f"    Transaction: 0x{send(ACCOUNTS[0], nonce).hash.hex()}"
 
 
 def test_what_is_too_much_is_dropped_and_counted() -> None:

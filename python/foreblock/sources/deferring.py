@@ -30,8 +30,17 @@ MOST_COMMANDS: Final = 256  # that are carried out together, in some millisecond
 class DeferredChanges:
     """What was put off on one chain, and its journal."""
 
-    def __init__(self, sequencer: BranchingSequencer, journal: CommandJournal) -> None:
-        """Carry out what the journal has and the chain has not."""
+    def __init__(
+        self,
+        sequencer: BranchingSequencer,
+        journal: CommandJournal,
+        catch_up: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Carry out what the journal has and the chain has not.
+
+        `catch_up` is called before the chain is taken back, by who reads what is given up.
+        """
+        self._catch_up: Final = catch_up
         self._sequencer: Final = sequencer
         self._journal: Final = journal
         with sequencer.writer.store.view() as view:
@@ -71,6 +80,8 @@ class DeferredChanges:
     def carry_out(self) -> bool:
         """Carry out what waits; gives whether the chain was taken back."""
         deferred = self._deferred
+        if deferred.goes_back:
+            self._catch_up()
         carry_out(self._sequencer, deferred, self._batch)
         self._begin()
         return deferred.goes_back

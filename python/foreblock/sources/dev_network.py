@@ -11,7 +11,19 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
 
-from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount, SetPrinting
+from foreblock.bus.commands import (
+    AddBalance,
+    AnyCommand,
+    CloseFlashblock,
+    DropTransactions,
+    Impersonate,
+    ImpersonateAll,
+    Mine,
+    SendUnsigned,
+    SetAccount,
+    SetPrinting,
+    TakeSnapshot,
+)
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
@@ -26,6 +38,7 @@ from foreblock.ledger.storage.dev_row import DevState
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
+from foreblock.ledger.tracing.chain_report import Reached
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
@@ -58,6 +71,19 @@ POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the nex
 SHORT_COUNT: Final = 4  # transactions, and gas, that run and are sealed in a millisecond
 SHORT_GAS: Final = 500_000
 SHORT_COMMIT_NS: Final = 10**6
+# Commands after which all that was committed is there, if no transaction is in progress.
+GIVING_UP_NOTHING: Final = (
+    AddBalance,
+    CloseFlashblock,
+    DropTransactions,
+    Impersonate,
+    ImpersonateAll,
+    Mine,
+    SendUnsigned,
+    SetAccount,
+    SetPrinting,
+    TakeSnapshot,
+)
 JOURNAL_FILE: Final = "commands"  # that were put off, in the store's folder
 LONG_COMMIT_NS: Final = 20 * 10**6  # of the last commit, after which nothing is put off
 TOLD_SENDERS: Final = 1_000  # whose nonces workers hear after a command, in some milliseconds
@@ -203,7 +229,8 @@ class DevChainSource:
 
     def open_deferred(self) -> DeferredChanges:
         """What is put off on this chain; what was, and is not carried out yet, is."""
-        return DeferredChanges(self._sequencer, CommandJournal(self._journal_file))
+        journal = CommandJournal(self._journal_file)
+        return DeferredChanges(self._sequencer, journal, self._printer.catch_up)
 
     @property
     def may_put_off(self) -> bool:
@@ -216,6 +243,8 @@ class DevChainSource:
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""
+        if self._sequencer.has_transactions or not isinstance(command, GIVING_UP_NOTHING):
+            self._printer.catch_up()
         result = execute(self._sequencer, command)
         self._tell_printer()
         if isinstance(command, SetPrinting):
@@ -254,7 +283,9 @@ class DevChainSource:
     def _tell_printer(self) -> None:
         """Let what was committed be printed."""
         if self._printer.is_on:
-            self._printer.look()
+            partials = self._sequencer.block.partials
+            latest, last = self._sequencer.parent.number, partials[-1] if partials else 0
+            self._printer.look(Reached(latest, last))
 
     def _take_up(self, saved: Iterable[Transaction]) -> None:
         """Put back what waited when the chain was stopped, as far as it may still run."""

@@ -6,6 +6,11 @@ committed, before who waits for that is answered. A thread takes it from there, 
 committed, and hands texts on. So neither the sequencer nor a worker waits for a reader, and what
 is too much is dropped and counted.
 
+The thread looks after what is new every `PAUSE` seconds at most: to be woken for each request
+costs more than all the rest of it. Each commit is told up to where the chain had come by then,
+so the order is that in which things happened. Before a chain is taken back, what was committed is
+read by who does that (`catch_up`): afterwards it is gone.
+
 The same request again and again is printed once, and how often it came when something else does.
 """
 
@@ -20,11 +25,12 @@ import structlog
 from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_row import DevState
-from foreblock.ledger.tracing.chain_report import ChainReport
+from foreblock.ledger.tracing.chain_report import ChainReport, Reached
 from foreblock.settings.networks import DevChain
 
 MOST_WAITING: Final = 10_000  # texts and requests
 CLOSE_SECONDS: Final = 1.0  # for what waits at the end
+PAUSE: Final = 0.02  # seconds
 
 log = structlog.get_logger()
 
@@ -45,6 +51,17 @@ def printing_of(chain: DevChain, state: DevState | None) -> Printing:
     )
 
 
+class _Look:
+    """An item: what was committed up to a place."""
+
+    def __init__(self, printer: "NetworkPrinter", reached: Reached) -> None:
+        self._printer: Final = printer
+        self.reached = reached
+
+    def __call__(self) -> None:
+        self._printer.tell(self.reached)
+
+
 class NetworkPrinter:
     """Prints one network."""
 
@@ -56,6 +73,8 @@ class NetworkPrinter:
         self._missed = 0
         self._is_closed = False
         self._changed: Final = threading.Condition(threading.RLock())
+        self._is_asleep = False  # the thread, until it is woken
+        self._printing_now: Final = threading.Lock()  # whose holder takes items
         self._thread: threading.Thread | None = None
         self._printing = Printing(is_on=False, traces=False)
         # Of the thread.
@@ -83,11 +102,19 @@ class NetworkPrinter:
         if self._thread is not None:
             self._add(partial(self._begin, None), must=True)
 
-    def look(self) -> None:
-        """Print what was committed."""
+    def look(self, reached: Reached) -> None:
+        """Print what was committed, which is up to there."""
         with self._changed:
-            if not (self._waiting and self._waiting[-1] == self._look):
-                self._add(self._look)
+            if self._waiting and isinstance(self._waiting[-1], _Look):
+                self._waiting[-1].reached = reached
+            else:
+                self._add(_Look(self, reached))
+
+    def catch_up(self) -> None:
+        """Print what was committed now: it will be given up."""
+        if self._thread is not None and self.is_on:
+            while self._print_next():
+                pass
 
     def request(self, method: str) -> None:
         """Print that a client has called a method."""
@@ -106,7 +133,7 @@ class NetworkPrinter:
         """Print what waits, for a second at most."""
         with self._changed:
             self._is_closed = True
-            self._changed.notify()
+            self._changed.notify()  # also in a pause
         if self._thread is not None:
             self._thread.join(CLOSE_SECONDS)
 
@@ -116,7 +143,9 @@ class NetworkPrinter:
                 self._missed += 1
                 return
             self._waiting.append(item)
-            self._changed.notify()
+            if self._is_asleep:
+                self._is_asleep = False
+                self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="print", daemon=True)
                 self._thread.start()
@@ -124,19 +153,38 @@ class NetworkPrinter:
     # --- On the thread -----------------------------------------------------------------
 
     def _run(self) -> None:
-        while (item := self._take()) is not None:
+        while self._await():
+            while self._print_next():
+                pass
+
+    def _await(self) -> bool:
+        """Wait for items, and for more of them; false at the end."""
+        with self._changed:
+            if not (self._waiting or self._is_closed):
+                self._is_asleep = True
+                self._changed.wait_for(lambda: self._waiting or self._is_closed)
+                self._is_asleep = False
+            if not self._is_closed:
+                self._changed.wait_for(lambda: self._is_closed, PAUSE)
+            return bool(self._waiting) or not self._is_closed
+
+    def _print_next(self) -> bool:
+        """Print the next item, on any thread; false where there is none."""
+        with self._printing_now:
+            item = self._take()
+            if item is None:
+                return False
             try:
                 item()
             except ForeblockError as why:  # the store is closed
                 log.debug("not_printed", why=str(why))
             except Exception:
                 log.exception("printing_failed")
+        return True
 
     def _take(self) -> Callable[[], None] | None:
-        """The next item; none at the end."""
+        """The next item, if there is one."""
         with self._changed:
-            while not (self._waiting or self._is_closed):
-                self._changed.wait()
             missed, self._missed = self._missed, 0
             item = self._waiting.popleft() if self._waiting else None
         if missed:
@@ -146,9 +194,10 @@ class NetworkPrinter:
     def _begin(self, report: ChainReport | None) -> None:
         self._report = report
 
-    def _look(self) -> None:
+    def tell(self, reached: Reached) -> None:
+        """Write what was committed up to there."""
         if self._report is not None:
-            for text in self._report.look(traces=self._printing.traces):
+            for text in self._report.look(reached, traces=self._printing.traces):
                 self._write(text)
 
     def _write_request(self, method: str) -> None:

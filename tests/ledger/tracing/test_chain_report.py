@@ -7,7 +7,12 @@ import pytest
 from foreblock.bus.commands import Mine, RestartBlock, Revert, SetAccount, SetTime, TakeSnapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.addresses import checksum_address, created_address
-from foreblock.ledger.tracing.chain_report import MOST_BLOCKS, MOST_TRANSACTIONS, ChainReport
+from foreblock.ledger.tracing.chain_report import (
+    MOST_BLOCKS,
+    MOST_TRANSACTIONS,
+    ChainReport,
+    Reached,
+)
 from foreblock.ledger.tracing.console_log import CONSOLE
 from foreblock.types import Transaction
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
@@ -79,6 +84,20 @@ def test_a_transaction_is_told_with_its_line_and_its_block(chain: DevChain) -> N
     sent = run(chain, LOGGING, LINE)
     time = "Thu, 01 Jan 2026 00:00:01 +0000"
     assert told(following) == ["42 is the answer", *about(sent, 24_461), *sealed(chain, time)]
+    assert told(following) == []
+
+
+def test_a_look_tells_no_more_than_the_chain_had_reached(chain: DevChain) -> None:
+    following, reached = report(chain), []
+    sent = []
+    for _ in range(3):
+        sent.append(run(chain, LOGGING, LINE))
+        reached.append(Reached(chain.sequencer.parent.number, chain.sequencer.block.partials[-1]))
+    for number, (transaction, place) in enumerate(zip(sent, reached, strict=True), 1):
+        lines = [line for text in following.look(place, traces=False) for line in text.split("\n")]
+        assert lines[:4] == ["42 is the answer", *about(transaction, 24_461)]
+        assert [line for line in lines if "Block Number" in line] == [f"    Block Number: {number}"]
+        assert list(following.look(place, traces=False)) == []
     assert told(following) == []
 
 

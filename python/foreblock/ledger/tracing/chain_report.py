@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from foreblock._engine import Header
 from foreblock.errors import CursorTooOld, ForeblockError
@@ -20,6 +20,7 @@ from foreblock.ledger.reading.blocks import PreconfirmedBlock
 from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.events import (
     BlockRemoved,
+    Event,
     FlashblockAdded,
     FlashblockDropped,
     flashblock_end,
@@ -52,6 +53,13 @@ TRACE_SECONDS: Final = 1.0  # for all of a flashblock
 MOST_TRACED: Final = 200  # transactions of a block: those before one are run again for it
 
 
+class Reached(NamedTuple):
+    """How far a chain had come."""
+
+    latest: int  # its latest block
+    partial: int  # the last one that was committed
+
+
 class ChainReport:
     """Follows one chain."""
 
@@ -62,13 +70,16 @@ class ChainReport:
         with closing(ledger.view()) as view:
             self._flashblocks, self._sealed = flashblock_end(view), sealed_end(view)
 
-    def look(self, *, traces: bool) -> Iterator[str]:
-        """What happened since the last look, with the calls of transactions if asked for."""
+    def look(self, reached: Reached | None = None, *, traces: bool) -> Iterator[str]:
+        """What happened since the last look, with the calls of transactions if asked for.
+
+        What came after the chain had `reached` a place is left to the next look.
+        """
         with closing(self._ledger.view()) as view:
             try:
                 yield from self._skip(view)
                 yield from self._removed(view)
-                yield from self._added(view, traces=traces)
+                yield from self._added(view, reached, traces=traces)
             except CursorTooOld:
                 self._flashblocks, self._sealed = flashblock_end(view), sealed_end(view)
                 yield f"{INDENT}Some blocks are not shown"
@@ -93,8 +104,10 @@ class ChainReport:
         if count:
             yield f"{INDENT}Removed blocks: {count}, after block {self._sealed.number}"
 
-    def _added(self, view: LedgerView, *, traces: bool) -> Iterator[str]:
+    def _added(self, view: LedgerView, reached: Reached | None, *, traces: bool) -> Iterator[str]:
         while (found := next_flashblock(view, self._flashblocks)) is not None:
+            if reached is not None and _is_later(found.event, reached):
+                break
             self._flashblocks = found.then
             match found.event:
                 case FlashblockAdded(block, is_quiet=False):
@@ -104,7 +117,7 @@ class ChainReport:
                     yield from self._dropped(block)
                 case _:
                     pass  # it changes nothing
-        yield from self._blocks(view)
+        yield from self._blocks(view, None if reached is None else reached.latest + 1)
 
     def _blocks(self, view: LedgerView, before: int | None = None) -> Iterator[str]:
         """The blocks that were sealed, up to this number."""
@@ -143,6 +156,11 @@ class ChainReport:
             yield _transaction_text(view, block, each, calls.get(place), with_tree=traces)
         if len(portion) > MOST_TRANSACTIONS:
             yield f"\n{INDENT}… and {len(portion) - MOST_TRANSACTIONS} more transactions"
+
+
+def _is_later(event: Event | None, reached: Reached) -> bool:
+    """Whether a flashblock was added after the chain had come so far."""
+    return isinstance(event, FlashblockAdded) and event.block.partial > reached.partial
 
 
 def _trace(
