@@ -1,6 +1,21 @@
-"""Both ends of the bus in one process: what one says, the other hears at once. No I/O."""
+"""Both ends of the bus in one process: what one says, the other hears at once. No I/O.
+
+A message is handed over as it is; only what is said to several workers is a frame.
+"""
 
 import asyncio
+
+from msgspec import Struct
+
+from foreblock.bus.frames import Print, Refused, Rejected, frame
+
+
+class DirectEnd(asyncio.Protocol):
+    """An end of the bus to which messages can be handed."""
+
+    def heard(self, message: Struct) -> None:
+        """Take a message."""
+        raise NotImplementedError
 
 
 class DirectTransport(asyncio.Transport):
@@ -8,9 +23,9 @@ class DirectTransport(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self._other: asyncio.Protocol | None = None
+        self._other: DirectEnd | None = None
 
-    def join(self, other: asyncio.Protocol) -> None:
+    def join(self, other: DirectEnd) -> None:
         """Let this protocol receive from now on."""
         self._other = other
 
@@ -18,6 +33,11 @@ class DirectTransport(asyncio.Transport):
         """Let the other end receive this, before it returns."""
         if self._other is not None:
             self._other.data_received(bytes(data))
+
+    def hand_over(self, message: Struct) -> None:
+        """Let the other end hear a message, before it returns."""
+        if self._other is not None:
+            self._other.heard(message)
 
     def is_closing(self) -> bool:
         """Whether nothing is received any more."""
@@ -34,3 +54,18 @@ class DirectTransport(asyncio.Transport):
     def abort(self) -> None:
         """The same."""
         self.close()
+
+
+def say(transport: asyncio.Transport, message: Struct) -> None:
+    """Send a message to the other end, wherever that is."""
+    if isinstance(transport, DirectTransport) and _is_plain(message):
+        transport.hand_over(message)
+    else:
+        transport.write(frame(message))
+
+
+def _is_plain(message: Struct) -> bool:
+    """Whether its text needs no frame, which leaves out what is no character."""
+    if isinstance(message, Print):
+        return message.text.isascii()
+    return not isinstance(message, Rejected | Refused) or message.why.isascii()

@@ -11,6 +11,9 @@ from functools import partial
 from itertools import count
 from typing import Final, cast
 
+from msgspec import Struct
+
+from foreblock.bus.direct import DirectEnd, say
 from foreblock.bus.frames import (
     AskPool,
     ChainChanged,
@@ -72,7 +75,7 @@ class Exchange:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(partial(_Worker, self), sock=sock)
 
-    def accept(self, transport: asyncio.Transport) -> asyncio.Protocol:
+    def accept(self, transport: asyncio.Transport) -> DirectEnd:
         """Take up a worker at the other end of this transport."""
         worker = _Worker(self)
         worker.connection_made(transport)
@@ -174,7 +177,7 @@ class _Hearing:
             self.all_heard.set_result(None)
 
 
-class _Worker(asyncio.Protocol):
+class _Worker(DirectEnd):
     """The connection of one worker."""
 
     _transport: asyncio.Transport
@@ -195,6 +198,9 @@ class _Worker(asyncio.Protocol):
         except BusBroken:
             self._transport.close()
 
+    def heard(self, message: Struct) -> None:
+        self._exchange.received(message, self)  # type: ignore[arg-type]  # one of a worker's
+
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, asyncio's signature
         self._exchange.left(self)
 
@@ -211,5 +217,5 @@ class _Worker(asyncio.Protocol):
     def respond(self, message: ToWorker) -> bool:
         if self._transport.is_closing():
             return False
-        self._transport.write(frame(message))
+        say(self._transport, message)
         return not self._transport.is_closing() and not self._transport.get_write_buffer_size()

@@ -15,9 +15,11 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
+from msgspec import Struct
+
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.deferral import Deferral
-from foreblock.bus.direct import DirectTransport
+from foreblock.bus.direct import DirectEnd, DirectTransport, say
 from foreblock.bus.exchange import Exchange
 from foreblock.bus.frames import (
     Accepted,
@@ -156,7 +158,7 @@ class WriterLink:
         deadline = self._clock.monotonic_ns() + int(self._answer_seconds * _SECOND_NS)
         self._waiting[number] = submission
         try:
-            transport.write(frame(Submit(number, network, raw, sender, deadline, may_replace)))
+            say(transport, Submit(number, network, raw, sender, deadline, may_replace))
             await asyncio.wait([submission.answer], timeout=self._answer_seconds + MARGIN_SECONDS)
             if not submission.answer.done():
                 heard_all = await _hear_all(transport)
@@ -243,7 +245,7 @@ class WriterLink:
         deadline = self._clock.monotonic_ns() + int(COMMAND_SECONDS * _SECOND_NS)
         self._commands[number] = answer
         try:
-            transport.write(frame(Order(number, network, command, deadline)))
+            say(transport, Order(number, network, command, deadline))
             async with asyncio.timeout(COMMAND_SECONDS):
                 return await answer
         except TimeoutError:
@@ -262,7 +264,7 @@ class WriterLink:
             self._unprinted += 1
             return
         missed, self._unprinted = self._unprinted, 0
-        transport.write(frame(Print(network, text, is_request, missed)))
+        say(transport, Print(network, text, is_request, missed))
 
     def when_changed(self, call: Callable[[], None]) -> None:
         """Call this when a command has changed a chain, and after each connection."""
@@ -398,7 +400,7 @@ class WriterLink:
             submission.hear(message)
 
 
-class _Incoming(asyncio.Protocol):
+class _Incoming(DirectEnd):
     """One connection to a writer."""
 
     def __init__(self, link: WriterLink, ended: asyncio.Future[bool]) -> None:
@@ -419,6 +421,9 @@ class _Incoming(asyncio.Protocol):
         except BusBroken:
             assert self._transport is not None, "data comes over a transport"
             self._transport.close()
+
+    def heard(self, message: Struct) -> None:
+        self._link.hear(message)  # type: ignore[arg-type]  # one of the writer's
 
     def eof_received(self) -> None:
         self._heard_all = True
