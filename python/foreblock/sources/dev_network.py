@@ -38,7 +38,7 @@ from foreblock.ledger.storage.dev_row import DevState
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
-from foreblock.ledger.tracing.chain_report import Reached
+from foreblock.ledger.tracing.chain_report import ReachedPlace
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
@@ -285,7 +285,7 @@ class DevChainSource:
         if self._printer.is_on:
             partials = self._sequencer.block.partials
             latest, last = self._sequencer.parent.number, partials[-1] if partials else 0
-            self._printer.look(Reached(latest, last))
+            self._printer.look(ReachedPlace(latest, last))
 
     def _take_up(self, saved: Iterable[Transaction]) -> None:
         """Put back what waited when the chain was stopped, as far as it may still run."""

@@ -6,15 +6,16 @@ committed, before who waits for that is answered. A thread takes it from there, 
 committed, and hands texts on. So neither the sequencer nor a worker waits for a reader, and what
 is too much is dropped and counted.
 
-The thread looks after what is new every `PAUSE` seconds at most: to be woken for each request
-costs more than all the rest of it. Each commit is told up to where the chain had come by then,
-so the order is that in which things happened. Before a chain is taken back, what was committed is
-read by who does that (`catch_up`): afterwards it is gone.
+The thread looks after what is new when nothing was for `PAUSE` seconds, or after `LONGEST` of
+them: who sends one request after the other would wait for it otherwise. Each commit is told up to
+where the chain had come by then, so the order is that in which things happened. Before a chain is
+taken back, what was committed is read by who does that (`catch_up`): afterwards it is gone.
 
 The same request again and again is printed once, and how often it came when something else does.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -25,12 +26,13 @@ import structlog
 from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_row import DevState
-from foreblock.ledger.tracing.chain_report import ChainReport, Reached
+from foreblock.ledger.tracing.chain_report import ChainReport, ReachedPlace
 from foreblock.settings.networks import DevChain
 
 MOST_WAITING: Final = 10_000  # texts and requests
 CLOSE_SECONDS: Final = 1.0  # for what waits at the end
 PAUSE: Final = 0.02  # seconds
+LONGEST: Final = 0.5
 
 log = structlog.get_logger()
 
@@ -54,7 +56,7 @@ def printing_of(chain: DevChain, state: DevState | None) -> Printing:
 class _Look:
     """An item: what was committed up to a place."""
 
-    def __init__(self, printer: "NetworkPrinter", reached: Reached) -> None:
+    def __init__(self, printer: "NetworkPrinter", reached: ReachedPlace) -> None:
         self._printer: Final = printer
         self.reached = reached
 
@@ -74,6 +76,7 @@ class NetworkPrinter:
         self._is_closed = False
         self._changed: Final = threading.Condition(threading.RLock())
         self._is_asleep = False  # the thread, until it is woken
+        self._added = 0  # items, in all
         self._printing_now: Final = threading.Lock()  # whose holder takes items
         self._thread: threading.Thread | None = None
         self._printing = Printing(is_on=False, traces=False)
@@ -102,7 +105,7 @@ class NetworkPrinter:
         if self._thread is not None:
             self._add(partial(self._begin, None), must=True)
 
-    def look(self, reached: Reached) -> None:
+    def look(self, reached: ReachedPlace) -> None:
         """Print what was committed, which is up to there."""
         with self._changed:
             if self._waiting and isinstance(self._waiting[-1], _Look):
@@ -143,6 +146,7 @@ class NetworkPrinter:
                 self._missed += 1
                 return
             self._waiting.append(item)
+            self._added += 1
             if self._is_asleep:
                 self._is_asleep = False
                 self._changed.notify()
@@ -164,9 +168,17 @@ class NetworkPrinter:
                 self._is_asleep = True
                 self._changed.wait_for(lambda: self._waiting or self._is_closed)
                 self._is_asleep = False
-            if not self._is_closed:
-                self._changed.wait_for(lambda: self._is_closed, PAUSE)
+            self._rest()
             return bool(self._waiting) or not self._is_closed
+
+    def _rest(self) -> None:
+        """Wait for a pause, unless many wait."""
+        until = time.monotonic() + LONGEST
+        while not self._is_closed and time.monotonic() < until:
+            before = self._added
+            self._changed.wait_for(lambda: self._is_closed, PAUSE)
+            if self._added == before or len(self._waiting) > MOST_WAITING // 4:
+                break
 
     def _print_next(self) -> bool:
         """Print the next item, on any thread; false where there is none."""
@@ -194,7 +206,7 @@ class NetworkPrinter:
     def _begin(self, report: ChainReport | None) -> None:
         self._report = report
 
-    def tell(self, reached: Reached) -> None:
+    def tell(self, reached: ReachedPlace) -> None:
         """Write what was committed up to there."""
         if self._report is not None:
             for text in self._report.look(reached, traces=self._printing.traces):

@@ -11,7 +11,7 @@ from foreblock.ledger.tracing.chain_report import (
     MOST_BLOCKS,
     MOST_TRANSACTIONS,
     ChainReport,
-    Reached,
+    ReachedPlace,
 )
 from foreblock.ledger.tracing.console_log import CONSOLE
 from foreblock.types import Transaction
@@ -92,7 +92,9 @@ def test_a_look_tells_no_more_than_the_chain_had_reached(chain: DevChain) -> Non
     sent = []
     for _ in range(3):
         sent.append(run(chain, LOGGING, LINE))
-        reached.append(Reached(chain.sequencer.parent.number, chain.sequencer.block.partials[-1]))
+        reached.append(
+            ReachedPlace(chain.sequencer.parent.number, chain.sequencer.block.partials[-1])
+        )
     for number, (transaction, place) in enumerate(zip(sent, reached, strict=True), 1):
         lines = [line for text in following.look(place, traces=False) for line in text.split("\n")]
         assert lines[:4] == ["42 is the answer", *about(transaction, 24_461)]

@@ -53,7 +53,7 @@ TRACE_SECONDS: Final = 1.0  # for all of a flashblock
 MOST_TRACED: Final = 200  # transactions of a block: those before one are run again for it
 
 
-class Reached(NamedTuple):
+class ReachedPlace(NamedTuple):
     """How far a chain had come."""
 
     latest: int  # its latest block
@@ -70,7 +70,7 @@ class ChainReport:
         with closing(ledger.view()) as view:
             self._flashblocks, self._sealed = flashblock_end(view), sealed_end(view)
 
-    def look(self, reached: Reached | None = None, *, traces: bool) -> Iterator[str]:
+    def look(self, reached: ReachedPlace | None = None, *, traces: bool) -> Iterator[str]:
         """What happened since the last look, with the calls of transactions if asked for.
 
         What came after the chain had `reached` a place is left to the next look.
@@ -104,7 +104,9 @@ class ChainReport:
         if count:
             yield f"{INDENT}Removed blocks: {count}, after block {self._sealed.number}"
 
-    def _added(self, view: LedgerView, reached: Reached | None, *, traces: bool) -> Iterator[str]:
+    def _added(
+        self, view: LedgerView, reached: ReachedPlace | None, *, traces: bool
+    ) -> Iterator[str]:
         while (found := next_flashblock(view, self._flashblocks)) is not None:
             if reached is not None and _is_later(found.event, reached):
                 break
@@ -150,7 +152,7 @@ class ChainReport:
         if not placed:
             return
         self._told.add(block.number)
-        calls = _trace(view, block, placed)
+        calls = _trace(view, block, placed if traces else _with_code(view, block, placed))
         for each in placed:
             place = each.before.transactions
             yield _transaction_text(view, block, each, calls.get(place), with_tree=traces)
@@ -158,9 +160,24 @@ class ChainReport:
             yield f"\n{INDENT}… and {len(portion) - MOST_TRANSACTIONS} more transactions"
 
 
-def _is_later(event: Event | None, reached: Reached) -> bool:
+def _is_later(event: Event | None, reached: ReachedPlace) -> bool:
     """Whether a flashblock was added after the chain had come so far."""
     return isinstance(event, FlashblockAdded) and event.block.partial > reached.partial
+
+
+def _with_code(
+    view: LedgerView, block: PreconfirmedBlock, placed: list[PlacedReceipt]
+) -> list[PlacedReceipt]:
+    """Those in which something may have run, or failed: not transfers to who has no code."""
+    state = view.state(block)
+
+    def runs(each: PlacedReceipt) -> bool:
+        to = each.transaction.to
+        return bool(
+            to is None or each.transaction.input or not each.receipt.status or state.code(to)
+        )
+
+    return [each for each in placed if runs(each)]
 
 
 def _trace(
@@ -168,6 +185,8 @@ def _trace(
 ) -> dict[int, TracedCall]:
     """The calls of transactions by their place in the block, as far as there is time."""
     found: dict[int, TracedCall] = {}
+    if not placed:
+        return found
     bounds = traces.TraceBounds(TRACE_BYTES)
     try:
         replay = read_replay(view, block)
