@@ -91,6 +91,21 @@ def test_only_the_last_twenty_blocks_count(chain: PayingChain, client: Asker) ->
     assert client.ask("eth_maxPriorityFeePerGas") == hex(7 * GWEI)
 
 
+def test_who_asks_after_each_block_gets_what_another_gets(
+    chain: PayingChain, client: Asker
+) -> None:
+    for number in range(30):
+        if number % 3:
+            tip = (number * 7 % 11 + 1) * GWEI
+            chain.extend(chain.signed(BOB, 1, max_priority_fee_per_gas=tip))
+        chain.begin()
+        if number % 5 == 4:
+            chain.begin()  # two blocks without a question
+        with client_of(chain) as other:
+            expected = other.ask("eth_maxPriorityFeePerGas")
+        assert client.ask("eth_maxPriorityFeePerGas") == expected
+
+
 def test_history_has_the_blocks_asked_for(chain: PayingChain, client: Asker) -> None:
     history = client.ask("eth_feeHistory", "0x3", "pending", [0, 50, 100])
     blocks = [client.ask("eth_getBlockByNumber", hex(number), False) for number in (1, 2)]

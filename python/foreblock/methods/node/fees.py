@@ -1,7 +1,9 @@
 """eth_gasPrice, eth_baseFee, eth_blobBaseFee, eth_feeHistory and others: prices of gas."""
 
+from collections import deque
 from collections.abc import Awaitable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -54,6 +56,8 @@ class PriorityFees:
     def __init__(self) -> None:
         self._kept: Final = LruCache[BlockTips](KEPT_BYTES)
         self._suggested: tuple[bytes, int] = b"", 0  # with the hash of the block it was made at
+        # The cheapest of the blocks up to that one, the newest first.
+        self._recent: deque[list[int]] = deque(maxlen=BLOCKS)
 
     def of(self, view: LedgerView, block: ReadableBlock) -> Steps[BlockTips]:
         """The priority fees of a block of a view."""
@@ -73,14 +77,24 @@ class PriorityFees:
         known = self.known(view)
         if known is not None:
             return known
-        sample: list[int] = []
+        made_at, _ = self._suggested
+        if view.latest.header.parent_hash == made_at:  # it goes on
+            tips = yield from self.of(view, view.latest)
+            recent = deque(self._recent, maxlen=BLOCKS)
+            recent.appendleft(tips.lowest(LOWEST))
+        else:
+            recent = yield from self._recent_of(view)
+        tip = suggestion(list(chain.from_iterable(recent)))
+        self._suggested, self._recent = (view.latest.hash, tip), recent
+        return tip
+
+    def _recent_of(self, view: LedgerView) -> Steps[deque[list[int]]]:
+        recent: deque[list[int]] = deque(maxlen=BLOCKS)
         newest, first = view.latest.number, view.first_block.whole
         for number in range(newest, max(newest - BLOCKS, first - 1), -1):
             tips = yield from self.of(view, view.resolve(number))
-            sample += tips.lowest(LOWEST)
-        tip = suggestion(sample)
-        self._suggested = view.latest.hash, tip
-        return tip
+            recent.append(tips.lowest(LOWEST))
+        return recent
 
 
 def suggestion(sample: list[int]) -> int:
