@@ -53,7 +53,7 @@ FOLLOWED_FIELDS: Final = frozenset(
 )
 MOST_STACKED: Final = 64  # blocks that are built on one view of the store
 # Beside the clock: how long work behind the head waits for a pause, and for how many blocks.
-REST_NS: Final = 2 * MILLISECOND_NS
+REST_NS: Final = 10 * MILLISECOND_NS
 MOST_UNFOLLOWED: Final = 16
 CATCH_UP_NS: Final = 20 * MILLISECOND_NS  # then, at once, before the next transaction
 STEPS_NS: Final = MILLISECOND_NS  # of such work in one go, else
