@@ -1,5 +1,6 @@
 """Requests that are printed: the table of methods while they are, and while they are not."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any
 import pytest
 
 from foreblock.bus.commands import SetPrinting
+from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.tracing.console_log import CONSOLE
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.steps import InOrder
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.settings.networks import DevChain as ChainOptions
 from foreblock.settings.networks import Network
@@ -58,9 +61,9 @@ class Printed:
         self.chain = DevChain(folder / "store", mining="automine")
         ledger = Ledger(self.chain.store, clock=self.chain.clock)
         self.ways, self.link = Ways(ledger, OPTIONS), Link()
-        requests = PrintedRequests(ledger, NETWORK, self.link)  # type: ignore[arg-type]
-        requests.add(self.ways.service.methods, OPTIONS, self.ways.scheduler)
-        requests.look()
+        self.requests = PrintedRequests(ledger, NETWORK, self.link)  # type: ignore[arg-type]
+        self.requests.add(self.ways.service.methods, OPTIONS, self.ways.scheduler)
+        self.requests.look()
 
     def switch(self, **wanted: bool) -> None:
         """Print, or no longer; the worker hears of it."""
@@ -109,6 +112,24 @@ def test_a_request_that_fails_tells_why_at_once_or_later(service: Printed) -> No
     raw = send(ACCOUNTS[0], 0).raw
     why = service.ask("eth_sendRawTransaction", "0x" + raw.hex())["error"]["message"]
     assert service.said()[1] == ("main", f"    Error: {why}", False)
+
+
+def test_what_may_be_awaited_together_still_may_while_it_is_printed(service: Printed) -> None:
+    async def failing() -> bytes:
+        raise RefusedCommand("no")
+
+    table: Any = {"evm_some": lambda _view, _raw: InOrder(failing(), lambda text: text)}
+    service.requests.add(table, OPTIONS, service.ways.scheduler)
+    service.switch(is_on=True)
+    result = table["evm_some"](None, b"")
+    assert isinstance(result, InOrder)
+
+    async def run() -> None:
+        with pytest.raises(RefusedCommand):
+            await result
+
+    asyncio.run(run())
+    assert service.said() == [("main", "evm_some", True), ("main", "    Error: no", False)]
 
 
 def test_afterwards_the_fast_path_answers_again(service: Printed) -> None:

@@ -228,7 +228,7 @@ def loop_deferral(tmp_path: Path) -> Iterator[tuple[Deferred, LoopDeferral, list
 
 
 def put_off(deferral: LoopDeferral, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-    deferral.is_alone = True
+    deferral.may_put_off = True
     return deferral.put_off(command)
 
 
@@ -243,7 +243,7 @@ def test_what_waits_is_carried_out_soon_and_who_watches_hears(
         waits: list[bool] = []
         deferral.watch(waits.append)
         deferral.watch(lambda is_waiting: None if is_waiting else rested.set())
-        assert deferral.put_off(add) is NOT_PUT_OFF, "a part of a batch"
+        assert deferral.put_off(add) is NOT_PUT_OFF, "something before it is not done"
         assert put_off(deferral, add) is None
         assert put_off(deferral, add) is None
         assert waits == [True]

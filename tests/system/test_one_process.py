@@ -67,6 +67,16 @@ def test_commands_of_a_batch_are_carried_out_in_order() -> None:
         assert main.ask("eth_getTransactionCount", BOB, "0x2") == "0x5"
         with pytest.raises(RpcError, match="New nonce"):
             main.ask("anvil_setNonce", BOB, "0x1")
+        main.batch(
+            ("anvil_setBalance", (BOB, "0x3")),
+            ("anvil_setNonce", (BOB, "0x6")),  # which is not put off, as what follows may be
+            ("anvil_addBalance", (BOB, "0x4")),
+            ("evm_snapshot", ()),
+            ("anvil_setBalance", (BOB, "0x9")),
+            ("evm_revert", ("0x0",)),
+        )
+        assert balance(main) == 7
+        assert main.ask("eth_getTransactionCount", BOB, "latest") == "0x6"
 
 
 def test_what_is_put_off_is_seen_by_every_read_and_survives_a_kill() -> None:

@@ -20,8 +20,8 @@ NOT_PUT_OFF: Final = NotPutOff()
 class Deferral(Protocol):
     """Puts off commands of one chain."""
 
-    # Whether the request that is answered now may be put off: it is no part of a batch.
-    is_alone: bool
+    # Whether the request that is answered now may be put off: all before it are done.
+    may_put_off: bool
 
     def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """The result of a command that is carried out later, or `NOT_PUT_OFF`."""

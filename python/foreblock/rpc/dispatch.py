@@ -56,6 +56,22 @@ class Context(Protocol):
         """Called once, when everything is answered."""
 
 
+class BeforeRequests(Protocol):
+    """Hears of requests before they are answered."""
+
+    def one(self, method: str) -> None:
+        """A request alone; the state is looked at next."""
+
+    def batch(self) -> None:
+        """A batch; the state is looked at next."""
+
+    def item(self, method: str) -> None:
+        """A request of a batch; all before it are answered."""
+
+    def join(self) -> None:
+        """Requests of a batch, of which one before has to be waited for."""
+
+
 C = TypeVar("C", bound=Context)
 
 # The JSON text of `result`, at once or later; an exception is the error.
@@ -76,12 +92,11 @@ class Dispatcher(Generic[C]):
         queue: FairQueue | None = None,
         room: Room | None = None,
         counts: RequestCounts | None = None,
-        before: Callable[[str], None] | None = None,
+        before: BeforeRequests | None = None,
     ) -> None:
         """`queue` and `room` are those of the worker; `counts` has a row for each method.
 
-        `before` is told which method is about to be called, and nothing of the methods of a
-        batch, before the state is looked at.
+        `before` is told what comes, before the state is looked at and before each method.
         """
         counts = counts or RequestCounts(RequestMeter.private(), methods)
         self._methods: Final = methods  # looked into anew for each request: functions may change
@@ -135,7 +150,7 @@ class Dispatcher(Generic[C]):
             return self._answer_unusual(asked, client)
         try:
             if self._before is not None:
-                self._before(asked[0].method)
+                self._before.one(asked[0].method)
             context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             return self._refuse(asked, self._fault(error))
@@ -270,7 +285,7 @@ class Dispatcher(Generic[C]):
         )
         try:
             if self._before is not None:
-                self._before("")
+                self._before.batch()
             context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             batch.refuse(self._fault(error))
@@ -292,6 +307,8 @@ class Dispatcher(Generic[C]):
         batch.refuse_beyond_limits(now)
         for item in batch.rest:
             if isinstance(item, tuple):
+                if self._before is not None:
+                    self._before.item(item[0].method)
                 answer = self._answer_request(context, item)
             else:
                 self._count(self._counts.invalid, ERROR, 0.0)
@@ -319,6 +336,8 @@ class Dispatcher(Generic[C]):
 
     def _join_more(self, context: C, batch: Batch, waiting: list[Joined]) -> None:
         """Take requests that can be awaited with those that wait, and the next one after them."""
+        if self._before is not None:
+            self._before.join()
         for item in batch.rest:
             if isinstance(item, tuple):
                 result = self._answer_request(context, item)

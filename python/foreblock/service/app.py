@@ -39,7 +39,7 @@ from foreblock.methods.subscriptions.delivery import FollowCommits, no_hints
 from foreblock.metrics.request_meter import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
-from foreblock.rpc.dispatch import Dispatcher
+from foreblock.rpc.dispatch import BeforeRequests, Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.call_threads import CallThreads
@@ -110,7 +110,7 @@ class Shared(NamedTuple):
     filters: FilterTable | None = None
     follow: FollowCommits = no_hints  # gives hints of commits
     meter: RequestMeter | None = None  # counts the requests of all of them
-    before: Callable[[str], None] | None = None  # is told which method is about to be called
+    before: BeforeRequests | None = None  # is told which methods are about to be called
 
 
 NOTHING_SHARED: Final = Shared()
@@ -200,17 +200,29 @@ class WriterCommands:
         return NOT_PUT_OFF if deferral is None else deferral.put_off(command)
 
 
-def settling(deferral: Deferral | None) -> Callable[[str], None] | None:
+@dataclass(frozen=True, slots=True)
+class Settling:
     """What comes before a method: what was put off is carried out, unless more may be."""
-    if deferral is None:
-        return None
 
-    def before(method: str) -> None:
-        deferral.is_alone = method in PUT_OFF
-        if not deferral.is_alone:
-            deferral.settle()
+    deferral: Deferral
 
-    return before
+    def one(self, method: str) -> None:
+        """Carry out what was put off, unless this may be as well."""
+        self.item(method)
+        if not self.deferral.may_put_off:
+            self.deferral.settle()
+
+    def batch(self) -> None:
+        """Carry out what was put off."""
+        self.deferral.settle()
+
+    def item(self, method: str) -> None:
+        """Let this be put off; who reads in a batch sees what was before all of it."""
+        self.deferral.may_put_off = method in PUT_OFF
+
+    def join(self) -> None:
+        """Let nothing be put off: what comes before it is not done yet."""
+        self.deferral.may_put_off = False
 
 
 def make_served(
@@ -260,7 +272,7 @@ def make_served(
             filters=_filters(settings, metrics.runtime, number),
             follow=no_hints if link is None else partial(link.following, network.name),
             meter=metrics.meter(network.name, options.slow_seconds),
-            before=settling(deferral),
+            before=None if deferral is None else Settling(deferral),
         )
         awaited = AwaitedCommits(
             partial(reached_by, ledger), shared.follow, room, settings.server.min_commit_wait

@@ -19,7 +19,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import LongWait, Then
+from foreblock.scheduling.steps import InOrder, LongWait, Then
 from foreblock.settings.networks import Network
 from foreblock.sources.printing import printing_of
 
@@ -82,7 +82,10 @@ class PrintedRequests:
                 self.tell_failure(error)
                 raise
             # What waits for a later snapshot is awaited in a way of its own.
-            return result if isinstance(result, bytes | LongWait) else _Watched(self, result)
+            if isinstance(result, bytes | LongWait):
+                return result
+            watched = _WatchedInOrder if isinstance(result, InOrder) else _Watched
+            return watched(self, result)
 
         return printed
 
@@ -108,3 +111,7 @@ class _Watched(Then[Text, Text]):
         except ForeblockError as error:
             self._requests.tell_failure(error)
             raise
+
+
+class _WatchedInOrder(_Watched, InOrder[Text, Text]):
+    """The same of one that may be awaited together with others."""

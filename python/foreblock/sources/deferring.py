@@ -151,7 +151,7 @@ class LoopDeferral:
         self._begun: DeferredChanges | None = None  # that has something waiting
         self._timer: asyncio.TimerHandle | None = None
         self._watching: Final[list[Callable[[bool], None]]] = []
-        self.is_alone = False
+        self.may_put_off = False
 
     def watch(self, call: Callable[[bool], None]) -> None:
         """Say whether something waits when that changes."""
@@ -159,9 +159,9 @@ class LoopDeferral:
 
     def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """The result of a command that is carried out later, or `NOT_PUT_OFF`."""
-        is_alone, self.is_alone = self.is_alone, False
+        may_put_off, self.may_put_off = self.may_put_off, False
         changes = self._begun or self._changes()
-        if changes is None or not is_alone or not self._is_at_rest():
+        if changes is None or not may_put_off or not self._is_at_rest():
             return NOT_PUT_OFF
         result = changes.put_off(command)
         if not changes.count:
