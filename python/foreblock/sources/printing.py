@@ -64,6 +64,18 @@ class _Look:
         self._printer.tell(self.reached)
 
 
+class _Request:
+    """An item: a method that was called, some times in a row."""
+
+    def __init__(self, printer: "NetworkPrinter", method: str) -> None:
+        self._printer: Final = printer
+        self.method: Final = method
+        self.times = 1
+
+    def __call__(self) -> None:
+        self._printer.write_request(self.method, self.times)
+
+
 class NetworkPrinter:
     """Prints one network."""
 
@@ -121,7 +133,13 @@ class NetworkPrinter:
 
     def request(self, method: str) -> None:
         """Print that a client has called a method."""
-        self._add(partial(self._write_request, method))
+        with self._changed:
+            last = self._waiting[-1] if self._waiting else None
+            if isinstance(last, _Request) and last.method == method:
+                last.times += 1
+                self._added += 1
+            else:
+                self._add(_Request(self, method))
 
     def text(self, text: str) -> None:
         """Print lines."""
@@ -212,12 +230,13 @@ class NetworkPrinter:
             for text in self._report.look(reached, traces=self._printing.traces):
                 self._write(text)
 
-    def _write_request(self, method: str) -> None:
+    def write_request(self, method: str, times: int) -> None:
+        """Write a method that was called so often, or count it."""
         if method == self._last_request:
-            self._times += 1
+            self._times += times
             return
         self._write(method)
-        self._last_request, self._times = method, 1
+        self._last_request, self._times = method, times
 
     def _write(self, text: str) -> None:
         if self._times > 1:
