@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench measure abuse crash soak watched clients tools consistency weather faults replicas follow fuzz wheel clean
+.PHONY: help build dev test busy lint bench measure dev-times abuse crash soak watched clients tools consistency weather faults replicas follow fuzz wheel clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -79,6 +79,9 @@ measure: build ## measure logs, their index, subscribers and dev chains, beside 
 	@PYTHONPATH=tests $(BIN)/python tests/measures/logs.py $(if $(SMALL),--blocks 100 --long 1000 --settle 5)
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/subscribers.py $(if $(SMALL),--subscribers 100 --load 50 --seconds 4 --idle 200)
 	@PYTHONPATH=tests $(BIN)/python tests/measures/dev_times.py $(if $(SMALL),--rounds 1 --transactions 100 --blocks 100 --slots 100)
+
+dev-times: build ## take the times of dev --like anvil beside anvil, in rounds that alternate; ONLY=slots
+	@PYTHONPATH=tests $(BIN)/python tests/measures/dev_times.py $(if $(ONLY),--only $(ONLY)) $(if $(PEERS),--peers $(PEERS))
 
 abuse: build ## attack the service at full scale, and see that others are served meanwhile
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py

@@ -206,6 +206,27 @@ def commands(client: Client, _chosen: Chosen) -> Measured:
     yield from found
 
 
+def looking(client: Client, _chosen: Chosen) -> Measured:
+    """A change and a read after it, and what a test does between a snapshot and a revert."""
+    found: list[tuple[str, float]] = []
+    for number in range(REPEATS):
+        with timed("anvil_setBalance, read", found):
+            client.ask("anvil_setBalance", NOBODY, hex(number + 1))
+            client.ask("eth_getBalance", NOBODY, "latest")
+    client.ask("evm_mine")
+    for _ in range(REPEATS):
+        raw, before = client.transaction(), client.nonce - 1
+        with timed("snapshot, send, receipt, revert, read", found):
+            snapshot = client.ask("evm_snapshot")
+            sent = client.ask("eth_sendRawTransaction", raw)
+            while client.ask("eth_getTransactionReceipt", sent) is None:
+                pass
+            assert client.ask("evm_revert", snapshot)
+            client.ask("eth_getBalance", NOBODY, "latest")
+        client.nonce = before
+    yield from found
+
+
 def slots(client: Client, chosen: Chosen) -> Measured:
     """Slots set one by one."""
     found: list[tuple[str, float]] = []
@@ -243,6 +264,7 @@ SCENARIOS = (
     Scenario(sending),
     Scenario(sending_unlocked),
     Scenario(commands),
+    Scenario(looking),
     Scenario(snapshots),
     Scenario(slots),
     Scenario(slots_together),
