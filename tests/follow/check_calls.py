@@ -1,13 +1,22 @@
-"""Check 3: round trips of cold calls, beside anvil's fork of the same chain in the same run."""
+"""Check 3: round trips of cold calls, beside anvil's fork of the same chain in the same run.
+
+Then the chain parts below the anchor, so that the follower begins anew and all it knew is out of
+reach: once it has fetched again what was in use, the same calls take no round trip either.
+"""
+
+import re
 
 from follow.busy_world import CLONES, PAIRS, PROXY, ROUTER, balances, number
-from follow.check_options import CheckOptions, Outcome, scene
+from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.follower import CannotRun
 from follow.proxied import Proxy, weather_proxy
 from follow.round_trips import Trips, trips_of
 from follow.upstreams import anvil_upstream, ask
 from foreblock.sequencer.predeploys import MULTICALL
 from support.payloads.solidity import call_data
+from support.servers.waiting import until
+
+BELOW = 2  # blocks from the anchor down to where the chain parts
 
 
 def _calls(sender: bytes) -> dict[str, tuple[dict[str, str], int]]:
@@ -60,9 +69,44 @@ def round_trips(options: CheckOptions) -> Outcome:
             raise CannotRun(
                 "\n".join([*outcome.lines, "a full follower asks its upstream nothing"])
             )
-        ours = measure(found.proxy, found.follower.url, sender)
+        judge_ours(outcome, found, sender)
+    return outcome
+
+
+def judge_ours(outcome: Outcome, found: Scene, sender: bytes) -> None:
+    """What calls cost the follower: cold, known, and at another anchor."""
+    ours = measure(found.proxy, found.follower.url, sender)
     for name, (_, most) in _calls(sender).items():
         first, second = ours[name]
         told = f"{name}: {first.waves} round trips ({first.items} items), then {second.waves}"
         outcome.must(first.waves <= most and second.waves == 0, f"{told}; {most} and 0 are allowed")
-    return outcome
+    warm_again(outcome, found, sender)
+
+
+def warm_again(outcome: Outcome, found: Scene, sender: bytes) -> None:
+    """Calls that were known cost nothing soon after the follower has begun anew."""
+    before, main = _base(found), found.upstream.main
+    main.ask("foreblock_reorg", main.latest() - before[0] + BELOW)
+    until(lambda: _base(found)[1] > before[1], "the follower has begun anew")
+    until(lambda: bool(_fetched_again(found)), "what was in use is fetched again")
+    outcome.say(f"at another anchor: {_fetched_again(found)}")
+    for name, (first, _) in measure(found.proxy, found.follower.url, sender).items():
+        told = f"{name}: {first.waves} round trips at another anchor"
+        outcome.must(first.waves == 0, f"{told}; none is allowed")
+
+
+def _base(found: Scene) -> tuple[int, int]:
+    """Number and epoch of the anchor."""
+    said = re.search(r"base: block (\d+) \S+, epoch (\d+)", _facts(found))
+    assert said is not None, "a follower says where it began"
+    return int(said[1]), int(said[2])
+
+
+def _fetched_again(found: Scene) -> str:
+    """What the follower says of its hot set, once it is done with it."""
+    said = re.search(r"hot set: .* keys known again$", _facts(found), re.MULTILINE)
+    return said[0] if said else ""
+
+
+def _facts(found: Scene) -> str:
+    return found.follower.network.probe("/readyz?verbose")[1]

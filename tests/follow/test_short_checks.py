@@ -2,6 +2,7 @@
 
 import pytest
 
+from follow.check_calls import judge_ours
 from follow.check_economy import count
 from follow.check_kills import kills
 from follow.check_live import NEED_PROOFS, judged
@@ -23,6 +24,13 @@ def test_every_answer_is_that_of_the_chain_at_few_requests() -> None:
     assert not verdict.differences, verdict.differences[:3]
     assert verdict.answers.total() > 0
     assert not verdict.unanswered
+    assert not outcome.complaints, outcome.lines
+
+
+def test_calls_take_few_round_trips_and_none_at_another_anchor() -> None:
+    outcome = Outcome()
+    with scene(SHORT, tps=1) as found:
+        judge_ours(outcome, found, found.load.senders[0].address)
     assert not outcome.complaints, outcome.lines
 
 

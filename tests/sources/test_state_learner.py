@@ -109,6 +109,22 @@ def test_without_proofs_nothing_is_learned_unless_upstreams_are_trusted(truth: T
     assert _find(learner, WANTED, _blocks(truth, 4, 7)).missing(WANTED).keys == 0
 
 
+def test_what_was_wanted_and_is_found_is_heard_with_its_contracts(truth: Truth) -> None:
+    learner, fetcher = _learner(truth, 5)
+    heard: list[Wanted] = []
+    learner.heard = heard.append
+    nobody = b"\x77" * 20  # has no code
+    asked = WANTED._replace(codes_of=frozenset({SCRIBE, nobody}))
+    _find(learner, asked, _blocks(truth, 4, 7))
+    assert heard == [WANTED]
+    fetching = learner.find(WANTED, _blocks(truth, 4, 7), Purpose.WARM_UP, 1.0)
+    asyncio.run(fetching)
+    assert heard == [WANTED], "what is fetched again is not in use because of that"
+    fetcher.proves = False
+    _find(learner, WANTED, _blocks(truth, 4, 7))
+    assert heard[1:] == [Wanted(codes_of=frozenset({SCRIBE}))], "nothing else was found"
+
+
 def test_asked_below_the_head_and_at_the_anchor_last(truth: Truth) -> None:
     learner, fetcher = _learner(truth, 5)
     _find(learner, WANTED, _blocks(truth, 2, 7))

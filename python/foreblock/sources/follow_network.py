@@ -9,7 +9,7 @@ or its state cannot be had, the store begins anew at another block.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ from foreblock.sources.follow_facts import follow_facts
 from foreblock.sources.follow_source import FollowSource
 from foreblock.sources.followed_roots import FollowedRoots
 from foreblock.sources.forwarding import TransactionForwarding
+from foreblock.sources.hot_fetching import HotFetching
 from foreblock.sources.state_answers import StateAnswers
 from foreblock.sources.state_audit import StateAudit
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
@@ -48,6 +49,7 @@ from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.followed_source import FollowedSource
+from foreblock.upstream.hot_set import HotAccount, HotSet
 from foreblock.upstream.polled_feed import PREFIX, PolledFeed, upstream_at
 from foreblock.upstream.source import CanonicalOptions
 from foreblock.upstream.wanted import Wanted
@@ -59,6 +61,7 @@ BLOCK_TIMES: Final = 2  # that a message may wait for an answer
 SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds after a fetch that found nothing
 STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least
+MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is fetched again
 _WAITS: Final = Waits(0.25, 4.0)  # after a look at the chain that failed
 _SECOND_NS: Final = 10**9
 
@@ -96,6 +99,11 @@ class FollowNetwork(FeedNetwork):
         self._answers: Final = StateAnswers(fetcher, learner, self, self._start, clock)
         self._roots: Final = FollowedRoots(
             network.name, lambda: self.following.roots, self._find_proofs, self._diverge
+        )
+        self._hot_set: Final = HotSet()
+        learner.heard = self._hot_set.note
+        self._hot: Final = HotFetching(
+            self._hot_set, learner, self, self._keep_hot, has_room=self._has_room
         )
         self._loop: Final = asyncio.get_running_loop()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
@@ -194,6 +202,17 @@ class FollowNetwork(FeedNetwork):
         """Store what is known, so that workers know it."""
         await self.on_thread(self.following.store_learned)
 
+    async def open(self) -> None:
+        """Open the store, and know what was in use. Raises `ForeblockError`."""
+        await super().open()
+        try:
+            kept = await self.on_thread(self.following.read_hot)
+        except BaseException:
+            await self.close()
+            raise
+        self._hot_set.take({address: HotAccount(*row) for address, row in kept.items()})
+        self._hot.begin()
+
     async def close(self) -> None:
         """Stop fetching, then close the source and end the thread."""
         for task in self._tasks:
@@ -202,6 +221,7 @@ class FollowNetwork(FeedNetwork):
         if self._forwarding is not None:
             await self._forwarding.close()
         try:
+            await self._hot.keep_now()
             if self._audit is not None:
                 self._audit.prover.close()
                 if not self._audit.waiting:
@@ -355,6 +375,7 @@ class FollowNetwork(FeedNetwork):
 
     def _begun_anew(self, number: int, why: str) -> None:
         self._learner.begin(self.following.learned)
+        self._hot.begin()
         self._wanted = WantedState()
         self._place = None
         self.anchorings += 1
@@ -371,6 +392,8 @@ class FollowNetwork(FeedNetwork):
 
     def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
         yield self._keep_storing()
+        yield self._hot.fetch()
+        yield self._hot.keep()
         if self._audit is not None:
             yield self._keep_auditing(self._audit)
         if self._learner.proven and self._follow.sealed != "computed":
@@ -382,6 +405,13 @@ class FollowNetwork(FeedNetwork):
             found = await audit.untrue(self.executed, self.following.known)
             number = await self.on_thread(self.following.begin_anew_here)
             self._begun_anew(number, f"Untrue: {found.what}")
+
+    async def _keep_hot(self, put: Mapping[bytes, HotAccount], gone: Sequence[bytes]) -> None:
+        await self.on_thread(partial(self.following.keep_hot, put, gone))
+
+    def _has_room(self) -> bool:
+        """Whether more may be learned that is not urgent: an audit has to prove it."""
+        return self._audit is None or self._audit.waiting < MOST_AUDITED
 
     async def _find_proofs(self, wanted: WantedNodes, epoch: int) -> list[bytes]:
         seconds = self._follow.fetch_timeout * BLOCK_TIMES
@@ -400,7 +430,7 @@ class FollowNetwork(FeedNetwork):
         states = [each.state() for each in upstreams]
         self._upstream_metrics.sample(states, self.anchorings, self._audit)
         facts = follow_facts(self, executed, self._learner, states, self._audit)
-        return [*facts, self._roots.fact()]
+        return [*facts, self._roots.fact(), self._hot.fact()]
 
 
 async def anchor_at(blocks: BlockFetcher, header: Header) -> Anchor:

@@ -7,9 +7,11 @@ given, goes on where it was left, or begins anew at another one.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from foreblock.clock import Clock
+from foreblock.errors import DiskFull, StoreFull
 from foreblock.ledger.following.roots_behind import RootsBehind
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.forks import EthereumFork
@@ -25,6 +27,7 @@ from foreblock.ledger.storage.anchored_store import (
     unknown_in,
 )
 from foreblock.ledger.storage.chain_head import read_header, rules_of
+from foreblock.ledger.storage.hot_rows import HotRow, put_hot, read_hot
 from foreblock.ledger.storage.open_store import Store, check_same_profile
 from foreblock.ledger.storage.rules_row import read_rules_end
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -245,6 +248,16 @@ class FollowSource(FeedSource):
     def store_learned(self) -> int:
         """Store what was learned for others than the chain; gives how many rows that are."""
         return self._store.learn(self._learned)
+
+    def read_hot(self) -> dict[bytes, HotRow]:
+        """The keys that were in use; any thread may ask."""
+        with self._store.view() as view:
+            return read_hot(view)
+
+    def keep_hot(self, put: Mapping[bytes, HotRow], gone: Sequence[bytes]) -> None:
+        """Keep which keys are in use; where there is no room for it, another time."""
+        with suppress(StoreFull, DiskFull):
+            put_hot(self._store, put, gone)
 
     def executed(self) -> ExecutedBlocks:
         """The blocks whose roots prove something; any thread may ask."""

@@ -22,6 +22,7 @@ from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.wanted import (
+    EMPTY_CODE,
     HISTORY_STORAGE,
     HISTORY_WINDOW,
     Found,
@@ -103,6 +104,7 @@ class StateLearner:
         self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
         self.counters: Counter[str] = Counter()
         self.last_error = ""
+        self.heard: Callable[[Wanted], None] | None = None  # of keys that were wanted, and found
 
     def begin(self, learned: Learned) -> None:
         """Learn into this from now on."""
@@ -170,6 +172,8 @@ class StateLearner:
         if wanted and not true and not named:
             raise NoUpstream(NOT_PROVEN, 1)
         self.counters["keys"] += wanted.keys
+        if self.heard is not None and purpose is not Purpose.WARM_UP:
+            self.heard(_used(wanted, true))
         return FoundState(true, tuple(blocks.roots()), named)
 
     async def find_in_time(
@@ -307,6 +311,14 @@ class StateLearner:
             if header is None or header.hash != self._hashes[number]:
                 return
             self._hashes[number - 1] = header.parent_hash
+
+
+def _used(wanted: Wanted, found: Found) -> Wanted:
+    """What was wanted and is found; `codes_of` are those of its accounts that are contracts."""
+    keys = wanted.without(found.missing(wanted))
+    homes = frozenset(home for home in keys.codes.values() if home)
+    called = (each for each in keys.codes_of if found.codes_of[each] != EMPTY_CODE)
+    return keys._replace(codes_of=homes.union(called))
 
 
 def _check_claims(proof: FoundProof, account: Account | None, values: Sequence[int]) -> None:

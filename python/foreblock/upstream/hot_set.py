@@ -1,0 +1,151 @@
+"""The keys of a state that are in use, so that they can be fetched again at another anchor. No I/O.
+
+Keys and no values: who is wrong here fetches too much, or too little, and nothing else. Accounts
+are kept in the order in which something of them was wanted last, each with its slots: the first
+that were wanted, which everybody reads who calls it, and the newest. What is over the bounds goes,
+the oldest account first. `storage.hot_rows` keeps the set with the chain.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice
+from typing import Final, NamedTuple
+
+from foreblock.upstream.state_plan import IMPLEMENTATION
+from foreblock.upstream.wanted import Wanted
+
+MOST_SLOTS: Final = 100_000
+MOST_ACCOUNTS: Final = 50_000
+FIRST_OF_ONE: Final = 64  # slots of an account that stay as long as it
+LATER_OF_ONE: Final = 4_096  # slots of an account beside these
+
+OF_A_PROOF: Final = 256  # slots of an account that are fetched together
+PORTION_ACCOUNTS: Final = 16
+PORTION_SLOTS: Final = 1_024
+
+
+class HotAccount(NamedTuple):
+    """An account, when it was wanted last, and its slots: the first, then the others in order."""
+
+    used: int
+    slots: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Slots:
+    used: int
+    first: dict[int, None] = field(default_factory=dict)
+    later: dict[int, None] = field(default_factory=dict)  # the newest last
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.later)
+
+    def add(self, slot: int) -> None:
+        if slot in self.first:
+            return
+        if len(self.first) < FIRST_OF_ONE:
+            self.first[slot] = None
+            return
+        self.later.pop(slot, None)
+        self.later[slot] = None
+        if len(self.later) > LATER_OF_ONE:
+            del self.later[next(iter(self.later))]
+
+
+class HotSet:
+    """Accounts with slots, the newest last; called on one thread."""
+
+    def __init__(self, most_slots: int = MOST_SLOTS, most_accounts: int = MOST_ACCOUNTS) -> None:
+        self._most_slots: Final = most_slots
+        self._most_accounts: Final = most_accounts
+        self._accounts: Final[dict[bytes, _Slots]] = {}
+        self._used = 0
+        self._changed: Final[dict[bytes, None]] = {}  # and not kept yet, or gone
+        self.slots = 0
+
+    def __len__(self) -> int:
+        return len(self._accounts)
+
+    def take(self, kept: Mapping[bytes, HotAccount]) -> None:
+        """Begin with what was kept."""
+        for address, account in sorted(kept.items(), key=lambda each: each[1].used):
+            self._add(address, account.slots, account.used)
+        self._used = max((each.used for each in kept.values()), default=0)
+        self._changed.clear()
+        self._bound()
+
+    def note(self, wanted: Wanted) -> None:
+        """These keys were wanted, and are known; `codes_of` are contracts.
+
+        With a slot of a contract come those that contracts read first, so one stands for them.
+        """
+        self._used += 1
+        for address in wanted.accounts | wanted.slots.keys() | wanted.codes_of:
+            of_all = (IMPLEMENTATION,) if address in wanted.codes_of else ()
+            self._add(address, (*of_all, *sorted(wanted.slots.get(address, ()))), self._used)
+        self._bound()
+
+    def _add(self, address: bytes, slots: Iterable[int], used: int) -> None:
+        account = self._accounts.pop(address, None) or _Slots(used)
+        account.used = used
+        self._accounts[address] = account
+        self._changed[address] = None
+        self.slots -= len(account)
+        for slot in slots:
+            account.add(slot)
+        self.slots += len(account)
+
+    def _bound(self) -> None:
+        while self.slots > self._most_slots or len(self._accounts) > self._most_accounts:
+            oldest = next(iter(self._accounts))
+            self.slots -= len(self._accounts.pop(oldest))
+            self._changed[oldest] = None
+
+    def take_changes(self, most: int) -> tuple[dict[bytes, HotAccount], list[bytes]]:
+        """Some accounts that have changed since this was asked last, and some that are gone."""
+        some = list(islice(self._changed, most))
+        for address in some:
+            del self._changed[address]
+        put = {each: self._kept(self._accounts[each]) for each in some if each in self._accounts}
+        return put, [each for each in some if each not in self._accounts]
+
+    def portions(self) -> Iterator[Wanted]:
+        """All keys in the order in which they are best fetched, in portions."""
+        newest = [
+            (address, (*account.first, *reversed(account.later)))
+            for address, account in reversed(self._accounts.items())
+        ]
+        return portions(newest)
+
+    @staticmethod
+    def _kept(account: _Slots) -> HotAccount:
+        return HotAccount(account.used, (*account.first, *account.later))
+
+
+def portions(accounts: Sequence[tuple[bytes, Sequence[int]]]) -> Iterator[Wanted]:
+    """Accounts with their slots, in portions of a few requests.
+
+    First each account with as many slots as one proof has, in their order, then the next slots of
+    those that have more, and so on: so the first of all come before the last of one.
+    """
+    left = [(address, slots) for address, slots in accounts]
+    for depth in count():
+        some: dict[bytes, frozenset[int]] = {}
+        slots = 0
+        for address, keys in left:
+            part = frozenset(keys[depth * OF_A_PROOF : (depth + 1) * OF_A_PROOF])
+            if some and (len(some) == PORTION_ACCOUNTS or slots + len(part) > PORTION_SLOTS):
+                yield _wanted(some, depth)
+                some, slots = {}, 0
+            some[address] = part
+            slots += len(part)
+        if some:
+            yield _wanted(some, depth)
+        left = [each for each in left if len(each[1]) > (depth + 1) * OF_A_PROOF]
+        if not left:
+            return
+
+
+def _wanted(slots: Mapping[bytes, frozenset[int]], depth: int) -> Wanted:
+    accounts = frozenset(slots) if depth == 0 else frozenset[bytes]()
+    return Wanted(accounts, {address: keys for address, keys in slots.items() if keys})

@@ -1,0 +1,34 @@
+"""The rows of keys in use: what is put is read, and anything else is damage."""
+
+from pathlib import Path
+
+import pytest
+
+from foreblock._engine import Store
+from foreblock.errors import StoreDamaged
+from foreblock.ledger.storage.hot_rows import HOT, put_hot, read_hot
+
+A, B = b"\xaa" * 20, b"\xbb" * 20
+LARGE = (1 << 256) - 1
+
+
+def test_what_is_put_is_read(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "store"), write=True) as store:
+        with store.view() as view:
+            assert read_hot(view) == {}
+        put_hot(store, {A: (7, (1, LARGE, 0)), B: (8, ())}, [])
+        with store.view() as view:
+            assert read_hot(view) == {A: (7, (1, LARGE, 0)), B: (8, ())}
+        put_hot(store, {B: (9, (2,))}, [A])
+    with Store(str(tmp_path / "store"), write=True) as store, store.view() as view:
+        assert read_hot(view) == {B: (9, (2,))}
+
+
+@pytest.mark.parametrize(
+    "row", [(HOT + A, b"short"), (HOT + A, bytes(8 + 31)), (HOT + A[1:], bytes(8))]
+)
+def test_anything_else_is_damage(tmp_path: Path, row: tuple[bytes, bytes]) -> None:
+    with Store(str(tmp_path / "store"), write=True) as store:
+        store.put_rows([row], [])
+        with store.view() as view, pytest.raises(StoreDamaged, match="hot account"):
+            read_hot(view)

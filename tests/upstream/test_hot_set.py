@@ -1,0 +1,141 @@
+"""The keys in use, against plain lists of what was wanted; and the order in which they come."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreblock.upstream import hot_set
+from foreblock.upstream.hot_set import (
+    OF_A_PROOF,
+    PORTION_ACCOUNTS,
+    PORTION_SLOTS,
+    HotAccount,
+    HotSet,
+    portions,
+)
+from foreblock.upstream.state_plan import FIRST_SLOTS, with_first_slots
+from foreblock.upstream.wanted import Wanted, all_of
+
+ADDRESSES = [bytes([each]) * 20 for each in range(1, 7)]
+Noted = dict[bytes, frozenset[int]]
+NOTES = st.lists(
+    st.dictionaries(
+        st.sampled_from(ADDRESSES), st.frozensets(st.integers(0, 12), max_size=5), max_size=3
+    ),
+    max_size=30,
+)
+
+
+def wanted(noted: Noted) -> Wanted:
+    return Wanted(frozenset(noted), {at: keys for at, keys in noted.items() if keys})
+
+
+class PlainModel:
+    """All that was ever noted, in order; what is kept of it is found by looking back."""
+
+    def __init__(self, first: int, later: int) -> None:
+        self._most = first, later
+        self.accounts: list[tuple[bytes, list[int], list[int]]] = []
+
+    def note(self, noted: Noted) -> None:
+        together = [each for each in self.accounts if each[0] in noted]
+        rest = [each for each in self.accounts if each[0] not in noted]
+        found = {address: (address, first, later) for address, first, later in together}
+        for address, keys in noted.items():
+            _, first, later = found.setdefault(address, (address, [], []))
+            for key in sorted(keys):
+                if key in first:
+                    continue
+                if len(first) < self._most[0]:
+                    first.append(key)
+                else:
+                    later[:] = [*(each for each in later if each != key), key][-self._most[1] :]
+        self.accounts = [*rest, *found.values()]
+
+    def bound(self, most_slots: int, most_accounts: int, order: Sequence[bytes]) -> None:
+        """`order` is that of accounts which were noted at once: nobody says which is older."""
+        self.accounts.sort(key=lambda each: order.index(each[0]) if each[0] in order else -1)
+        while len(self.accounts) > most_accounts or self.slots > most_slots:
+            del self.accounts[0]
+
+    @property
+    def slots(self) -> int:
+        return sum(len(first) + len(later) for _, first, later in self.accounts)
+
+
+@settings(deadline=None)
+@given(NOTES, st.integers(1, 20), st.integers(1, 6))
+def test_what_is_kept_is_what_a_plain_list_says(
+    notes: list[Noted], most_slots: int, most_accounts: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hot_set, "FIRST_OF_ONE", 2)
+        patched.setattr(hot_set, "LATER_OF_ONE", 3)
+        hot, model = HotSet(most_slots, most_accounts), PlainModel(2, 3)
+        kept: dict[bytes, HotAccount] = {}
+        for noted in notes:
+            keys = wanted(noted)
+            hot.note(keys)
+            model.note(noted)
+            model.bound(most_slots, most_accounts, list(keys.accounts | keys.slots.keys()))
+            assert (len(hot), hot.slots) == (len(model.accounts), model.slots)
+            put, gone = hot.take_changes(2)  # some stay for later
+            kept.update(put)
+            for address in gone:
+                kept.pop(address, None)
+        while any(changes := hot.take_changes(2)):
+            kept.update(changes[0])
+            for address in changes[1]:
+                kept.pop(address, None)
+        expected = {address: (*first, *later) for address, first, later in model.accounts}
+        assert {address: each.slots for address, each in kept.items()} == expected
+        again = HotSet(most_slots, most_accounts)
+        again.take(kept)
+        assert not any(again.take_changes(9)), "what is kept is not written again"
+        assert all_of(list(again.portions())) == all_of(list(hot.portions()))
+
+
+ACCOUNTS = st.dictionaries(
+    st.binary(min_size=20, max_size=20), st.integers(0, 3 * OF_A_PROOF), max_size=40
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(ACCOUNTS)
+def test_every_key_comes_once_in_portions_that_are_bounded(counts: dict[bytes, int]) -> None:
+    accounts = [(address, range(most)) for address, most in counts.items()]
+    parts = list(portions(accounts))
+    for part in parts:
+        slots = sum(map(len, part.slots.values()))
+        assert part
+        assert len(part.accounts | part.slots.keys()) <= PORTION_ACCOUNTS
+        assert slots <= PORTION_SLOTS
+        assert all(len(keys) <= OF_A_PROOF for keys in part.slots.values())
+    whole = {address: frozenset(keys) for address, keys in accounts if keys}
+    assert all_of(parts) == Wanted(frozenset(counts), whole)
+    assert sum(each.keys for each in parts) == all_of(parts).keys, "a key comes twice"
+
+
+def test_the_newest_come_first_and_the_first_slots_of_all_before_the_last_of_one() -> None:
+    hot = HotSet()
+    old, big, new = ADDRESSES[:3]
+    hot.note(Wanted(frozenset({old})))
+    hot.note(Wanted(slots={big: frozenset(range(300))}))
+    hot.note(Wanted(frozenset({new}), {new: frozenset({5})}))
+    first, second = hot.portions()
+    assert first.accounts == {new, big, old}
+    assert len(first.slots[big]) == OF_A_PROOF
+    assert first.slots[new] == {5}
+    assert set(range(hot_set.FIRST_OF_ONE)) <= first.slots[big], "what everybody reads"
+    assert 299 in first.slots[big], "the newest"
+    assert second == Wanted(slots={big: frozenset(range(300)) - first.slots[big]})
+
+
+def test_a_contract_that_was_called_comes_with_the_slots_that_contracts_read_first() -> None:
+    hot = HotSet()
+    called, other = ADDRESSES[:2]
+    hot.note(Wanted(frozenset({called, other}), codes_of=frozenset({called})))
+    (portion,) = hot.portions()
+    assert with_first_slots(portion).slots == {called: FIRST_SLOTS}
