@@ -1,10 +1,12 @@
 """Check 3: round trips of cold calls, beside anvil's fork of the same chain in the same run.
 
+Users that are new to a token that is known take one, once it was seen how it reads its balances.
 Then the chain parts below the anchor, so that the follower begins anew and all it knew is out of
 reach: once it has fetched again what was in use, the same calls take no round trip either.
 """
 
 import re
+from functools import partial
 
 from follow.busy_world import CLONES, PAIRS, PROXY, ROUTER, balances, number
 from follow.check_options import CheckOptions, Outcome, Scene, scene
@@ -16,6 +18,7 @@ from foreblock.sequencer.predeploys import MULTICALL
 from support.payloads.solidity import call_data
 from support.servers.waiting import until
 
+NEW_USERS = 6  # that call, of which the first half shows how a token reads
 BELOW = 2  # blocks from the anchor down to where the chain parts
 
 
@@ -80,7 +83,26 @@ def judge_ours(outcome: Outcome, found: Scene, sender: bytes) -> None:
         first, second = ours[name]
         told = f"{name}: {first.waves} round trips ({first.items} items), then {second.waves}"
         outcome.must(first.waves <= most and second.waves == 0, f"{told}; {most} and 0 are allowed")
+    judge_new_users(outcome, found)
     warm_again(outcome, found, sender)
+
+
+def judge_new_users(outcome: Outcome, found: Scene) -> None:
+    """Transfers behind a proxy by people who have some of the token, to others who have none.
+
+    What the second of its reads is depends on the first, so without knowing how the token reads
+    each takes two round trips.
+    """
+    took = []
+    for at, sender in enumerate(found.load.senders[-NEW_USERS:]):
+        data = call_data("transfer(address,uint256)", number(bytes([0xD0 + at]) * 20), 5)
+        call = {
+            "from": "0x" + sender.address.hex(), "to": "0x" + PROXY.hex(), "data": "0x" + data.hex()
+        }  # fmt: skip
+        asked = partial(ask, found.follower.url, "eth_call", call, "latest")
+        took.append(trips_of(found.proxy, asked).waves)
+    told = f"new users of a token: {', '.join(map(str, took))} round trips"
+    outcome.must(max(took[NEW_USERS // 2 :]) <= 1, f"{told}; 1 is allowed in the end")
 
 
 def warm_again(outcome: Outcome, found: Scene, sender: bytes) -> None:

@@ -115,6 +115,7 @@ impl Misses {
             slots: slots_of(slots)?,
             codes: codes_of(codes)?,
             blocks: blocks.into_iter().map(|block| block.0).collect(),
+            hashed: BTreeMap::new(),
         }))
     }
 
@@ -148,6 +149,15 @@ impl Misses {
         self.0.blocks.iter().copied().collect()
     }
 
+    #[getter]
+    fn hashed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (hash, pair) in &self.0.hashed {
+            all.set_item(PyBytes::new(py, hash.as_slice()), PyBytes::new(py, pair))?;
+        }
+        Ok(all)
+    }
+
     fn also(&self, other: &Self) -> Self {
         let mut all = self.0.clone();
         all.merge(other.0.clone());
@@ -162,12 +172,16 @@ impl Misses {
         self.0.len()
     }
 
+    /// By its keys.
     fn __eq__(&self, other: &Self) -> bool {
-        self.0 == other.0
+        let EngineMisses { accounts, slots, codes, blocks, .. } = &self.0;
+        let theirs = &other.0;
+        (accounts, slots) == (&theirs.accounts, &theirs.slots)
+            && (codes, blocks) == (&theirs.codes, &theirs.blocks)
     }
 
     fn __repr__(&self) -> String {
-        let EngineMisses { accounts, slots, codes, blocks } = &self.0;
+        let EngineMisses { accounts, slots, codes, blocks, .. } = &self.0;
         let slots: usize = slots.values().map(BTreeSet::len).sum();
         let count = |number: usize, one: &str, more: &str| match number {
             0 => None,

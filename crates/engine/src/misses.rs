@@ -22,6 +22,8 @@ pub struct Misses {
     pub codes: BTreeMap<B256, Option<Address>>,
     /// Numbers of blocks whose hashes are wanted.
     pub blocks: BTreeSet<u64>,
+    /// How the numbers of some slots came about: by hash, the two words that were hashed. No keys.
+    pub hashed: BTreeMap<B256, [u8; 64]>,
 }
 
 impl Misses {
@@ -66,6 +68,7 @@ impl Misses {
             *known = known.or(account);
         }
         self.blocks.extend(other.blocks);
+        self.hashed.extend(other.hashed);
     }
 
     /// What was read, or the keys of it that are missing.

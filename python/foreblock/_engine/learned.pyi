@@ -27,6 +27,9 @@ class Misses:
     slots: Final[dict[bytes, list[int]]]
     codes: Final[dict[bytes, bytes]]  # by hash: an account that has it, or no address
     blocks: Final[list[int]]  # whose hashes were wanted
+    # No keys: how the numbers of some of the slots came about, by a hash the two words (64 bytes)
+    # that the run has hashed. It stays in its process.
+    hashed: Final[dict[bytes, bytes]]
 
     def __new__(
         cls,

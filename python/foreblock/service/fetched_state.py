@@ -59,7 +59,7 @@ AskState = Callable[[int, bytes, float], Awaitable[bytes]]
 class FetchedState:
     """The state of one network in one worker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917, all of it is needed
         self,
         ledger: Ledger,
         settings: FollowSettings,
@@ -68,12 +68,14 @@ class FetchedState:
         clock: Callable[[], float] = time.monotonic,
         hint: Callable[[Sequence[Missed]], Awaitable[Wanted]] | None = None,
         ask_upstream: AskUpstream | None = None,
+        predict: Callable[[Sequence[Missed]], Wanted] | None = None,
     ) -> None:
-        """`hint` gives keys that calls will want; it raises nothing.
+        """`hint` and `predict` give keys that calls will want; they raise nothing.
 
         Without `ask_upstream` nothing is fetched that proofs and roots need.
         """
         self.hint: Final = hint
+        self.predict: Final = predict or _nothing
         self._ledger: Final = ledger
         self._learned: Final = LearnedState(ledger)
         self._ways: Final = ask_upstream and FetchedWays(ledger, self._learned, ask_upstream)
@@ -146,7 +148,7 @@ class StateRounds:
         settings = self._state.settings
         ways = [each.why for each in missed if isinstance(each.why, WaysMissing)]
         missed = [each for each in missed if not isinstance(each.why, WaysMissing)]
-        wanted = all_of([*map(_wanted, missed), *self._hints()])
+        wanted = all_of([*map(_wanted, missed), *self._hints(), self._state.predict(missed)])
         self._rounds += 1
         self._keys += wanted.keys + sum(len(each.misses) for each in ways)
         if self._rounds > settings.fetch_rounds:
@@ -194,6 +196,10 @@ class StateRounds:
             return []
         unknown = self._state.unknown(hinted)
         return [unknown._replace(codes_of=_called(unknown))]
+
+
+def _nothing(_: Sequence[Missed]) -> Wanted:
+    return Wanted()
 
 
 def _wanted(missed: Missed) -> Wanted:

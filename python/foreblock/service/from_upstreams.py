@@ -70,12 +70,22 @@ def _fetched_state(
     ledger: Ledger, network: Network, link: WriterLink, metrics: WorkerMetrics, ask: Ask
 ) -> "FetchedState":
     """The state that is fetched for clients."""
+    from foreblock.ledger.calls.predicted_calls import PredictedCalls  # noqa: PLC0415
+    from foreblock.ledger.storage.template_rows import read_templates  # noqa: PLC0415
     from foreblock.metrics.state_metrics import StateMetrics  # noqa: PLC0415, others need none
     from foreblock.service.call_hints import call_hints  # noqa: PLC0415
     from foreblock.service.fetched_state import FetchedState  # noqa: PLC0415
+    from foreblock.service.predicted_keys import predicted_keys  # noqa: PLC0415
 
     assert network.follow is not None, "it has upstreams"
     wants = partial(link.ask_state, network.name)
     state_metrics = StateMetrics(metrics.sheet, network.name)
-    hint = partial(call_hints, ask)
-    return FetchedState(ledger, network.follow, wants, state_metrics, hint=hint, ask_upstream=ask)
+    return FetchedState(
+        ledger,
+        network.follow,
+        wants,
+        state_metrics,
+        hint=partial(call_hints, ask),
+        ask_upstream=ask,
+        predict=partial(predicted_keys, PredictedCalls(ledger, read_templates)),
+    )

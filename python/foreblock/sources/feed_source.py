@@ -19,6 +19,7 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
 from foreblock.ledger.reading.partials import sealed_number
+from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.storage.anchored_store import Learned
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.open_store import Store
@@ -50,6 +51,8 @@ def genesis_of(chain: FeedChain) -> Genesis:
 
 class FeedSource:
     """One network; called on one thread."""
+
+    _templates: CallTemplates | None = None  # of use where the state is known in part
 
     def __init__(
         self,
@@ -106,6 +109,7 @@ class FeedSource:
             run_bounds=RunBounds(
                 believe_cheats=chain is not None and chain.believe_cheats, computes=computes
             ),
+            templates=self._templates,
         )
         self._watch = StoreWatch(self._store, self._seen or SeenCommit(), self._clock)
 

@@ -39,7 +39,7 @@ from foreblock.sources.follow_facts import follow_facts
 from foreblock.sources.follow_source import FollowSource
 from foreblock.sources.followed_roots import FollowedRoots
 from foreblock.sources.forwarding import TransactionForwarding
-from foreblock.sources.hot_fetching import HotFetching
+from foreblock.sources.hot_fetching import KEEP_SECONDS, HotFetching
 from foreblock.sources.state_answers import StateAnswers
 from foreblock.sources.state_audit import StateAudit
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
@@ -222,6 +222,7 @@ class FollowNetwork(FeedNetwork):
             await self._forwarding.close()
         try:
             await self._hot.keep_now()
+            await self.on_thread(self.following.keep_templates)
             if self._audit is not None:
                 self._audit.prover.close()
                 if not self._audit.waiting:
@@ -394,6 +395,7 @@ class FollowNetwork(FeedNetwork):
         yield self._keep_storing()
         yield self._hot.fetch()
         yield self._hot.keep()
+        yield self._keep_templates()
         if self._audit is not None:
             yield self._keep_auditing(self._audit)
         if self._learner.proven and self._follow.sealed != "computed":
@@ -408,6 +410,12 @@ class FollowNetwork(FeedNetwork):
 
     async def _keep_hot(self, put: Mapping[bytes, HotAccount], gone: Sequence[bytes]) -> None:
         await self.on_thread(partial(self.following.keep_hot, put, gone))
+
+    async def _keep_templates(self) -> None:
+        """Keep now and then what was learned of calls."""
+        while True:
+            await asyncio.sleep(KEEP_SECONDS)
+            await self.on_thread(self.following.keep_templates)
 
     def _has_room(self) -> bool:
         """Whether more may be learned that is not urgent: an audit has to prove it."""
@@ -430,7 +438,8 @@ class FollowNetwork(FeedNetwork):
         states = [each.state() for each in upstreams]
         self._upstream_metrics.sample(states, self.anchorings, self._audit)
         facts = follow_facts(self, executed, self._learner, states, self._audit)
-        return [*facts, self._roots.fact(), self._hot.fact()]
+        templates = f"templates: of {self.following.templates} kinds of calls"
+        return [*facts, self._roots.fact(), self._hot.fact(), templates]
 
 
 async def anchor_at(blocks: BlockFetcher, header: Header) -> Anchor:

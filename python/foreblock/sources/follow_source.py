@@ -14,6 +14,7 @@ from foreblock.clock import Clock
 from foreblock.errors import DiskFull, StoreFull
 from foreblock.ledger.following.roots_behind import RootsBehind
 from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage.anchored_store import (
@@ -31,6 +32,7 @@ from foreblock.ledger.storage.hot_rows import HotRow, put_hot, read_hot
 from foreblock.ledger.storage.open_store import Store, check_same_profile
 from foreblock.ledger.storage.rules_row import read_rules_end
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.template_rows import put_templates, read_templates
 from foreblock.ledger.storage.trust_row import Trust, may_go_on, put_trust, read_trust
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.networks import Network
@@ -91,6 +93,7 @@ class FollowSource(FeedSource):
         self._config: Final = config
         self._state_wanted: Final = state_wanted
         self._anchor: Final = anchor
+        self._templates: CallTemplates = CallTemplates()
         super().__init__(network, clock, publish, wanted, seen, metrics)
 
     @property
@@ -124,6 +127,8 @@ class FollowSource(FeedSource):
     def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
         with self._store.view() as view:
             epoch = view.heads.base.epoch
+            if not self._templates:
+                self._templates.take(read_templates(view))
         follow = self._network.follow
         computes = computes or (follow is not None and follow.sealed == "computed")
         keeps_roots = follow is not None and follow.trust != "trusted"
@@ -258,6 +263,16 @@ class FollowSource(FeedSource):
         """Keep which keys are in use; where there is no room for it, another time."""
         with suppress(StoreFull, DiskFull):
             put_hot(self._store, put, gone)
+
+    @property
+    def templates(self) -> int:
+        """Of how many kinds of calls it is known what they read; any thread may ask."""
+        return len(self._templates)
+
+    def keep_templates(self) -> None:
+        """Keep what was learned of calls, as `keep_hot` does."""
+        with suppress(StoreFull, DiskFull):
+            put_templates(self._store, *self._templates.take_changes())
 
     def executed(self) -> ExecutedBlocks:
         """The blocks whose roots prove something; any thread may ask."""

@@ -1,8 +1,8 @@
 """Bytecode for tests, written as opcodes."""
 
 OPCODES = {
-    "STOP": 0x00, "ADD": 0x01, "LT": 0x10, "EQ": 0x14, "BYTE": 0x1A, "ADDRESS": 0x30,
-    "BALANCE": 0x31, "ORIGIN": 0x32,
+    "STOP": 0x00, "ADD": 0x01, "MUL": 0x02, "LT": 0x10, "EQ": 0x14, "ISZERO": 0x15, "BYTE": 0x1A,
+    "KECCAK256": 0x20, "ADDRESS": 0x30, "BALANCE": 0x31, "ORIGIN": 0x32,
     "CALLER": 0x33, "CALLVALUE": 0x34, "CALLDATALOAD": 0x35, "CALLDATASIZE": 0x36,
     "CALLDATACOPY": 0x37, "CODESIZE": 0x38, "GASPRICE": 0x3A, "EXTCODESIZE": 0x3B,
     "BLOCKHASH": 0x40, "COINBASE": 0x41, "TIMESTAMP": 0x42, "NUMBER": 0x43, "PREVRANDAO": 0x44,

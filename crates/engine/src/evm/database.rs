@@ -12,8 +12,9 @@ use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::Account
 
 use crate::{
     error::{Error, Result},
-    evm::{deadline::Watch, overlay::Overlay, work},
+    evm::{deadline::Watch, hashed::HashedPairs, overlay::Overlay, work},
     misses::{MOST_KEYS, Misses},
+    state::StateReader,
 };
 
 /// A storage read mostly belongs to one of the accounts read last.
@@ -31,6 +32,8 @@ pub(crate) struct Database {
     next: usize,
     /// What was wanted and is not known.
     pub(crate) missing: Misses,
+    /// Above a partial base, what may explain missing slots.
+    pub(crate) hashed: Option<HashedPairs>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +49,8 @@ const UNKNOWN_BALANCE: U256 = U256::from_limbs([0, 1 << 32, 0, 0]);
 
 impl Database {
     pub(crate) fn new(overlay: Overlay, watch: Watch) -> Self {
-        Self { overlay, watch, ..Self::default() }
+        let hashed = overlay.may_miss().then(HashedPairs::default);
+        Self { overlay, watch, hashed, ..Self::default() }
     }
 
     /// Something was looked up, which took so long.

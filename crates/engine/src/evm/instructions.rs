@@ -1,10 +1,11 @@
-//! The instruction table of a fork: revm's own, with two changes.
+//! The instruction table of a fork: revm's own, with three changes.
 //!
 //! Instructions that take longer than their length tells look at the watch first
 //! (`deadline`), with what they take at most (`work`); so do jumps and frame entries.
 //! Bytes that are no opcode of the fork note themselves before they halt, because the
-//! texts of VM failures name them and revm does not. Gas is untouched: the static cost
-//! is the fork's, and a byte that is no opcode takes all gas in either way.
+//! texts of VM failures name them and revm does not. Above a partial base hashes of two words
+//! are noted (`hashed`). Gas is untouched: the static cost is the fork's, and a byte that is no
+//! opcode takes all gas in either way.
 
 use revm::{
     Context,
@@ -21,7 +22,12 @@ use revm::{
     primitives::hardfork::SpecId,
 };
 
-use crate::evm::{database::Database, deadline::Watch, work};
+use crate::evm::{
+    database::Database,
+    deadline::Watch,
+    hashed::{HashedPairs, PAIR},
+    work,
+};
 
 /// The opcodes that came after Frontier, with the fork that has them.
 const INTRODUCED: [(u8, SpecId); 24] = [
@@ -55,6 +61,8 @@ const INTRODUCED: [(u8, SpecId); 24] = [
 pub(crate) trait Watched: Host + ContextTr {
     fn watch(&mut self) -> &mut Watch;
     fn depth(&self) -> usize;
+    /// Where hashes of two words are noted, if they are.
+    fn hashed(&mut self) -> Option<&mut HashedPairs>;
 }
 
 impl<BLOCK, TX, CFG, CHAIN, LOCAL> Watched
@@ -71,6 +79,10 @@ where
 
     fn depth(&self) -> usize {
         self.journaled_state.depth()
+    }
+
+    fn hashed(&mut self) -> Option<&mut HashedPairs> {
+        self.journaled_state.database.hashed.as_mut()
     }
 }
 
@@ -150,7 +162,7 @@ fn arithmetic_and_memory<H: Watched>() -> [(u8, Function<H>); 18] {
         (opcode::ADDMOD, weighed!(arithmetic::addmod, |_: &On| work::MODULAR)),
         (opcode::MULMOD, weighed!(arithmetic::mulmod, |_: &On| work::MODULAR)),
         (opcode::EXP, weighed!(arithmetic::exp, power)),
-        (opcode::KECCAK256, weighed!(system::keccak256, keccak)),
+        (opcode::KECCAK256, weighed!(hash, keccak)),
         (opcode::CALLDATACOPY, weighed!(system::calldatacopy, |on: &On| copy(on, 0, 2))),
         (opcode::CODECOPY, weighed!(system::codecopy, |on: &On| copy(on, 0, 2))),
         (opcode::RETURNDATACOPY, weighed!(system::returndatacopy, |on: &On| copy(on, 0, 2))),
@@ -220,6 +232,26 @@ fn power(on: &On) -> u64 {
 
 fn keccak(on: &On) -> u64 {
     bounded(on, work::hash(operand(on, 1)).saturating_add(range(on, 0, 1)))
+}
+
+/// KECCAK256, with a note of what was hashed where that may explain a missing slot.
+fn hash<H: Watched>(at: At<'_, H>) {
+    let is_pair = operand(at.interpreter, 1) == PAIR as u64;
+    if !is_pair || at.host.hashed().is_none() {
+        return system::keccak256(at);
+    }
+    let from = operand(at.interpreter, 0) as usize;
+    let InstructionContext { interpreter, host } = at;
+    system::keccak256(InstructionContext { interpreter: &mut *interpreter, host: &mut *host });
+    // Where it ran out of gas, memory ends earlier.
+    if from.checked_add(PAIR).is_none_or(|end| end > interpreter.memory.size()) {
+        return;
+    }
+    let mut pair = [0; PAIR];
+    pair.copy_from_slice(&interpreter.memory.slice_len(from, PAIR));
+    if let (Some(hashed), Some(top)) = (host.hashed(), interpreter.stack.data().last()) {
+        hashed.note(*top, pair);
+    }
 }
 
 fn log(on: &On) -> u64 {

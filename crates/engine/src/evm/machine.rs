@@ -47,6 +47,7 @@ use crate::{
         database::Database,
         deadline::{Limits, Watch},
         env::Env,
+        hashed::HashedPairs,
         instructions,
         overlay::Overlay,
         precompiles::{ForkPrecompiles, PrecompileOverrides},
@@ -135,9 +136,9 @@ pub(crate) fn run<M: Stocked>(
         (result, machine.finalize())
     }));
     let (unloaded, collector) = machine.unload();
-    let Database { overlay: below, watch, missing, .. } = unloaded.database;
+    let Database { overlay: below, watch, missing, hashed, .. } = unloaded.database;
     *overlay = below;
-    if let Some(missing) = all_missing(overlay, missing) {
+    if let Some(missing) = all_missing(overlay, missing, hashed) {
         return Err(Failure::of_missing(missing, ended.ok(), watch));
     }
 
@@ -171,9 +172,9 @@ pub(crate) fn trace<M: Machine>(
         (result, machine.finalize())
     }));
     let (unloaded, inspector) = machine.unload();
-    let Database { overlay: below, watch, missing, .. } = unloaded.database;
+    let Database { overlay: below, watch, missing, hashed, .. } = unloaded.database;
     *overlay = below;
-    if let Some(missing) = all_missing(overlay, missing) {
+    if let Some(missing) = all_missing(overlay, missing, hashed) {
         return (Err(Failure::of_missing(missing, ended.ok(), watch)), inspector);
     }
     let ran = match ended {
@@ -188,10 +189,15 @@ pub(crate) fn trace<M: Machine>(
 }
 
 /// What a run has missed, and what was not known of what it stands on.
-fn all_missing(overlay: &Overlay, mut missing: Misses) -> Option<Misses> {
+fn all_missing(
+    overlay: &Overlay,
+    mut missing: Misses,
+    hashed: Option<HashedPairs>,
+) -> Option<Misses> {
     if missing.is_empty() && overlay.missing().is_empty() {
         return None;
     }
+    hashed.unwrap_or_default().explain(&mut missing);
     missing.merge(overlay.missing().clone());
     Some(missing)
 }

@@ -9,6 +9,7 @@ pub(crate) mod database;
 pub mod deadline;
 pub mod env;
 pub mod execute;
+pub(crate) mod hashed;
 pub(crate) mod instructions;
 pub(crate) mod machine;
 pub mod message;

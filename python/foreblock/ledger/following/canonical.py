@@ -149,6 +149,7 @@ class Canonical:
             fork,
             computes=self._chain.computes,
             nodes=self._nodes.get(block.hash, ()),
+            templates=self._chain.runs.templates,
         )
         verified: list[Verified] = []
         following: Block | None = block

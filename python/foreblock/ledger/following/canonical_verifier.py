@@ -24,6 +24,7 @@ from foreblock.ledger.following.bounds import (
     PRICE_OF_BLOCK,
     RunBounds,
 )
+from foreblock.ledger.following.predicting import want_predicted
 from foreblock.ledger.following.wanting import (
     WantedNodes,
     WantedState,
@@ -31,6 +32,7 @@ from foreblock.ledger.following.wanting import (
     unknown_at_start,
     unknown_in_envelopes,
 )
+from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.execution import Task, environment, execute
 from foreblock.ledger.rules.profile import ChainProfile
@@ -56,12 +58,15 @@ class CanonicalVerifier:
         *,
         computes: bool = False,
         nodes: Sequence[bytes] = (),
+        templates: CallTemplates | None = None,
     ) -> None:
         """`fork` is the sealed block that the first follows.
 
         Where the state is known in part, roots are computed if that is asked for, with `nodes`
-        that were fetched for it; otherwise blocks are sealed by name.
+        that were fetched for it; otherwise blocks are sealed by name. `templates` say what calls
+        will read.
         """
+        self._templates: Final = templates
         parent_state = on_sealed(store, profile, fork)
         self._view: Final = parent_state.view
         self._profile: Final = profile
@@ -132,6 +137,8 @@ class CanonicalVerifier:
             missed = overlay.probe(env, task.transactions)
             if missed:
                 wanted.need(missed)
+                if self._templates is not None:
+                    want_predicted(self._templates, overlay, task.transactions, missed, wanted)
         return wanted
 
     def _nodes(self, task: Task) -> WantedState:

@@ -58,6 +58,7 @@ from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Overrun, Verdict, Wanting, malformed
 from foreblock.ledger.following.wanting import WaitingRounds, WantedState
+from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.types import Flashblock
 
 NEVER_NS: Final = (1 << 63) - 1
@@ -69,7 +70,7 @@ log = structlog.get_logger()
 class Follower:
     """Follows one network."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, all of it is needed
         self,
         writer: LedgerWriter,
         clock: Clock,
@@ -79,8 +80,9 @@ class Follower:
         *,
         depth: int = DEFAULT_DEPTH,
         run_bounds: RunBounds = _RUN_BOUNDS,
+        templates: CallTemplates | None = None,
     ) -> None:
-        """`wanted` asks for a missing block by its hash."""
+        """`wanted` asks for a missing block by its hash; `templates` say what calls will read."""
         self._believe_cheats: Final = run_bounds.believe_cheats
         self._writer: Final = writer
         self._clock: Final = clock
@@ -88,7 +90,7 @@ class Follower:
         self._publish: Final = publish
         self._wanted: Final = wanted
         self._depth: Final = depth
-        self._runs: Final = BoundedRuns(clock, run_bounds)
+        self._runs: Final = BoundedRuns(clock, run_bounds, templates)
         self._counters: Counter[str] = Counter()
         self._buffered: Final = Buffered(bounds)
         self._stirred: set[int] = set()  # heights with news

@@ -51,6 +51,7 @@ from foreblock.ledger.following.bounds import (
     most_touched,
 )
 from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.predicting import want_predicted
 from foreblock.ledger.following.verdict import (
     Diverged,
     Overrun,
@@ -68,6 +69,7 @@ from foreblock.ledger.following.wanting import (
     unknown_at_start,
     unknown_in_envelopes,
 )
+from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.primitives import ZERO_HASH, format_data
 from foreblock.types import Base, Cheat, ClaimedReceipt, Claims, Diff, Flashblock
@@ -78,7 +80,11 @@ log = structlog.get_logger()
 
 
 def _begin_block(
-    parent_state: ParentState, base: Base, payload_id: bytes, raws: tuple[bytes, ...]
+    parent_state: ParentState,
+    base: Base,
+    payload_id: bytes,
+    raws: tuple[bytes, ...],
+    templates: CallTemplates | None,
 ) -> BlockInProgress | Refusal:
     most = MOST_GROWTH * parent_state.parent.gas_limit
     refusal: Refusal
@@ -88,7 +94,8 @@ def _begin_block(
         refusal = Diverged("gas_limit", f"{most} at most", str(base.gas_limit))
     except StateMissing as missing:
         wanted = missed_by(missing)
-        wanted.merge(_unknown_at_begin(BlockInProgress(parent_state, base, payload_id), raws))
+        begun = BlockInProgress(parent_state, base, payload_id)
+        wanted.merge(_unknown_at_begin(begun, raws, templates))
         refusal = Wanting(wanted, spoiled=True)
     except BadBlock as bad:
         refusal = Diverged(bad.what, bad.expected, bad.found)
@@ -101,8 +108,12 @@ def _begin_block(
 class BoundedRuns:
     """Executes what feeds send."""
 
-    def __init__(self, clock: Clock, bounds: RunBounds) -> None:
+    def __init__(
+        self, clock: Clock, bounds: RunBounds, templates: CallTemplates | None = None
+    ) -> None:
+        """`templates` say what calls will read, where the state is known in part."""
         self.bounds: Final = bounds
+        self.templates: Final = templates
         self._clock: Final = clock
         self._overran: set[int] = set()
         self._rests_until_ns: dict[str, int] = {}
@@ -117,7 +128,7 @@ class BoundedRuns:
         """
         assert first.base is not None, "a block begins with its base"
         raws = first.diff.transactions
-        block = _begin_block(parent_state, first.base, first.payload_id, raws)
+        block = _begin_block(parent_state, first.base, first.payload_id, raws, self.templates)
         if isinstance(block, Wanting):
             self._wanted.merge(block.wanted)
         return block
@@ -146,7 +157,7 @@ class BoundedRuns:
             return Overrun("its feed has to rest")
         message = received.message
         allowance = self.bounds.of_message(message.diff.gas_used, block.parent.gas_limit)
-        result = _apply(block, message, before, number, allowance)
+        result = _apply(block, message, before, number, allowance, self.templates)
         took = self._clock.monotonic_ns() - begun
         if isinstance(result, Wanting):
             self._wanted.merge(result.wanted)
@@ -191,11 +202,12 @@ def _apply(
     before: Diff | None,
     number: int,
     allowance: Allowance,
+    templates: CallTemplates | None,
 ) -> ClosedIndex | Refusal:
     diff = message.diff
     shrunk = check_growth(diff, before, block.base.gas_limit)
     try:
-        refusal = shrunk or _run(block, diff.transactions, allowance)
+        refusal = shrunk or _run(block, diff.transactions, allowance, templates)
         refusal = refusal or _set_accounts(block, message.cheats)
         if refusal is not None:
             return refusal
@@ -212,13 +224,18 @@ def _apply(
     return closed
 
 
-def _run(block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance) -> Refusal | None:
+def _run(
+    block: BlockInProgress,
+    raws: tuple[bytes, ...],
+    allowance: Allowance,
+    templates: CallTemplates | None,
+) -> Refusal | None:
     try:
         transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
     except UndecodableBytes as undecodable:
         return Undecodable(str(undecodable))
     if block.is_partial:
-        wanted = _unknown(block, transactions)
+        wanted = _unknown(block, transactions, templates)
         if wanted.is_needed:
             return Wanting(wanted)
     for place, transaction in enumerate(transactions):
@@ -228,21 +245,29 @@ def _run(block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance) 
     return None
 
 
-def _unknown_at_begin(block: BlockInProgress, raws: tuple[bytes, ...]) -> WantedState:
+def _unknown_at_begin(
+    block: BlockInProgress, raws: tuple[bytes, ...], templates: CallTemplates | None
+) -> WantedState:
     """What a block needs that has not begun: at its start, and for its first transactions."""
     wanted = unknown_at_start(block.overlay, block.empty, block.rules)
     with suppress(UndecodableBytes):
         transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
-        wanted.merge(_unknown(block, transactions))
+        wanted.merge(_unknown(block, transactions, templates))
     return wanted
 
 
-def _unknown(block: BlockInProgress, transactions: Sequence[Transaction]) -> WantedState:
+def _unknown(
+    block: BlockInProgress,
+    transactions: Sequence[Transaction],
+    templates: CallTemplates | None,
+) -> WantedState:
     """What transactions need that is not known, by their envelopes and by running them."""
     wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
     missed = block.unknown(transactions)
     if missed:
         wanted.need(missed)
+        if templates is not None:
+            want_predicted(templates, block.overlay, transactions, missed, wanted)
     return wanted
 
 

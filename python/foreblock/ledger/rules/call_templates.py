@@ -1,0 +1,318 @@
+"""How calls of a kind find the slots that they read, learned from runs: templates. No I/O.
+
+A mapping of Solidity or Vyper has its values where a hash of two words says: a key, and the place
+of the mapping, which may be such a hash itself. Where the key is the caller, or stands in the data
+of the call, another call of the same code and function reads the slot of its own caller and data.
+So these can be asked for before a run has come to them. A template is a hint, and never a value.
+
+Whether one pays is seen now and then: what it predicts is held back, and if the run does not miss
+it then, twice, the template is forgotten.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from foreblock._engine import Account, keccak256
+from foreblock.errors import StateMissing
+
+MOST_KINDS: Final = 4_096
+MOST_RULES: Final = 32  # of one kind
+MOST_WATCHED: Final = 1_024  # keys that were held back
+HELD_FIRST, HELD_LAST = 8, 512  # predictions between two that are held back, more and more
+MOST_STRIKES: Final = 2  # times in a row that what was held back was not missed
+NESTED: Final = 3  # hashes of hashes
+STRUCT: Final = 64  # slots from a hash on that are members of its value
+SELECTOR: Final = 4  # bytes
+WORD: Final = 32
+ADDRESS: Final = 20
+SMALL: Final = 1 << 16  # smaller numbers are places of mappings, or keys that anybody may have
+_PAD: Final = bytes(WORD - ADDRESS)
+_EMPTY_CODE: Final = keccak256(b"")
+
+Key = tuple[bytes, int]  # an account and a slot
+Kind = tuple[bytes, bytes]  # the hash of a code and a selector
+
+
+class KnownCall(NamedTuple):
+    """A call or a transaction that runs a code of this hash."""
+
+    target: bytes
+    code: bytes
+    sender: bytes
+    data: bytes
+
+    @property
+    def kind(self) -> Kind:
+        """What it has in common with others."""
+        return self.code, self.data[:SELECTOR]
+
+
+class Sender(Struct, frozen=True, tag=0, array_like=True):
+    """The caller."""
+
+
+class Target(Struct, frozen=True, tag=1, array_like=True):
+    """Whom it calls."""
+
+
+class Data(Struct, frozen=True, tag=2, array_like=True):
+    """Bytes of its data: a word, or an address."""
+
+    at: int
+    size: int
+
+
+class Word(Struct, frozen=True, tag=3, array_like=True):
+    """The same in every call."""
+
+    value: bytes
+
+
+class Pair(Struct, frozen=True, tag=4, array_like=True):
+    """The hash of two words."""
+
+    left: "Term"
+    right: "Term"
+
+
+Term = Sender | Target | Data | Word | Pair
+
+
+class SlotRule(Struct, frozen=True, array_like=True):
+    """Where a slot is: the account, the hash, and how far behind it."""
+
+    owner: Term
+    place: Pair
+    behind: int
+
+
+@dataclass(slots=True)
+class _Score:
+    uses: int = 0  # since something was held back
+    gap: int = HELD_FIRST
+    strikes: int = 0
+
+    def is_held(self) -> bool:
+        """Count a prediction; whether it is one that is held back."""
+        self.uses += 1
+        if self.uses < self.gap:
+            return False
+        self.uses = 0
+        return True
+
+    def was_right(self) -> None:
+        """What was held back was missed."""
+        self.strikes = 0
+        self.gap = min(2 * self.gap, HELD_LAST)
+
+
+class CallTemplates:
+    """Rules by kind of call, those that were used last at the end; called on one thread."""
+
+    def __init__(self, most_kinds: int = MOST_KINDS) -> None:
+        self._most_kinds: Final = most_kinds
+        self._kinds: Final[OrderedDict[Kind, dict[SlotRule, _Score]]] = OrderedDict()
+        self._watched: Final[OrderedDict[Key, _Score]] = OrderedDict()
+        self._changed: Final[dict[Kind, None]] = {}  # and not kept yet, or gone
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def rules(self, kind: Kind) -> tuple[SlotRule, ...]:
+        """What is known of a kind."""
+        return tuple(self._kinds.get(kind, ()))
+
+    def take(self, kept: Mapping[Kind, Iterable[SlotRule]]) -> None:
+        """Begin with what was kept."""
+        for kind, rules in kept.items():
+            for rule in rules:
+                self._add(kind, rule)
+        self._changed.clear()
+
+    def take_changes(self) -> tuple[dict[Kind, tuple[SlotRule, ...]], list[Kind]]:
+        """Kinds that have changed since this was asked last, and some that are gone."""
+        changed = list(self._changed)
+        self._changed.clear()
+        put = {each: self.rules(each) for each in changed if each in self._kinds}
+        return put, [each for each in changed if each not in self._kinds]
+
+    def learn(
+        self,
+        calls: Sequence[KnownCall],
+        missed: Mapping[bytes, Collection[int]],
+        hashed: Mapping[bytes, bytes],
+    ) -> None:
+        """Learn from what calls have missed together, and the words that they have hashed."""
+        hashes = sorted(int.from_bytes(each) for each in hashed)
+        for owner, slots in missed.items():
+            for slot in slots:
+                self._seen((owner, slot))
+                at = bisect_right(hashes, slot) - 1
+                if at >= 0 and slot - hashes[at] < STRUCT:
+                    self._explain(calls, owner, hashes[at], slot - hashes[at], hashed)
+
+    def predict(self, call: KnownCall, is_unknown: Callable[[Key], bool]) -> Iterator[Key]:
+        """The keys that a call will read, and that are unknown."""
+        rules = self._kinds.get(call.kind)
+        if rules is None:
+            return
+        self._kinds.move_to_end(call.kind)
+        for rule, score in list(rules.items()):
+            key = key_of(rule, call)
+            if key is None or key in self._watched or not is_unknown(key):
+                continue
+            if not score.is_held():
+                yield key
+            elif score.strikes >= MOST_STRIKES:
+                self._forget(call.kind, rule)
+            else:
+                score.strikes += 1
+                self._watch(key, score)
+
+    def _explain(
+        self,
+        calls: Sequence[KnownCall],
+        owner: bytes,
+        place: int,
+        behind: int,
+        hashed: Mapping[bytes, bytes],
+    ) -> None:
+        """Add rules by which calls may have come to a slot.
+
+        Where several could be, only those count that name the account.
+        """
+        found = [(each, rule_of(each, owner, place, behind, hashed)) for each in calls]
+        rules = [(each.kind, rule) for each, rule in found if rule is not None]
+        named = [each for each in rules if not isinstance(each[1].owner, Word)]
+        for kind, rule in named or (rules if len(rules) == 1 else ()):
+            self._add(kind, rule)
+
+    def _add(self, kind: Kind, rule: SlotRule) -> None:
+        rules = self._kinds.setdefault(kind, {})
+        self._kinds.move_to_end(kind)
+        if rule in rules:
+            return
+        rules[rule] = _Score()
+        self._changed[kind] = None
+        if len(rules) > MOST_RULES:
+            del rules[next(iter(rules))]
+        if len(self._kinds) > self._most_kinds:
+            self._changed[self._kinds.popitem(last=False)[0]] = None
+
+    def _forget(self, kind: Kind, rule: SlotRule) -> None:
+        del self._kinds[kind][rule]
+        if not self._kinds[kind]:
+            del self._kinds[kind]
+        self._changed[kind] = None
+
+    def _watch(self, key: Key, score: _Score) -> None:
+        self._watched[key] = score
+        if len(self._watched) > MOST_WATCHED:
+            self._watched.popitem(last=False)
+
+    def _seen(self, key: Key) -> None:
+        """A run has missed a key; it may have been held back."""
+        score = self._watched.pop(key, None)
+        if score is not None:
+            score.was_right()
+
+
+def call_of(
+    account: Callable[[bytes], Account | None], sender: bytes, to: bytes | None, data: bytes
+) -> KnownCall | None:
+    """A call, if it is one of a function of a code whose hash is known."""
+    if not to or len(data) < SELECTOR:
+        return None
+    try:
+        found = account(to)
+    except StateMissing:
+        return None
+    if found is None or found.code_hash == _EMPTY_CODE:
+        return None
+    return KnownCall(to, found.code_hash, sender, data)
+
+
+def is_unknown(read: Callable[[bytes, int], int], key: Key) -> bool:
+    """Whether reading a slot misses something."""
+    try:
+        read(*key)
+    except StateMissing:
+        return True
+    return False
+
+
+def key_of(rule: SlotRule, call: KnownCall) -> Key | None:
+    """Where a call finds the slot of a rule; none where its data is too short."""
+    owner, place = _value(rule.owner, call), _value(rule.place, call)
+    if owner is None or place is None or not owner.startswith(_PAD):
+        return None
+    return owner[-ADDRESS:], (int.from_bytes(place) + rule.behind) % (1 << 256)
+
+
+def _value(term: Term, call: KnownCall) -> bytes | None:
+    match term:
+        case Sender():
+            return _PAD + call.sender
+        case Target():
+            return _PAD + call.target
+        case Data(at, size):
+            part = call.data[at : at + size]
+            return part.rjust(WORD, b"\0") if len(part) == size else None
+        case Word(value):
+            return value
+        case Pair(left, right):
+            first, second = _value(left, call), _value(right, call)
+            return None if first is None or second is None else keccak256(first + second)
+
+
+def rule_of(
+    call: KnownCall, owner: bytes, place: int, behind: int, hashed: Mapping[bytes, bytes]
+) -> SlotRule | None:
+    """How a call came to a slot; none where any other call comes to the same one."""
+    term = _term(place.to_bytes(WORD), call, hashed, NESTED, is_key=False)
+    if not isinstance(term, Pair):
+        return None
+    who = Target() if owner == call.target else _term(_PAD + owner, call, {}, 0, is_key=True)
+    return SlotRule(who, term, behind) if _varies(term) or _varies(who) else None
+
+
+def _term(
+    word: bytes, call: KnownCall, hashed: Mapping[bytes, bytes], depth: int, *, is_key: bool
+) -> Term:
+    """What a word is to a call. A small number is a key where keys stand, and a place elsewhere."""
+    pair = hashed.get(word) if depth else None
+    if pair is not None:
+        left = _term(pair[:WORD], call, hashed, depth - 1, is_key=True)
+        return Pair(left, _term(pair[WORD:], call, hashed, depth - 1, is_key=False))
+    if int.from_bytes(word) < SMALL:
+        return (is_key and _aligned(word, call)) or Word(word)
+    if word.startswith(_PAD):
+        at = call.data.find(word[-ADDRESS:], SELECTOR)
+        if at >= 0:
+            return Data(at, ADDRESS)
+        if word[-ADDRESS:] == call.sender:
+            return Sender()
+        return Target() if word[-ADDRESS:] == call.target else Word(word)
+    at = call.data.find(word, SELECTOR)
+    return Data(at, WORD) if at >= 0 else Word(word)
+
+
+def _aligned(word: bytes, call: KnownCall) -> Data | None:
+    """Where an argument is this small number, if it is not zero."""
+    if any(word):
+        for at in range(SELECTOR, len(call.data) - WORD + 1, WORD):
+            if call.data[at : at + WORD] == word:
+                return Data(at, WORD)
+    return None
+
+
+def _varies(term: Term) -> bool:
+    """Whether it is another one in other calls."""
+    if isinstance(term, Pair):
+        return _varies(term.left) or _varies(term.right)
+    return isinstance(term, Sender | Data)
