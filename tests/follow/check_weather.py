@@ -2,7 +2,7 @@
 
 import time
 
-from follow.check_live import NEED_PROOFS, judge_verdict, judged
+from follow.check_live import NEED_PROOFS, PATIENT, judge_verdict, judged
 from follow.check_options import BLOCK_TIME, CheckOptions, Outcome, scene
 from follow.fault_kinds import KINDS, STORMS
 from support.servers.dev_processes import Network
@@ -78,7 +78,7 @@ def lacking(options: CheckOptions) -> Outcome:
     """Check 9: endpoints that lack something are followed, without proofs as `trusted`."""
     outcome = Outcome()
     for kind, trust in LACKS.items():
-        with scene(options, trust=trust, faults=f"{kind}=1") as found:
+        with scene(options, trust=trust, extra=PATIENT, faults=f"{kind}=1") as found:
             leave_out = NEED_PROOFS if kind in {"no-proofs", "tip-only-proofs"} else ()
             verdict = judged(options, found, options.minutes * 60 / len(LACKS), leave_out)
             _, said = found.follower.network.probe("/readyz?verbose")

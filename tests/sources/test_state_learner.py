@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Learned
+from foreblock._engine import Learned, Misses
 from foreblock.errors import NewEpoch, NoUpstream
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.sources import state_learner
@@ -68,17 +68,82 @@ def test_a_proof_of_another_block_is_not_used(truth: Truth, at: int) -> None:
     assert learner.counters["of another block"] == len(SENDERS)
 
 
+def _in_time(learner: StateLearner, wanted: Wanted, come: list[ExecutedBlocks]) -> Found:
+    """What is found while these blocks come, one at each look; the last stays."""
+    finding = learner.find_in_time(
+        wanted, lambda: come.pop(0) if come[1:] else come[0], Purpose.CLIENT, 60.0
+    )
+    return asyncio.run(finding).found
+
+
 def test_a_proof_of_a_block_that_comes_in_a_moment_is_waited_for(
     truth: Truth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is not asked for again: where the tip moves on each time, that would never end."""
     monkeypatch.setattr(state_learner, "MOMENT", 0.0)
     learner, fetcher = _learner(truth, 8)
-    come = [_blocks(truth, 4, 7), _blocks(truth, 4, 7), _blocks(truth, 4, 8)]
-    wanted = Wanted(frozenset(SENDERS))
-    finding = learner.find_in_time(wanted, lambda: come.pop(0), Purpose.CLIENT, 60.0)
-    assert asyncio.run(finding).found.missing(wanted).keys == 0
-    assert not come
+    come = [*[_blocks(truth, 4, 7)] * 4, _blocks(truth, 4, 8)]
+    assert _in_time(learner, WANTED, come).missing(WANTED).keys == 0
+    assert len(fetcher.places) == 1
     assert not fetcher.lies
+
+
+def test_what_came_without_its_proof_is_not_all_that_is_waited_for(
+    truth: Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A code is known by its hash at once, and its account only with its block."""
+    monkeypatch.setattr(state_learner, "MOMENT", 0.0)
+    learner, _ = _learner(truth, 8)
+    wanted = Wanted(frozenset({SCRIBE}), codes_of=frozenset({SCRIBE}))
+    found = _find(learner, wanted, _blocks(truth, 4, 7))
+    assert found.missing(wanted) == Wanted(frozenset({SCRIBE}))
+    found = _in_time(learner, wanted, [_blocks(truth, 4, 7), _blocks(truth, 4, 8)])
+    assert found.missing(wanted).keys == 0
+
+
+def test_a_block_that_never_comes_is_not_waited_for_alone(
+    truth: Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_learner, "MOMENT", 0.0)
+    monkeypatch.setattr(state_learner, "ASKED_AGAIN", 3)
+    learner, fetcher = _learner(truth, 8)
+    looks = []
+
+    def executed() -> ExecutedBlocks:
+        looks.append(fetcher.at)
+        fetcher.at = 7 if len(fetcher.places) > 1 else 8
+        return _blocks(truth, 4, 7)
+
+    finding = learner.find_in_time(WANTED, executed, Purpose.CLIENT, 60.0)
+    assert asyncio.run(finding).found.missing(WANTED).keys == 0
+    assert len(fetcher.places) > 1
+
+
+def test_a_code_without_its_account_is_no_reason_to_try_again(truth: Truth) -> None:
+    learner, fetcher = _learner(truth, 8)
+    wanted = WantedState()
+    wanted.need(Misses(accounts=[SCRIBE]))
+    wanted.contracts.add(SCRIBE)
+    for at, is_known in ((8, False), (7, True)):
+        fetcher.at = at
+        learning = learner.learn(wanted, _blocks(truth, 4, 7), Purpose.FLASHBLOCK, 1.0)
+        assert asyncio.run(learning) is is_known
+
+
+def test_an_epoch_that_the_store_has_begun_is_waited_for(truth: Truth) -> None:
+    """Readers who are told of a new epoch at once ask again at once, some 16 times."""
+    learner, _ = _learner(truth, 5)
+    blocks = _blocks(truth, 4, 7)._replace(epoch=EPOCH + 1)
+
+    async def find() -> Found:
+        finding = learner.find_in_time(WANTED, lambda: blocks, Purpose.CLIENT, 60.0)
+        asking = asyncio.ensure_future(finding)
+        await asyncio.sleep(0)
+        assert not asking.done()
+        learner.begin(Learned(EPOCH + 1))
+        return (await asking).found
+
+    assert asyncio.run(find()).missing(WANTED).keys == 0
 
 
 def test_a_proof_that_does_not_hold_is_told_and_not_used(truth: Truth) -> None:

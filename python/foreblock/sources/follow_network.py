@@ -11,6 +11,7 @@ or its state cannot be had, the store begins anew at another block.
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import structlog
@@ -46,7 +47,7 @@ from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
 from foreblock.sources.upstream_metrics import UpstreamMetrics
 from foreblock.types import Block, Flashblock, FlashblockId, Header
 from foreblock.upstream.block_fetcher import BlockFetcher
-from foreblock.upstream.budget import Purpose
+from foreblock.upstream.budget import Purpose, price
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.followed_source import FollowedSource
 from foreblock.upstream.hot_set import HotAccount, HotSet
@@ -59,8 +60,10 @@ log = structlog.get_logger()
 MOST_LEARNING: Final = 4  # fetches for messages at the same time
 BLOCK_TIMES: Final = 2  # that a message may wait for an answer
 SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds after a fetch that found nothing
+MOST_LATELY: Final = 8192  # keys that are remembered
+PART: Final = 64  # accounts that are asked for together
 STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
-ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least
+ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
 MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is fetched again
 _WAITS: Final = Waits(0.25, 4.0)  # after a look at the chain that failed
 _SECOND_NS: Final = 10**9
@@ -108,6 +111,7 @@ class FollowNetwork(FeedNetwork):
         self._loop: Final = asyncio.get_running_loop()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._wanted = WantedState()  # by messages, and not fetched yet
+        self._lately = WantedState()  # that messages wanted since the anchor
         self._learning = 0  # fetches under way
         self._stuck = 0
         self._anchored_ns = 0
@@ -167,7 +171,7 @@ class FollowNetwork(FeedNetwork):
             self._metrics,
             self.trust,
         )
-        self._learner.begin(source.learned)
+        self._learner.begin(source.learned, source.fit)
         return source
 
     @property
@@ -241,10 +245,35 @@ class FollowNetwork(FeedNetwork):
         if not wanted or self._stopping:
             return
         self._wanted.merge(wanted)
+        self._note_wanted(wanted)
         if self._learning < MOST_LEARNING:
             wanted, self._wanted = self._wanted, WantedState()
             self._learning += 1
             self._start(self._learn(wanted))
+
+    def _note_wanted(self, wanted: WantedState) -> None:
+        """Remember what messages wanted: after another anchor they want it again."""
+        self._lately.merge(WantedState(set(wanted.accounts), dict(wanted.slots)))
+        if len(self._lately) > MOST_LATELY:
+            self._lately = WantedState()
+
+    def _warm_up(self) -> None:
+        """Ask for what messages wanted before, where there is little time for it.
+
+        What proves its latest block only proves the state below a block until that is sealed.
+        """
+        if not self._learner.proves or not self._fetcher.proves_tip_only:
+            return
+        lately, self._lately = self._lately, WantedState()
+        executed = self.following.executed()
+        seconds = float(self._followed.profile.block_time)
+        units = max(each.budget.share(Purpose.FLASHBLOCK) for each in self._fetcher.upstreams)
+        most = int(units * seconds / price("eth_getProof") / 2)  # the rest is for what is new
+        for part in islice(lately.parts(PART), max(1, most // PART)):
+            self._start(self._learn_part(part, executed, seconds))
+
+    async def _learn_part(self, part: WantedState, executed: ExecutedBlocks, seconds: float) -> None:
+        await self._learner.learn(part, executed, Purpose.FLASHBLOCK, seconds)
 
     async def _learn(self, wanted: WantedState) -> None:
         seconds = BLOCK_TIMES * self._followed.profile.block_time
@@ -297,6 +326,7 @@ class FollowNetwork(FeedNetwork):
             rounds = 0 if len(left) < before else rounds + 1
             if rounds > MOST_ROUNDS or not await self._learn_for(left[0], added.wanted):
                 await self._lack(left[0], len(added.wanted))
+                return
         self._stuck = 0
         self.stir()
 
@@ -351,19 +381,21 @@ class FollowNetwork(FeedNetwork):
             return await self._blocks.witness_nodes(block.header.number)
 
     async def _lack(self, block: Block, keys: int) -> None:
-        """A block's state could not be had: try again later, or begin anew in the end."""
+        """A block's state could not be had: begin anew; `Unreachable` to try again later."""
         self._stuck += 1
         # What proves the tip only proves nothing any more that is needed below it.
         tries = 1 if self._learner.proves and self._fetcher.proves_tip_only else STUCK
         why = f"{keys} keys of the state of block {block.header.number - 1} cannot be had"
         if self._stuck >= tries and await self.anchor_anew(why):
             self._stuck = 0
+            return
         raise Unreachable(self._blocks.shown, f"{why}: {self._learner.last_error}")
 
     async def anchor_anew(self, why: str) -> bool:
         """Begin anew at the latest block of the chain; false if it is not done now."""
         now = self._clock.monotonic_ns()
-        if now - self._anchored_ns < ANCHOR_AGAIN * _SECOND_NS and self._anchored_ns:
+        between = min(ANCHOR_AGAIN, self._followed.profile.block_time / 2)
+        if now - self._anchored_ns < between * _SECOND_NS and self._anchored_ns:
             return False
         await self._anchor_at(await self._blocks.header("latest"), why)
         return True
@@ -375,10 +407,11 @@ class FollowNetwork(FeedNetwork):
         self._begun_anew(header.number, why)
 
     def _begun_anew(self, number: int, why: str) -> None:
-        self._learner.begin(self.following.learned)
+        self._learner.begin(self.following.learned, self.following.fit)
         self._hot.begin()
         self._wanted = WantedState()
         self._place = None
+        self._warm_up()
         self.anchorings += 1
         self.last_anchoring = why
         log.warning("anchored_anew", network=self.name, block=number, why=why)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from foreblock.clock import Clock
 from foreblock.errors import DiskFull, StoreFull
+from foreblock.ledger.following.fitted_proof import Proof, fitted_proof
 from foreblock.ledger.following.roots_behind import RootsBehind
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.call_templates import CallTemplates
@@ -40,7 +41,13 @@ from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.sources.network_store import open_followed_store
 from foreblock.sources.state_learner import ExecutedBlocks
 from foreblock.types import Account, Block, Flashblock
-from foreblock.upstream.wanted import Wanted
+from foreblock.upstream.wanted import (
+    EMPTY_CODE,
+    FoundAccount,
+    FoundProof,
+    FoundSlotProof,
+    Wanted,
+)
 
 DIVERGED: Final = "CanonicalDiverged"
 MOST_LAST: Final = 32  # messages that are taken in again at another anchor
@@ -94,6 +101,7 @@ class FollowSource(FeedSource):
         self._state_wanted: Final = state_wanted
         self._anchor: Final = anchor
         self._templates: CallTemplates = CallTemplates()
+        self._executed: tuple[tuple[int, tuple[int, bytes]], ExecutedBlocks] | None = None
         super().__init__(network, clock, publish, wanted, seen, metrics)
 
     @property
@@ -250,6 +258,15 @@ class FollowSource(FeedSource):
         slots = {address: keys for address, keys in left.items() if keys}
         return wanted._replace(accounts=accounts, slots=slots)
 
+    def fit(self, proof: FoundProof) -> FoundProof | None:
+        """The same keys proven at a block here, if the nodes fit there; any thread may ask."""
+        slots = [each.slot for each in proof.slots]
+        nodes = [*proof.nodes, *(node for each in proof.slots for node in each.nodes)]
+        self._learned.put_nodes(nodes)
+        with self._store.view() as view:
+            shown = fitted_proof(view, proof.address, slots)
+        return None if shown is None else _found(proof, shown)
+
     def store_learned(self) -> int:
         """Store what was learned for others than the chain; gives how many rows that are."""
         return self._store.learn(self._learned)
@@ -280,16 +297,35 @@ class FollowSource(FeedSource):
             heads = view.heads
             assert heads.latest is not None, "a store begins with its anchor"
             base = heads.base
+            known = self._executed  # asked for at every fetch, and another one at every block
+            if known is not None and known[0] == (base.epoch, heads.latest):
+                return known[1]
             lowest = max(base.number + 1, heads.latest[0] - MOST_ROOTS)
             numbers = [*range(heads.latest[0], lowest - 1, -1), base.number]
             found = [read_header(view, each) for each in numbers]
             anchor, difficulty = found[-1]
             rules = rules_of(anchor, difficulty, self._writer.profile)
             keeps_hashes = rules.ethereum >= EthereumFork.PRAGUE
-            return ExecutedBlocks(base.epoch, [each for each, _ in found], keeps_hashes)
+            blocks = ExecutedBlocks(base.epoch, [each for each, _ in found], keeps_hashes)
+            self._executed = (base.epoch, heads.latest), blocks
+            return blocks
 
     @property
     def is_pending(self) -> bool:
         """Whether flashblocks are served above the latest block; any thread may ask."""
         with self._store.view() as view:
             return view.heads.pending is not None
+
+
+def _found(proof: FoundProof, shown: Proof) -> FoundProof:
+    """What a state shows, in place of what a proof says."""
+    account = shown.account
+    said = FoundAccount(0, 0, EMPTY_CODE, shown.storage_root)
+    if account is not None:
+        said = FoundAccount(account.nonce, account.balance, account.code_hash, shown.storage_root)
+    values = map(shown.slot, range(len(shown)))
+    slots = [
+        FoundSlotProof(each.slot, value, tuple(nodes))
+        for each, (value, nodes) in zip(proof.slots, values, strict=True)
+    ]
+    return FoundProof(proof.address, said, tuple(shown.account_nodes), tuple(slots), proof.source)

@@ -12,11 +12,13 @@ Called on the loop of the network. The chain is read through views of its store.
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
 from foreblock.errors import BadProof, EndpointError, NewEpoch, NoUpstream
 from foreblock.ledger.following.wanting import WantedNodes, WantedState
 from foreblock.ledger.storage.anchored_store import Learned
+from foreblock.sources.early_proofs import EarlyProofs, Fit
 from foreblock.types import Account, Header, keccak256
 from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose
@@ -34,7 +36,8 @@ from foreblock.upstream.wanted import (
 MOST_PLACES: Final = 4  # blocks at which an upstream is asked, one after the other
 MOST_ANCESTORS: Final = 256  # that BLOCKHASH may name
 HASH_BYTES: Final = 32
-MOMENT: Final = 0.1  # seconds in which a block may come here that an upstream has already
+MOMENT: Final = 0.05  # seconds between two looks for a block that an upstream has already
+ASKED_AGAIN: Final = 20  # such looks, after which it is asked for again: that block may never come
 NOT_PROVEN: Final = "nothing that can be proven was found"
 PLAINLY: Final = 32  # times that only what is needed is asked for, after more could not be had
 
@@ -102,14 +105,18 @@ class StateLearner:
         self._learned = Learned(0)
         self._plainly = 0  # how many more times only what is needed is asked for
         self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
+        self._early = EarlyProofs()
+        self._begun: Final = asyncio.Event()
         self.counters: Counter[str] = Counter()
         self.last_error = ""
         self.heard: Callable[[Wanted], None] | None = None  # of keys that were wanted, and found
 
-    def begin(self, learned: Learned) -> None:
-        """Learn into this from now on."""
+    def begin(self, learned: Learned, fit: Fit | None = None) -> None:
+        """Learn into this from now on; `fit` makes proofs of later blocks ones of blocks here."""
         self._learned = learned
         self._hashes = {}
+        self._early = EarlyProofs(fit)
+        self._begun.set()
         if self._audit is not None:
             self._audit.begin(learned.epoch)
 
@@ -123,20 +130,24 @@ class StateLearner:
     ) -> bool:
         """Fetch what is wanted; whether anything of it is known after that.
 
-        Raises nothing for want of upstreams: it is counted, and asked for again by the caller.
+        Where something is needed, that alone counts: with a code, say, of an account that could
+        not be proven nobody can go on. Raises nothing for want of upstreams: it is counted, and
+        asked for again by the caller.
         """
         asked, needed = asked_for(wanted), needed_of(wanted)
-        if self._plainly and needed:
+        found, left = None, needed
+        if not self._plainly or not needed:
+            found = await self._find_some(asked, blocks, purpose, seconds)
+            if found is None or found.found.missing(asked._replace(blocks=frozenset())):
+                self._plainly = PLAINLY  # what is only likely to be needed may be the reason
+            left = needed if found is None else found.found.missing(needed)
+        else:
             self._plainly -= 1
-            return await self._find_some(needed, blocks, purpose, seconds) is not None
-        found = await self._find_some(asked, blocks, purpose, seconds)
-        if found is None or found.found.missing(asked._replace(blocks=frozenset())):
-            self._plainly = PLAINLY  # what is only likely to be needed may be the reason
-        left = needed if found is None else found.found.missing(needed)
         if left:
             more = await self._find_some(left, blocks, purpose, seconds)
-            found = more if found is None else found
-        return found is not None
+            left = left if more is None else more.found.missing(left)
+            found = found or more
+        return found is not None and (not needed or left.keys < needed.keys)
 
     async def _find_some(
         self, wanted: Wanted, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
@@ -161,11 +172,11 @@ class StateLearner:
         proves = self.proves
         if hashes and blocks.keeps_hashes and proves:
             rest = by_history(wanted, places[0].number)._replace(blocks=frozenset())
-        found = Found()
-        if rest:
+        true = self._take_ripe(rest, blocks, learned)
+        if rest := true.missing(rest):
             fetcher = self._audit.prover if proves and self._audit else self._fetcher
             found = await fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
-        true = self._take(found, blocks, learned, proves=proves)
+            true.merge(self._take(found, blocks, learned, proves=proves))
         named = await self._name(hashes, true if proves else Found(), blocks, purpose, seconds)
         for number, block_hash in named.items():
             learned.put_block(number, block_hash)
@@ -183,16 +194,51 @@ class StateLearner:
         purpose: Purpose,
         seconds: float,
     ) -> FoundState:
-        """As `find`, again and again while proofs are of blocks that come here in a moment."""
+        """As `find`, also what is proven by blocks that come here in a moment."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        until, epoch = loop.time() + seconds, executed().epoch
+        true, named = Found(), dict[int, bytes]()
         while True:
+            await self._until_begun(epoch, until)
+            blocks, left = executed(), _left(wanted, true, named)
+            if blocks.epoch != epoch:
+                raise NewEpoch
             try:
-                return await self.find(wanted, executed(), purpose, until - loop.time())
+                found = await self.find(left, blocks, purpose, until - loop.time())
             except NoUpstream as why:
-                if why.why != NOT_PROVEN or loop.time() + MOMENT >= until:
+                if why.why != NOT_PROVEN and not true and not named:
                     raise
+            else:
+                true.merge(found.found)
+                named |= found.blocks
+            left = _left(wanted, true, named)
+            is_over = loop.time() + MOMENT >= until
+            if is_over or not self._early.may_settle(left, blocks.roots()):
+                break
+            await self._until_moved(executed, blocks, until)
+        if wanted and not true and not named:
+            raise NoUpstream(NOT_PROVEN, 1)
+        if (blocks := executed()).epoch != epoch:
+            raise NewEpoch
+        return FoundState(true, tuple(blocks.roots()), named)
+
+    async def _until_begun(self, epoch: int, until: float) -> None:
+        """Wait until an epoch is begun here too that the store has begun."""
+        loop = asyncio.get_running_loop()
+        while self._learned.epoch < epoch and loop.time() < until:
+            self._begun.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._begun.wait(), until - loop.time())
+
+    async def _until_moved(
+        self, executed: Callable[[], ExecutedBlocks], before: ExecutedBlocks, until: float
+    ) -> None:
+        """Wait for a block: a proof that is kept may be of it."""
+        loop = asyncio.get_running_loop()
+        for _ in range(ASKED_AGAIN):
             await asyncio.sleep(MOMENT)
+            if executed().headers[0] != before.headers[0] or loop.time() + MOMENT >= until:
+                return
 
     async def find_nodes(
         self, wanted: WantedNodes, epoch: int, purpose: Purpose, seconds: float
@@ -212,6 +258,14 @@ class StateLearner:
         lists += [slot.nodes for each in proofs for slot in each.slots]
         return list(dict.fromkeys(node for nodes in lists for node in nodes))
 
+    def _take_ripe(self, wanted: Wanted, blocks: ExecutedBlocks, learned: Learned) -> Found:
+        """Learn what proofs show that came before their block, which is here now."""
+        true, roots = Found(), blocks.roots()
+        for proof in self._early.ripe(wanted, roots, blocks.headers[0].number):
+            if self._prove(proof, roots, learned, set()):
+                true.put_proof(proof)
+        return true
+
     def _take(
         self, found: Found, blocks: ExecutedBlocks, learned: Learned, *, proves: bool
     ) -> Found:
@@ -219,8 +273,9 @@ class StateLearner:
         true, roots = Found(), blocks.roots()
         untrue: set[bytes] = set()
         for proof in (each for some in found.proofs.values() for each in some):
-            if self._prove(proof, roots, learned, untrue):
-                true.put_proof(proof)
+            known = self._at_a_block_here(proof, roots, blocks.headers[0].number)
+            if known is not None and self._prove(known, roots, learned, untrue):
+                true.put_proof(known)
         if not proves:
             believed = _unproven(found, true, untrue)
             self._believe(believed, true, learned)
@@ -233,6 +288,19 @@ class StateLearner:
             learned.put_code(code)
         return true
 
+    def _at_a_block_here(
+        self, proof: FoundProof, roots: Mapping[bytes, int], latest: int
+    ) -> FoundProof | None:
+        """A proof that leads from the root of a block that was executed here."""
+        if proof.nodes and keccak256(proof.nodes[0]) in roots:
+            return proof
+        self.counters["of another block"] += 1  # of one that is not executed yet, likely
+        fitted = self._early.take(proof, latest)
+        if fitted is None or keccak256(fitted.nodes[0]) not in roots:
+            return None
+        self.counters["fitted"] += 1
+        return fitted
+
     def _prove(
         self,
         proof: FoundProof,
@@ -240,14 +308,12 @@ class StateLearner:
         learned: Learned,
         untrue: set[bytes],
     ) -> bool:
-        """Learn a proof, if it leads from the root of a block that was executed here.
+        """Learn a proof that leads from the root of a block that was executed here.
 
         One that does not hold, or proves something else than it claims, is added to the untrue.
         """
-        root = keccak256(proof.nodes[0]) if proof.nodes else b""
-        if root not in roots:
-            self.counters["of another block"] += 1  # of one that is not executed yet, likely
-            return False
+        root = keccak256(proof.nodes[0])
+        assert root in roots, "it is of a block that was executed here"
         slots = [(each.slot, list(each.nodes)) for each in proof.slots]
         try:
             account, values = learned.prove(root, proof.address, list(proof.nodes), slots)
@@ -319,6 +385,11 @@ def _used(wanted: Wanted, found: Found) -> Wanted:
     homes = frozenset(home for home in keys.codes.values() if home)
     called = (each for each in keys.codes_of if found.codes_of[each] != EMPTY_CODE)
     return keys._replace(codes_of=homes.union(called))
+
+
+def _left(wanted: Wanted, true: Found, named: Collection[int]) -> Wanted:
+    """What is not known yet."""
+    return true.missing(wanted)._replace(blocks=wanted.blocks.difference(named))
 
 
 def _check_claims(proof: FoundProof, account: Account | None, values: Sequence[int]) -> None:

@@ -1,0 +1,49 @@
+"""Proofs that came before their block: fitted, kept, used once it has come, and forgotten."""
+
+from foreblock.sources.early_proofs import LONGEST_KEPT, MOST_KEPT, EarlyProofs
+from foreblock.types import keccak256
+from foreblock.upstream.wanted import FoundAccount, FoundProof, FoundSlotProof, Wanted
+
+NODE, OTHER = b"a root", b"another root"
+ROOT = keccak256(NODE)
+WHO, NOBODY = b"\x01" * 20, b"\x02" * 20
+
+
+def _proof(address: bytes = WHO, node: bytes = NODE) -> FoundProof:
+    slots = (FoundSlotProof(7, 1, ()),)
+    return FoundProof(address, FoundAccount(1, 1, b"", None), (node,), slots)
+
+
+def test_one_that_fits_is_given_at_once_and_not_kept() -> None:
+    fitted = _proof(node=OTHER)
+    early = EarlyProofs(lambda _: fitted)
+    assert early.take(_proof(), 5) is fitted
+    assert not early.may_settle(Wanted(frozenset({WHO})), ())
+
+
+def test_one_that_does_not_is_used_when_its_block_has_come() -> None:
+    early, proof = EarlyProofs(lambda _: None), _proof()
+    assert early.take(proof, 5) is None
+    for wanted in (Wanted(frozenset({WHO})), Wanted(slots={WHO: frozenset({7})})):
+        assert early.may_settle(wanted, ())
+        assert not list(early.ripe(wanted, (), 5))
+        assert list(early.ripe(wanted, {ROOT}, 6)) == [proof]
+        assert not early.may_settle(wanted, {ROOT})
+
+
+def test_one_about_other_keys_is_of_no_use() -> None:
+    early = EarlyProofs()
+    early.take(_proof(), 5)
+    for wanted in (Wanted(frozenset({NOBODY})), Wanted(slots={WHO: frozenset({8})})):
+        assert not early.may_settle(wanted, ())
+        assert not list(early.ripe(wanted, {ROOT}, 5))
+
+
+def test_what_is_kept_is_bounded_in_blocks_and_in_number() -> None:
+    early, wanted = EarlyProofs(), Wanted(frozenset({WHO}))
+    early.take(_proof(), 5)
+    assert list(early.ripe(wanted, {ROOT}, 5 + LONGEST_KEPT))
+    assert not list(early.ripe(wanted, {ROOT}, 6 + LONGEST_KEPT))
+    for _ in range(MOST_KEPT + 1):
+        early.take(_proof(), 20)
+    assert len(list(early.ripe(wanted, {ROOT}, 20))) == MOST_KEPT
