@@ -34,6 +34,8 @@ from follow import (
 )
 from follow.check_options import CheckOptions, Outcome
 from follow.follower import CannotRun
+from follow.witness_files import CHECKOUT
+from support.run_faster import keep_bytecode
 
 
 class Check(NamedTuple):
@@ -96,6 +98,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="another checkout's foreblock")
     told = vars(parser.parse_args())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILS))  # what was started ends with it
+    keep_bytecode(CHECKOUT / ".pytest_cache" / "bytecode")  # as where it is installed
     names = told.pop("checks")
     options = CheckOptions(**told)
     codes = [run(name, options) for name in (CHECKS if "all" in names else names)]

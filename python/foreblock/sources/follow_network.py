@@ -194,6 +194,16 @@ class FollowNetwork(FeedNetwork):
         else:
             self._forwarding.submit(message, respond)
 
+    def probe_soon(self) -> None:
+        """Find out what upstreams can do that were not asked yet; nobody waits for it."""
+        self._start(self._probe())
+
+    async def _probe(self) -> None:
+        refused = await self._fetcher.probe()
+        proves = any(each.state().can_prove for each in self._fetcher.upstreams)
+        if self._learner.proven and not refused and not proves:
+            log.warning("state_not_proven", why="no upstream answers eth_getProof")
+
     def executed(self) -> ExecutedBlocks:
         """The blocks whose roots prove something."""
         return self.following.executed()

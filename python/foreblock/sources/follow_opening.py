@@ -1,8 +1,8 @@
 """Open a network that follows a public chain: its upstreams, its trust, its anchor.
 
-Upstreams are asked what they can do before anything else. A store that has an anchor goes on soon
-even if none of them answers; an empty one needs a block to begin at, whose hash is computed here
-from the header that an upstream gives.
+A store that has an anchor goes on at once: upstreams are asked what they can do meanwhile, and what
+is known is served whether or not they answer. An empty one needs a block to begin at, whose hash is
+computed here from the header that an upstream gives.
 """
 
 import asyncio
@@ -36,7 +36,8 @@ from foreblock.upstream.upstream_endpoint import Upstream
 
 log = structlog.get_logger()
 
-BEGUN_SECONDS: Final = 0.5  # that a store which has an anchor waits for its upstreams
+# That a store which has an anchor waits for its upstreams, if they decide what is believed.
+BEGUN_SECONDS: Final = 0.5
 TAGS: Final = ("latest", "safe", "finalized")
 _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|[0-9]{1,19}")
@@ -58,7 +59,9 @@ async def open_follow_network(
     upstreams = open_upstreams(follow, chain.profile.chain_id, clock)
     try:
         begun = await asyncio.to_thread(is_begun, network, follow.trust)
-        reasons = await _probe(upstreams, BEGUN_SECONDS if begun else None)
+        reasons: list[str] = []
+        if not begun or follow.trust_fallback:
+            reasons = await _probe(upstreams, BEGUN_SECONDS if begun else None)
         trust = trust_of(follow, upstreams)
         blocks = BlockFetcher(upstreams, Purpose.FLASHBLOCK)
         anchor = None
@@ -94,6 +97,7 @@ async def open_follow_network(
     except BaseException:
         fetcher.close()
         raise
+    following.probe_soon()
     return following
 
 
