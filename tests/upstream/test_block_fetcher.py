@@ -82,6 +82,24 @@ def test_where_nothing_else_brings_it_the_latest_block_comes_with_its_head() -> 
     fetching(test, CHAIN)
 
 
+def test_of_a_block_whose_transactions_are_known_the_header_is_enough() -> None:
+    known: dict[bytes, list[tuple[bytes, ...]]]
+    known = {CHAIN[5].hash: [(b"another",), ()], CHAIN[6].hash: [(b"another",)]}
+
+    async def bodies(hash: bytes) -> Sequence[tuple[bytes, ...]]:
+        return known.get(hash, [])
+
+    async def test(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
+        blocks.bodies = bodies
+        for at, asked in ((5, [""]), (6, ["", " whole"]), (7, [" whole"])):
+            assert await blocks.block(CHAIN[at].hash) == CHAIN[at]
+            name = "0x" + CHAIN[at].hash.hex()
+            assert nodes[0].asked == [name + each for each in asked]
+            nodes[0].asked.clear()
+
+    fetching(test, CHAIN)
+
+
 def test_the_next_upstream_is_asked_for_what_one_lacks() -> None:
     async def test(blocks: BlockFetcher, _: list[BlockNode]) -> None:
         assert await blocks.block(OTHER[-1].hash) == OTHER[-1]

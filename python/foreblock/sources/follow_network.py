@@ -63,6 +63,7 @@ SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds after a fetch that found noth
 MOST_LATELY: Final = 8192  # keys that are remembered
 PART: Final = 64  # accounts that are asked for together
 STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
+STORE_GATHER: Final = 0.02  # seconds in which what is to be stored for readers is gathered
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
 MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is fetched again
 _WAITS: Final = Waits(0.25, 4.0)  # after a look at the chain that failed
@@ -113,6 +114,7 @@ class FollowNetwork(FeedNetwork):
         self._wanted = WantedState()  # by messages, and not fetched yet
         self._lately = WantedState()  # that messages wanted since the anchor
         self._learning = 0  # fetches under way
+        self._storing: asyncio.Task[None] | None = None  # that takes more with it
         self._stuck = 0
         self._anchored_ns = 0
         self.anchorings = 0
@@ -123,6 +125,8 @@ class FollowNetwork(FeedNetwork):
             self._metrics.sheet, network.name, len(fetcher.upstreams), audited=audit is not None
         )
         self._blocks.brings_latest = not self._clients
+        if self._clients:
+            self._blocks.bodies = self._bodies_named
 
     # --- What it is made of --------------------------------------------------------------
 
@@ -213,7 +217,17 @@ class FollowNetwork(FeedNetwork):
         return self.following.unknown(wanted)
 
     async def store_learned(self) -> None:
-        """Store what is known, so that workers know it."""
+        """Store what is known, so that workers know it; once for all that want it now.
+
+        Each time is a commit, and flashblocks wait for it.
+        """
+        if self._storing is None:
+            self._storing = self._start(self._store_soon())
+        await asyncio.shield(self._storing)
+
+    async def _store_soon(self) -> None:
+        await asyncio.sleep(STORE_GATHER)
+        self._storing = None  # what is learned from now on is stored the next time
         await self.on_thread(self.following.store_learned)
 
     async def open(self) -> None:
@@ -308,10 +322,11 @@ class FollowNetwork(FeedNetwork):
             self._want(await self.on_thread(partial(self.following.try_again, learned=True)))
             self.stir()
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -339,6 +354,10 @@ class FollowNetwork(FeedNetwork):
                 return
         self._stuck = 0
         self.stir()
+
+    async def _bodies_named(self, block_hash: bytes) -> Sequence[tuple[bytes, ...]]:
+        """What messages have brought of a block, so that its header is enough."""
+        return await self.on_thread(partial(self.following.bodies_named, block_hash))
 
     async def _pass_over(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Pass over blocks whose rules are not known, header by header; gives those before."""

@@ -236,6 +236,10 @@ class FollowSource(FeedSource):
             return ""
         return self._follower.last_error or DIVERGED
 
+    def bodies_named(self, block_hash: bytes) -> Sequence[tuple[bytes, ...]]:
+        """The transactions of what may be the block of this hash, of which messages came."""
+        return self._follower.bodies_named(block_hash)
+
     def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
         """Take trie nodes that the root of a block needs, for when it comes again."""
         self._follower.fill(block_hash, nodes)

@@ -30,7 +30,7 @@ _SECOND_NS: Final = 10**9
 # Errors that say nothing about the request.
 UNANSWERED: Final = OF_THE_EXCHANGE | {RefusalKind.FORBIDDEN}
 
-Start = Callable[[Coroutine[Any, Any, None]], None]
+Start = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class KnownState(Protocol):

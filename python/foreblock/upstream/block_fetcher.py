@@ -6,7 +6,7 @@ asked for, computed here from its header, and the transactions that its header n
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -20,7 +20,7 @@ from foreblock.errors import (
     Unreachable,
 )
 from foreblock.primitives import format_data, format_quantity, parse_data
-from foreblock.types import Block, Header, transactions_root
+from foreblock.types import Block, Header, Withdrawal, transactions_root
 from foreblock.upstream.block_json import UnclesMissing, rebuild_block, rebuild_header
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.envelopes import is_null
@@ -53,6 +53,8 @@ class BlockFetcher:
         self.purpose = purpose
         # Whether the latest block comes whole: where nothing else brings it, one request is saved.
         self.brings_latest = False
+        # The transactions of what may be the block of a hash, where others bring them too.
+        self.bodies: Callable[[bytes], Awaitable[Sequence[tuple[bytes, ...]]]] | None = None
         self._kept: dict[bytes, Block] = {}
         self._newest: Block | None = None  # the latest, if it came whole
         self._reads = 0
@@ -88,6 +90,12 @@ class BlockFetcher:
         kept = self._kept.get(hash)
         if kept is not None:
             return kept
+        bodies = () if self.bodies is None else await self.bodies(hash)
+        if bodies:
+            header = await self.header(format_data(hash))
+            for body in bodies:
+                if transactions_root(body) == header.transactions_root:
+                    return Block(header, body, (), _no_withdrawals(header))
         return await self._read_block("eth_getBlockByHash", [format_data(hash), True], hash)
 
     async def block_at(self, number: int) -> Block:
@@ -214,6 +222,11 @@ def _block(
         raise refuse(RefusalKind.WRONG_BLOCK, "its transactions are not those of its header")
     _check_claim(said, block.header)
     return block
+
+
+def _no_withdrawals(header: Header) -> tuple[Withdrawal, ...] | None:
+    """Those of a block that came as flashblocks: it has none, once forks have them."""
+    return None if header.withdrawals_root is None else ()
 
 
 def _uncle(said: Raw) -> Header:

@@ -15,7 +15,7 @@ from foreblock.secret_urls import secrets_of, without_these
 from foreblock.upstream.client import Endpoint
 from foreblock.upstream.refusals import RefusalKind, refuse
 
-MOST: Final = 8  # posts at a time
+MOST: Final = 8  # posts at a time, and as many that are urgent beside them
 LONGEST_ANSWER: Final = 32 * 1024 * 1024  # bytes
 
 Posted = tuple[int, bytes, Mapping[str, str]]
@@ -40,20 +40,25 @@ class Connections:
         self._idle: Final = [self._open()]
         self._is_closed = False
         self._places: Final = asyncio.Semaphore(most)
+        self._urgent_places: Final = asyncio.Semaphore(most)
         # A thread that was cut off may take some time to notice.
-        self._threads: Final = ThreadPoolExecutor(2 * most, "foreblock-upstream")
+        self._threads: Final = ThreadPoolExecutor(4 * most, "foreblock-upstream")
 
-    async def post(self, body: bytes, seconds: float) -> HttpReply:
-        """Post a body. Raises `RefusedAnswer` if nothing comes back in these seconds."""
+    async def post(self, body: bytes, seconds: float, *, is_urgent: bool = False) -> HttpReply:
+        """Post a body. Raises `RefusedAnswer` if nothing comes back in these seconds.
+
+        What is urgent does not wait for a place behind what is not.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
+        places = self._urgent_places if is_urgent else self._places
         try:
             async with asyncio.timeout(seconds):
-                await self._places.acquire()
+                await places.acquire()
         except TimeoutError:
             raise refuse(RefusalKind.UNREACHABLE, "no connection was free in time") from None
         if self._is_closed:
-            self._places.release()
+            places.release()
             raise refuse(RefusalKind.UNREACHABLE, "it is not asked any more")
         endpoint = self._idle.pop() if self._idle else self._open()
         work = self._threads.submit(endpoint.post_once, body)
@@ -70,7 +75,7 @@ class Connections:
             else:
                 endpoint.abort()
                 work.add_done_callback(lambda _: endpoint.close())
-            self._places.release()
+            places.release()
 
     def _result(self, posted: "asyncio.Future[Posted]") -> Posted:
         try:

@@ -142,7 +142,10 @@ class Upstream:
         begun = self.now
         try:
             seconds = min(until - begun, self.patience)
-            reply = await self._connections.post(body_of(calls), max(0.0, seconds))
+            is_urgent = urgency.purpose is Purpose.FLASHBLOCK
+            reply = await self._connections.post(
+                body_of(calls), max(0.0, seconds), is_urgent=is_urgent
+            )
             found = self._read(reply, len(calls))
         except RefusedAnswer as refused:
             self._failed(refused)

@@ -51,6 +51,8 @@ from foreblock.ledger.following.classification import (
 )
 from foreblock.ledger.following.growth import Growth
 from foreblock.ledger.following.jobs import Job, Jobs, StepRef
+from foreblock.ledger.following.known_bodies import bodies_named
+from foreblock.ledger.following.looking_ahead import LookingAhead
 from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.prober import Prober
 from foreblock.ledger.following.recovery import read_jobs
@@ -154,6 +156,10 @@ class Follower:
         """Take trie nodes that the root of a block needs, for when it comes again."""
         self._canonical.fill(block_hash, nodes)
 
+    def bodies_named(self, block_hash: bytes) -> list[tuple[bytes, ...]]:
+        """The transactions of each job that may be the block of this hash."""
+        return list(bodies_named(block_hash, self._chain.jobs, self._buffered))
+
     def take_wasted(self) -> Mapping[str, int]:
         """The time spent in vain since the last call, in nanoseconds, by feed."""
         return self._runs.take_wasted()
@@ -201,6 +207,10 @@ class Follower:
         self._tally(type(outcome).__name__)
         if self._act(received, outcome):
             self._stirred.add(received.message.block_number)
+        elif (
+            self._chain.is_partial and not isinstance(outcome, Next) and received in self._buffered
+        ):
+            self._ahead.look([received])
         self._finish()
         base = received.message.base
         if base is not None and isinstance(outcome, TooFar | Restart | FirstOnUnknown):
@@ -286,6 +296,7 @@ class Follower:
             return self._count_or_wait(received, self._prober.probe(job, [received]))
         verdict = self._growth.extend(job, received)
         if isinstance(verdict, Wanting):
+            self._ahead.look_beyond(received)
             return self._count_or_wait(received, verdict)
         if self._count(received, verdict):
             if any(self._prober.firsts_at(job.block + 1)):
@@ -456,6 +467,7 @@ class Follower:
         self._sealing = sealing = Sealing(chain)
         self._growth = Growth(chain, sealing)
         self._prober = prober = Prober(chain, self._growth, self._buffered, self._count)
+        self._ahead = LookingAhead(chain, self._buffered)
         self._canonical = Canonical(
             chain, sealing, self._blocks, prober.find_job_sealing_as, self._wanted
         )

@@ -12,7 +12,7 @@ what that is is collected (`wanting`): nobody is to blame for it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -136,6 +136,18 @@ class BoundedRuns:
     def want(self, wanted: WantedState) -> None:
         """Collect what something else wants."""
         self._wanted.merge(wanted)
+
+    def look_ahead(self, block: BlockInProgress, messages: Iterable[Received]) -> None:
+        """Collect what messages are likely to want that come after others which wait.
+
+        They are tried on the block as it is now, where that changes nothing.
+        """
+        if not block.is_partial or block.rules.optimism is None:
+            return
+        raws = tuple(raw for each in messages for raw in each.message.diff.transactions)
+        with suppress(UndecodableBytes):
+            transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
+            self._wanted.merge(_likely(block, transactions))
 
     def take_wanted(self) -> WantedState:
         """What was wanted and not known since the last call."""
@@ -268,6 +280,13 @@ def _unknown(
         wanted.need(missed)
         if templates is not None:
             want_predicted(templates, block.overlay, transactions, missed, wanted)
+    return wanted
+
+
+def _likely(block: BlockInProgress, transactions: Sequence[Transaction]) -> WantedState:
+    """The same, of transactions that come later: none of it is needed yet."""
+    wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
+    wanted.add(block.unknown(transactions))
     return wanted
 
 
