@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 
 from follow.batch_client import BatchClient, Identity
 
-LOOK_SECONDS = 0.005
+LOOK_SECONDS = 0.01
 Place = tuple[int, int]  # of a flashblock: block and index
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from follow.batch_client import Answered, BatchClient, Identity, Request
+from follow.batch_client import Answered, BatchClient, Identity, Request, plain
 from follow.questions import Question, Questions
 
 Json = Any
@@ -156,7 +156,7 @@ class Judge:
         if about == "pending":
             return found.pending
         assert found.answers is not None
-        block = found.answers[-1].get("result") or {}
+        block = plain(found.answers[-1].get("result")) or {}
         return Identity(int(block["number"], 16), block["hash"]) if block.get("hash") else None
 
     def _remember(self, found: Answered) -> None:
@@ -236,7 +236,7 @@ def _content(answer: Json) -> Json:
 
 def _around(one: Json, other: Json) -> str:
     """The text of an answer, from a little before it differs from another."""
-    text, against = json.dumps(_content(one)), json.dumps(_content(other))
+    text, against = (json.dumps(_content(each), default=plain) for each in (one, other))
     at = next((i for i, pair in enumerate(zip(text, against, strict=False)) if pair[0] != pair[1]),
               min(len(text), len(against)))  # fmt: skip
     return ("…" if at > 40 else "") + text[max(at - 40, 0) : at + SHOWN]
