@@ -17,13 +17,13 @@ def _proof(address: bytes = WHO, node: bytes = NODE) -> FoundProof:
 def test_one_that_fits_is_given_at_once_and_not_kept() -> None:
     fitted = _proof(node=OTHER)
     early = EarlyProofs(lambda _: fitted)
-    assert early.take(_proof(), 5) is fitted
+    assert early.take(_proof(), 5, 1.0) is fitted
     assert not early.may_settle(Wanted(frozenset({WHO})), ())
 
 
 def test_one_that_does_not_is_used_when_its_block_has_come() -> None:
     early, proof = EarlyProofs(lambda _: None), _proof()
-    assert early.take(proof, 5) is None
+    assert early.take(proof, 5, 1.0) is None
     for wanted in (Wanted(frozenset({WHO})), Wanted(slots={WHO: frozenset({7})})):
         assert early.may_settle(wanted, ())
         assert not list(early.ripe(wanted, (), 5))
@@ -33,7 +33,7 @@ def test_one_that_does_not_is_used_when_its_block_has_come() -> None:
 
 def test_one_about_other_keys_is_of_no_use() -> None:
     early = EarlyProofs()
-    early.take(_proof(), 5)
+    early.take(_proof(), 5, 1.0)
     for wanted in (Wanted(frozenset({NOBODY})), Wanted(slots={WHO: frozenset({8})})):
         assert not early.may_settle(wanted, ())
         assert not list(early.ripe(wanted, {ROOT}, 5))
@@ -41,9 +41,18 @@ def test_one_about_other_keys_is_of_no_use() -> None:
 
 def test_what_is_kept_is_bounded_in_blocks_and_in_number() -> None:
     early, wanted = EarlyProofs(), Wanted(frozenset({WHO}))
-    early.take(_proof(), 5)
+    early.take(_proof(), 5, 1.0)
     assert list(early.ripe(wanted, {ROOT}, 5 + LONGEST_KEPT))
     assert not list(early.ripe(wanted, {ROOT}, 6 + LONGEST_KEPT))
     for _ in range(MOST_KEPT + 1):
-        early.take(_proof(), 20)
+        early.take(_proof(), 20, 1.0)
     assert len(list(early.ripe(wanted, {ROOT}, 20))) == MOST_KEPT
+
+
+def test_what_waits_for_its_block_is_not_asked_for_again_for_a_while() -> None:
+    early = EarlyProofs()
+    early.take(_proof(), 5, 10.0)
+    waiting = early.waited_for((), 9.0)
+    assert waiting == Wanted(frozenset({WHO}), {WHO: frozenset({7})}, codes_of=frozenset({WHO}))
+    assert not early.waited_for((), 10.0)
+    assert not early.waited_for({ROOT}, 9.0)

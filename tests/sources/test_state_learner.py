@@ -120,12 +120,11 @@ def test_a_block_that_never_comes_is_not_waited_for_alone(
 
 
 def test_a_code_without_its_account_is_no_reason_to_try_again(truth: Truth) -> None:
-    learner, fetcher = _learner(truth, 8)
     wanted = WantedState()
     wanted.need(Misses(accounts=[SCRIBE]))
     wanted.contracts.add(SCRIBE)
     for at, is_known in ((8, False), (7, True)):
-        fetcher.at = at
+        learner, _ = _learner(truth, at)
         learning = learner.learn(wanted, _blocks(truth, 4, 7), Purpose.FLASHBLOCK, 1.0)
         assert asyncio.run(learning) is is_known
 

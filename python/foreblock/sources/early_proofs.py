@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from foreblock.types import keccak256
 from foreblock.upstream.wanted import FoundProof, Wanted
 
-MOST_KEPT: Final = 512  # proofs; those that came first are forgotten
+MOST_KEPT: Final = 2048  # proofs; those that came first are forgotten
 LONGEST_KEPT: Final = 8  # blocks; one that has not come by then is of another branch
 
 Fit = Callable[[FoundProof], FoundProof | None]
@@ -22,6 +22,7 @@ Fit = Callable[[FoundProof], FoundProof | None]
 class _Early(NamedTuple):
     root: bytes
     came: int  # when this block was the latest
+    at: float  # and at this time, in seconds
     proof: FoundProof
 
     def is_about(self, wanted: Wanted) -> bool:
@@ -38,16 +39,16 @@ class EarlyProofs:
         self._fit: Final = fit
         self._kept: Final[deque[_Early]] = deque(maxlen=MOST_KEPT)
 
-    def take(self, proof: FoundProof, latest: int) -> FoundProof | None:
+    def take(self, proof: FoundProof, latest: int, now: float) -> FoundProof | None:
         """The same at a block that is here; none where that cannot be made, and it is kept.
 
-        `latest` is the latest block here.
+        `latest` is the latest block here, `now` the time in seconds.
         """
         if not proof.nodes:
             return None
         fitted = self._fit(proof) if self._fit is not None else None
         if fitted is None:
-            self._kept.append(_Early(keccak256(proof.nodes[0]), latest, proof))
+            self._kept.append(_Early(keccak256(proof.nodes[0]), latest, now, proof))
         return fitted
 
     def ripe(self, wanted: Wanted, roots: Collection[bytes], latest: int) -> Iterator[FoundProof]:
@@ -55,6 +56,20 @@ class EarlyProofs:
         while self._kept and self._kept[0].came + LONGEST_KEPT < latest:
             self._kept.popleft()
         return (each.proof for each in self._kept if each.root in roots and each.is_about(wanted))
+
+    def waited_for(self, roots: Collection[bytes], since: float) -> Wanted:
+        """The keys of those that came since then and wait for their block.
+
+        To ask for them again would bring the same.
+        """
+        slots: dict[bytes, set[int]] = {}
+        for each in self._kept:
+            if each.at > since and each.root not in roots:
+                known = slots.setdefault(each.proof.address, set())
+                known.update(slot.slot for slot in each.proof.slots)
+        accounts = frozenset(slots)
+        keys = {address: frozenset(some) for address, some in slots.items() if some}
+        return Wanted(accounts, keys, codes_of=accounts)
 
     def may_settle(self, wanted: Wanted, roots: Collection[bytes]) -> bool:
         """Whether one about some of these keys waits for its block."""

@@ -286,7 +286,7 @@ class FollowNetwork(FeedNetwork):
 
         What proves its latest block only proves the state below a block until that is sealed.
         """
-        if not self._learner.proves or not self._fetcher.proves_tip_only:
+        if not self._proves_tip_only:
             return
         lately, self._lately = self._lately, WantedState()
         executed = self.following.executed()
@@ -296,7 +296,9 @@ class FollowNetwork(FeedNetwork):
         for part in islice(lately.parts(PART), max(1, most // PART)):
             self._start(self._learn_part(part, executed, seconds))
 
-    async def _learn_part(self, part: WantedState, executed: ExecutedBlocks, seconds: float) -> None:
+    async def _learn_part(
+        self, part: WantedState, executed: ExecutedBlocks, seconds: float
+    ) -> None:
         await self._learner.learn(part, executed, Purpose.FLASHBLOCK, seconds)
 
     async def _learn(self, wanted: WantedState) -> None:
@@ -397,7 +399,17 @@ class FollowNetwork(FeedNetwork):
             await self.on_thread(partial(self.following.fill, block.hash, nodes))
         if wanted.nodes and len(wanted) == sum(len(each.keys) for each in wanted.nodes):
             return True
-        return await self._learner.learn(wanted, executed, purpose, seconds)
+        is_known = await self._learner.learn(wanted, executed, purpose, seconds)
+        if self._proves_tip_only:
+            # What is not known by now was changed by this block, or later: it cannot be had.
+            self.following.drop_known(wanted)
+            return not wanted.needed and not wanted.needed_slots
+        return is_known
+
+    @property
+    def _proves_tip_only(self) -> bool:
+        """Whether what is proven is of the latest block only."""
+        return self._learner.proves and self._fetcher.proves_tip_only
 
     async def _find_nodes(
         self, block: Block, wanted: WantedNodes, epoch: int, purpose: Purpose
@@ -413,7 +425,7 @@ class FollowNetwork(FeedNetwork):
         """A block's state could not be had: begin anew; `Unreachable` to try again later."""
         self._stuck += 1
         # What proves the tip only proves nothing any more that is needed below it.
-        tries = 1 if self._learner.proves and self._fetcher.proves_tip_only else STUCK
+        tries = 1 if self._proves_tip_only else STUCK
         why = f"{keys} keys of the state of block {block.header.number - 1} cannot be had"
         if self._stuck >= tries and await self.anchor_anew(why):
             self._stuck = 0
@@ -432,6 +444,8 @@ class FollowNetwork(FeedNetwork):
     async def _anchor_at(self, header: Header, why: str, end: RulesEnd | None = None) -> None:
         anchor = await anchor_at(self._blocks, header)
         self._anchored_ns = self._clock.monotonic_ns()
+        # Where proofs are of the latest block only, what is needed first must come first.
+        self.following.looks_ahead = not self._proves_tip_only
         await self.on_thread(partial(self.following.begin_anew, anchor, end))
         self._begun_anew(header.number, why)
 

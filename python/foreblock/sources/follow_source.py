@@ -101,6 +101,7 @@ class FollowSource(FeedSource):
         self._state_wanted: Final = state_wanted
         self._anchor: Final = anchor
         self._templates: CallTemplates = CallTemplates()
+        self.looks_ahead = True  # from the next anchor on
         self._executed: tuple[tuple[int, tuple[int, bytes]], ExecutedBlocks] | None = None
         super().__init__(network, clock, publish, wanted, seen, metrics)
 
@@ -143,6 +144,7 @@ class FollowSource(FeedSource):
         self._learned = learned or Learned(epoch, nodes=computes or keeps_roots)
         self._store.lay(self._learned)
         super()._take_up(self._learned, computes=computes)
+        self._follower.look_ahead(is_on=self.looks_ahead)
         self._roots = RootsBehind(self._store, self._writer.profile)
 
     def begin_anew(self, anchor: Anchor, end: RulesEnd | None = None) -> None:

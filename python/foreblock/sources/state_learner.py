@@ -173,7 +173,9 @@ class StateLearner:
         if hashes and blocks.keeps_hashes and proves:
             rest = by_history(wanted, places[0].number)._replace(blocks=frozenset())
         true = self._take_ripe(rest, blocks, learned)
-        if rest := true.missing(rest):
+        since = asyncio.get_running_loop().time() - MOMENT * ASKED_AGAIN
+        waited_for = self._early.waited_for(blocks.roots(), since)
+        if rest := true.missing(rest).without(waited_for):
             fetcher = self._audit.prover if proves and self._audit else self._fetcher
             found = await fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
             true.merge(self._take(found, blocks, learned, proves=proves))
@@ -216,10 +218,10 @@ class StateLearner:
             if is_over or not self._early.may_settle(left, blocks.roots()):
                 break
             await self._until_moved(executed, blocks, until)
+        if (blocks := executed()).epoch != epoch:
+            raise NewEpoch  # what was found, or kept, is of the base before
         if wanted and not true and not named:
             raise NoUpstream(NOT_PROVEN, 1)
-        if (blocks := executed()).epoch != epoch:
-            raise NewEpoch
         return FoundState(true, tuple(blocks.roots()), named)
 
     async def _until_begun(self, epoch: int, until: float) -> None:
@@ -295,7 +297,7 @@ class StateLearner:
         if proof.nodes and keccak256(proof.nodes[0]) in roots:
             return proof
         self.counters["of another block"] += 1  # of one that is not executed yet, likely
-        fitted = self._early.take(proof, latest)
+        fitted = self._early.take(proof, latest, asyncio.get_running_loop().time())
         if fitted is None or keccak256(fitted.nodes[0]) not in roots:
             return None
         self.counters["fitted"] += 1

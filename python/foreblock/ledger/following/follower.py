@@ -101,6 +101,7 @@ class Follower:
         self._is_broken = False  # what is in memory differs from the store
         self._asked: bytes | None = None
         self._rounds: Final = WaitingRounds()
+        self._looks_ahead = True
         self._far: bytes | None = None  # the parent of what was too far ahead to be kept
         self.last_error: str | None = None
         self._chain: ServedChain
@@ -155,6 +156,10 @@ class Follower:
     def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
         """Take trie nodes that the root of a block needs, for when it comes again."""
         self._canonical.fill(block_hash, nodes)
+
+    def look_ahead(self, *, is_on: bool) -> None:
+        """Whether messages behind one that waits for state are tried meanwhile."""
+        self._looks_ahead = self._ahead.is_on = is_on
 
     def bodies_named(self, block_hash: bytes) -> list[tuple[bytes, ...]]:
         """The transactions of each job that may be the block of this hash."""
@@ -467,7 +472,7 @@ class Follower:
         self._sealing = sealing = Sealing(chain)
         self._growth = Growth(chain, sealing)
         self._prober = prober = Prober(chain, self._growth, self._buffered, self._count)
-        self._ahead = LookingAhead(chain, self._buffered)
+        self._ahead = LookingAhead(chain, self._buffered, is_on=self._looks_ahead)
         self._canonical = Canonical(
             chain, sealing, self._blocks, prober.find_job_sealing_as, self._wanted
         )

@@ -18,13 +18,14 @@ MOST_AHEAD: Final = 3  # messages after one that waits, which are tried again wi
 class LookingAhead:
     """Tries the messages that wait for others."""
 
-    def __init__(self, chain: ServedChain, buffered: Buffered) -> None:
+    def __init__(self, chain: ServedChain, buffered: Buffered, *, is_on: bool = True) -> None:
+        self.is_on = is_on
         self._chain: Final = chain
         self._buffered: Final = buffered
 
     def look(self, messages: Sequence[Received]) -> None:
         """Try messages on the newest block, if state is known in part."""
-        if not self._chain.is_partial or not messages:
+        if not self.is_on or not self._chain.is_partial or not messages:
             return
         served = self._chain.jobs.above(self._chain.latest.number)
         if served and served[-1].progress is not None:
