@@ -144,7 +144,7 @@ def answer(
     beside, folder = places
     with _servers(bench, questions, beside, folder, report) as (servers, absent):
         names = {each.name: each.version for each in servers} | absent
-        wrong = list(_wrong_answers(servers, questions))
+        wrong = list(wrong_answers(servers, questions))
         wanted = [
             (position, question, server)
             for position, question in enumerate(questions)
@@ -225,7 +225,7 @@ def _servers(
         yield running, absent
 
 
-def _wrong_answers(servers: Sequence[Server], questions: Sequence[Question]) -> Iterator[str]:
+def wrong_answers(servers: Sequence[Server], questions: Sequence[Question]) -> Iterator[str]:
     """The pairs of server and question with a wrong answer, which are not measured."""
     for server in servers:
         for position, body in peers.answers_of(server, questions).items():

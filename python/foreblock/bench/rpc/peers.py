@@ -23,10 +23,12 @@ from foreblock.service.running import HOST, free_port, serving, started
 from foreblock.upstream.client import Endpoint
 
 FOREBLOCK: Final = "foreblock"
+OURS: Final = "this checkout, one worker"
 BEFORE: Final = "before"  # another build of foreblock
 PEERS: Final = ("anvil", "geth", "nginx")
 # Where bench/peers.sh and Debian put them.
 PLACES: Final = ("bin/{}", "node_modules/.bin/{}", "usr/sbin/{}", "usr/bin/{}")
+SERVE: Final = ("--workers=1", "--dialect=preconf")  # options of foreblock
 NGINX_LITERAL: Final = 3000  # bytes; a literal of its configuration ends at 4096
 
 
@@ -67,29 +69,40 @@ def find(name: str, folder: Path) -> Path | None:
     return Path(path) if path else None
 
 
+def imported(folder: Path) -> Path:
+    """A store of the chain, beside its genesis."""
+    genesis, store = folder / "genesis.json", folder / "store"
+    genesis.write_bytes(chain.genesis())
+    import_files(genesis, chain.BLOCKS, store, None, lambda _: None)
+    return store
+
+
+def imported_by(program: Path, folder: Path) -> Path:
+    """A store that another build imported from the same genesis."""
+    store = folder / BEFORE
+    files = [f"--genesis={folder / 'genesis.json'}", f"--chain={chain.BLOCKS}"]
+    command = [str(program), "import", *files, f"--data={store}"]
+    subprocess.run(command, capture_output=True, check=True)  # noqa: S603, it was asked for
+    return store
+
+
 @contextmanager
 def foreblock(place: PeerSetup) -> Iterator[Server]:
     """Ours, over a store of the chain, with one worker."""
-    genesis, store = place.folder / "genesis.json", place.folder / "store"
-    genesis.write_bytes(chain.genesis())
-    import_files(genesis, chain.BLOCKS, store, None, lambda _: None)
-    with serving(store, ["--workers=1", "--dialect=preconf"], place.prefix) as service:
+    with serving(imported(place.folder), SERVE, place.prefix) as service:
         pin(service.pid, place.core)
-        yield Server(FOREBLOCK, service.pid, service.url, "this checkout, one worker")
+        yield Server(FOREBLOCK, service.pid, service.url, OURS)
 
 
 @contextmanager
 def before(program: Path, place: PeerSetup) -> Iterator[Server]:
     """Another build of foreblock, over a store that it imported itself."""
-    store, port = place.folder / BEFORE, free_port()
-    files = [f"--genesis={place.folder / 'genesis.json'}", f"--chain={chain.BLOCKS}"]
-    imports = [str(program), "import", *files, f"--data={store}"]
-    subprocess.run(imports, capture_output=True, check=True)  # noqa: S603, it was asked for
-    options = [f"--data={store}", f"--listen={HOST}:{port}", "--workers=1", "--dialect=preconf"]
+    store, port = imported_by(program, place.folder), free_port()
+    options = [f"--data={store}", f"--listen={HOST}:{port}", *SERVE]
     url = f"http://{HOST}:{port}"
     with started([*place.prefix, str(program), "serve", *options], url) as process:
         pin(process.pid, place.core)
-        yield Server(BEFORE, process.pid, url, _version([str(program), "--version"]))
+        yield Server(BEFORE, process.pid, url, version([str(program), "--version"]))
 
 
 @contextmanager
@@ -106,7 +119,7 @@ def anvil(program: Path, place: PeerSetup) -> Iterator[Server]:
                     endpoint.request("eth_sendRawTransaction", [format_data(raw)])
                 endpoint.request("evm_mine")
         pin(process.pid, place.core)
-        yield Server("anvil", process.pid, url, _version([str(program), "--version"]))
+        yield Server("anvil", process.pid, url, version([str(program), "--version"]))
 
 
 @contextmanager
@@ -122,7 +135,7 @@ def geth(program: Path, place: PeerSetup) -> Iterator[Server]:
     url = f"http://{HOST}:{port}"
     with started([*place.prefix, str(program), *options], url) as process:
         pin(process.pid, place.core)
-        yield Server("geth", process.pid, url, _version([str(program), "--version"]))
+        yield Server("geth", process.pid, url, version([str(program), "--version"]))
 
 
 @contextmanager
@@ -135,7 +148,7 @@ def nginx(program: Path, place: PeerSetup, answers: Mapping[int, bytes]) -> Iter
     url = f"http://{HOST}:{port}"
     with started(command, f"{url}/0") as process:
         pin(process.pid, place.core)
-        yield Server("nginx", process.pid, url, _version([str(program), "-v"]))
+        yield Server("nginx", process.pid, url, version([str(program), "-v"]))
 
 
 def nginx_configuration(port: int, folder: Path, answers: Mapping[int, bytes]) -> str:
@@ -181,6 +194,7 @@ def answers_of(server: Server, questions: Sequence[Question]) -> dict[int, bytes
     return found
 
 
-def _version(command: list[str]) -> str:
+def version(command: list[str]) -> str:
+    """The first line that a program says of itself."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     return (done.stdout or done.stderr).strip().splitlines()[0]

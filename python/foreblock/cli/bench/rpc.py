@@ -12,9 +12,11 @@ from rich.console import Console
 from foreblock.bench.measure import describe
 from foreblock.bench.rpc.answers import Answers, Beside, answer, cores
 from foreblock.bench.rpc.deliveries import DELIVERIES, deliveries
+from foreblock.bench.rpc.instructions import count
 from foreblock.bench.rpc.peers import PEERS, find
-from foreblock.bench.rpc.questions import questions
+from foreblock.bench.rpc.questions import Question, questions
 from foreblock.bench.rpc.rounds import Bench
+from foreblock.cli.bench.instructions_report import plain_counts, print_counts
 from foreblock.cli.bench.rpc_report import console_of_tables, plain, print_tables
 from foreblock.cli.verb import (
     DIRECTORY,
@@ -43,6 +45,8 @@ servers, per_round = in_section("Servers"), in_section("Rounds")
 @per_round("--seconds", metavar="SECONDS", default=2, help="Length of a round.")
 @per_round("--only", metavar="QUESTION", type=click.Choice(_NAMES), multiple=True,
            help="Only this question, as named in the tables; repeatable.")  # fmt: skip
+@per_round("--instructions", is_flag=True, help="Count instructions of the worker under valgrind "
+           "instead of measuring time.")  # fmt: skip
 @json_option()
 def rpc(  # noqa: PLR0913, one for each option
     *,
@@ -53,6 +57,7 @@ def rpc(  # noqa: PLR0913, one for each option
     seconds: int,
     only: tuple[str, ...],
     one_core: bool,
+    instructions: bool,
     as_json: bool,
 ) -> None:
     """Measure the cost of requests, beside other servers.
@@ -65,10 +70,18 @@ def rpc(  # noqa: PLR0913, one for each option
     With --before, another build is measured in the same rounds, and no other server unless named
     by --peer; no question may cost more than 1.03 times what it costs there.
 
+    CPU time varies by tens of percent with what else the machine does. With --instructions, the
+    worker of this build and that of --before run under valgrind, and the table has the instructions
+    that a request takes outside the kernel; two runs agree within half a percent, of
+    simulations within two.
+
     The last table is about subscriptions: how soon a notification arrives after the first reply
     that shows the same, and after the transaction that causes it.
     """
     asked = [each for each in questions() if not only or each.name in only]
+    if instructions:
+        _instructions(asked, peer, before and before.absolute(), as_json=as_json)
+        return
     rows = [each for each in DELIVERIES if not only or each.name in only]
     console = Console(stderr=True)
     with (
@@ -86,6 +99,25 @@ def rpc(  # noqa: PLR0913, one for each option
         click.echo(json.dumps(plain(machine, bench, asked, found, delivered)))
     else:
         print_tables(console_of_tables(), machine, bench, asked, found, delivered)
+
+
+def _instructions(
+    asked: list[Question], peer: tuple[str, ...], before: Path | None, *, as_json: bool
+) -> None:
+    """Count instead of measuring time."""
+    with (
+        failing_in_one_line(),
+        tempfile.TemporaryDirectory(prefix="foreblock-bench-") as folder,
+        _reporting(Console(stderr=True)) as report,
+    ):
+        if peer or not asked:
+            raise InvalidArgument("--instructions counts requests to builds of foreblock only")
+        machine = describe(Path(folder))
+        found = count(asked, before, Path(folder), report)
+    if as_json:
+        click.echo(json.dumps(plain_counts(machine, asked, found)))
+    else:
+        print_counts(console_of_tables(), machine, asked, found)
 
 
 def _bench(peers: Path, seconds: int, *, narrow: bool) -> Bench:
