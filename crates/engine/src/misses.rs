@@ -92,6 +92,41 @@ impl Misses {
     }
 }
 
+/// What was missed so far. While that is nothing it is one word, and there is nothing to drop:
+/// a complete base pays nothing for it.
+#[derive(Debug, Clone, Default)]
+pub struct Missed(Option<Box<Misses>>);
+
+impl Missed {
+    pub fn is_empty(&self) -> bool {
+        self.keys().is_none()
+    }
+
+    /// The keys, if there is one.
+    pub fn keys(&self) -> Option<&Misses> {
+        self.0.as_deref().filter(|keys| !keys.is_empty())
+    }
+
+    /// The keys, to add to them.
+    pub fn keys_mut(&mut self) -> &mut Misses {
+        self.0.get_or_insert_default()
+    }
+
+    pub fn into_keys(self) -> Option<Box<Misses>> {
+        self.0.filter(|keys| !keys.is_empty())
+    }
+
+    /// # Errors
+    ///
+    /// `StateMissing` with what was missed.
+    pub fn check(&self) -> Result<()> {
+        match self.keys() {
+            Some(keys) => Err(keys.clone().into()),
+            None => Ok(()),
+        }
+    }
+}
+
 impl From<Misses> for Error {
     fn from(misses: Misses) -> Self {
         Self::StateMissing(Box::new(misses))
@@ -101,6 +136,17 @@ impl From<Misses> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_was_missed_until_there_is_a_key() {
+        let mut missed = Missed::default();
+        missed.keys_mut().merge(Misses::default());
+        assert!(missed.is_empty() && missed.check().is_ok());
+        assert_eq!(missed.clone().into_keys(), None);
+        missed.keys_mut().merge(Misses::block(7));
+        assert_eq!(missed.check(), Err(Misses::block(7).into()));
+        assert_eq!(missed.into_keys(), Some(Box::new(Misses::block(7))));
+    }
 
     #[test]
     fn keys_of_both_are_counted_once() {

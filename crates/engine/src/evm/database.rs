@@ -13,7 +13,7 @@ use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::Account
 use crate::{
     error::{Error, Result},
     evm::{deadline::Watch, hashed::HashedPairs, overlay::Overlay, work},
-    misses::{MOST_KEYS, Misses},
+    misses::{MOST_KEYS, Missed},
     state::StateReader,
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Database {
     recent: [Option<Recent>; RECENT],
     next: usize,
     /// What was wanted and is not known.
-    pub(crate) missing: Misses,
+    pub(crate) missing: Missed,
     /// Above a partial base, what may explain missing slots.
     pub(crate) hashed: Option<HashedPairs>,
 }
@@ -40,7 +40,6 @@ pub(crate) struct Database {
 struct Recent {
     address: Address,
     generation: u64,
-    code_hash: B256,
 }
 
 /// Of an account that is not known: enough to go on with, so that a run shows more of what it
@@ -72,14 +71,24 @@ impl Database {
         recent.find(|known| known.address == *address).map(|known| known.generation)
     }
 
+    /// One of the accounts read last that has this code.
+    fn owner_of(&self, hash: B256) -> Option<Address> {
+        let mut recent = self.recent.iter().flatten().map(|known| known.address);
+        recent.find(|address| {
+            let account = self.overlay.account_or_default(address);
+            account.is_ok_and(|account| account.is_some_and(|it| it.code_hash == hash))
+        })
+    }
+
     /// What was read, or nothing where it is not known; with too many misses the run ends.
     fn or_missing<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(found) => Ok(Some(found)),
             Err(Error::StateMissing(keys)) => {
-                self.missing.merge(*keys);
-                match self.missing.len() >= MOST_KEYS {
-                    true => Err(self.missing.clone().into()),
+                let missing = self.missing.keys_mut();
+                missing.merge(*keys);
+                match missing.len() >= MOST_KEYS {
+                    true => Err(missing.clone().into()),
                     false => Ok(None),
                 }
             }
@@ -97,8 +106,7 @@ impl revm::Database for Database {
         let read = self.overlay.account_or_default(&address);
         let Some(found) = self.or_missing(read)? else { return Ok(Some(unknown_account())) };
         let Some(account) = found else { return Ok(None) };
-        let (generation, code_hash) = (account.generation, account.code_hash);
-        self.recent[self.next % RECENT] = Some(Recent { address, generation, code_hash });
+        self.recent[self.next % RECENT] = Some(Recent { address, generation: account.generation });
         self.next = self.next.wrapping_add(1);
         Ok(Some(AccountInfo {
             balance: account.balance,
@@ -112,8 +120,8 @@ impl revm::Database for Database {
     fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode> {
         let read = self.overlay.code_by_hash(hash);
         let Some(code) = self.or_missing(read)? else {
-            let owner = self.recent.iter().flatten().find(|known| known.code_hash == hash);
-            self.missing.codes.insert(hash, owner.map(|known| known.address));
+            let owner = self.owner_of(hash);
+            self.missing.keys_mut().codes.insert(hash, owner);
             // The frame that wanted it ends here, well, and its caller goes on.
             return Ok(Bytecode::default());
         };
@@ -130,7 +138,7 @@ impl revm::Database for Database {
         let found = self.or_missing(read)?;
         if found.is_none() {
             // The account may be what is missing: the slot comes in the same round.
-            self.missing.insert_slot(address, slot);
+            self.missing.keys_mut().insert_slot(address, slot);
         }
         Ok(found.unwrap_or_default())
     }

@@ -26,7 +26,7 @@ use crate::{
         transfers::Collect,
         work,
     },
-    misses::Misses,
+    misses::Missed,
 };
 
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ pub(crate) fn run_collecting(
     env: &Env,
     message: &Message,
     options: Options,
-    missing: Option<&mut Misses>,
+    missing: Option<&mut Missed>,
 ) -> Result<Outcome> {
     options.limits.check_step(work::message(message))?;
     let transaction = message.transaction(env)?;
@@ -125,7 +125,7 @@ pub(crate) fn run_collecting(
     let ran = match (ran, missing) {
         (Err(Failure::Missing(keys, Some(ran))), Some(missing)) => {
             let Ran { result, state, collected, undefined_opcode, .. } = *ran;
-            missing.merge((*keys).clone());
+            missing.keys_mut().merge((*keys).clone());
             overlay.commit_unknown(state, *keys);
             return Ok(Outcome::new(result, collected, undefined_opcode));
         }

@@ -54,7 +54,7 @@ use crate::{
         rules::Rules,
         transfers::{Collect, Collected, Collector},
     },
-    misses::Misses,
+    misses::{Missed, Misses},
 };
 
 pub(crate) use ethereum::{Ethereum, EthereumInput};
@@ -191,21 +191,24 @@ pub(crate) fn trace<M: Machine>(
 /// What a run has missed, and what was not known of what it stands on.
 fn all_missing(
     overlay: &Overlay,
-    mut missing: Misses,
+    mut missing: Missed,
     hashed: Option<HashedPairs>,
-) -> Option<Misses> {
+) -> Option<Box<Misses>> {
     if missing.is_empty() && overlay.missing().is_empty() {
         return None;
     }
-    hashed.unwrap_or_default().explain(&mut missing);
-    missing.merge(overlay.missing().clone());
-    Some(missing)
+    let keys = missing.keys_mut();
+    hashed.unwrap_or_default().explain(keys);
+    if let Some(below) = overlay.missing().keys() {
+        keys.merge(below.clone());
+    }
+    missing.into_keys()
 }
 
 type Ended = (Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>>, EvmState);
 
 impl Failure {
-    fn of_missing(missing: Misses, ended: Option<Ended>, watch: Watch) -> Self {
+    fn of_missing(missing: Box<Misses>, ended: Option<Ended>, watch: Watch) -> Self {
         let ran = match ended {
             Some((Ok(result), state)) => {
                 let undefined_opcode = watch.undefined_opcode;
@@ -213,7 +216,7 @@ impl Failure {
             }
             _ => None,
         };
-        Self::Missing(Box::new(missing), ran)
+        Self::Missing(missing, ran)
     }
 }
 

@@ -21,7 +21,7 @@ use revm::{bytecode::Bytecode, state::EvmState};
 use crate::{
     error::{Error, Result},
     evm::code_cache,
-    misses::Misses,
+    misses::{Missed, Misses},
     state::{AccountState, Changes, StateReader},
 };
 use accounts::Accounts;
@@ -49,7 +49,7 @@ pub struct Overlay {
     block_hashes: Vec<(u64, B256)>,
     /// What was changed here without being known, or by a run that missed something: nothing
     /// that is read here counts then.
-    missing: Misses,
+    missing: Missed,
 }
 
 impl Overlay {
@@ -289,18 +289,18 @@ impl Overlay {
     }
 
     /// What all that is here rests on and is not known.
-    pub(crate) fn missing(&self) -> &Misses {
+    pub(crate) fn missing(&self) -> &Missed {
         &self.missing
     }
 
     /// Keeps what a run has done that missed something, for those after it to go on with.
     pub(crate) fn commit_unknown(&mut self, state: EvmState, missing: Misses) {
         self.commit(state);
-        self.missing.merge(missing);
+        self.missing.keys_mut().merge(missing);
     }
 
     fn check_known(&self) -> Result<()> {
-        if self.missing.is_empty() { Ok(()) } else { Err(self.missing.clone().into()) }
+        self.missing.check()
     }
 
     fn reader(&self) -> Result<&dyn StateReader> {
@@ -316,7 +316,7 @@ impl Overlay {
         if !self.accounts.contains_key(&address) {
             let account = match (self.reader()?.account(&address), unknown) {
                 (Err(Error::StateMissing(keys)), Unknown::Collected) => {
-                    self.missing.merge(*keys);
+                    self.missing.keys_mut().merge(*keys);
                     None
                 }
                 (read, _) => read?,

@@ -39,7 +39,7 @@ use crate::{
         overlay::Overlay,
         rules::Rules,
     },
-    misses::{MOST_KEYS, Misses},
+    misses::{MOST_KEYS, Missed, Misses},
     state::{AccountState, StateReader},
     tracing::{recorder::Recorder, run::Watching},
 };
@@ -260,8 +260,8 @@ impl Block<'_> {
         }
         self.check_gas(base.gas_limit)?;
         let (mut l1, missing) = read_l1(overlay, self.env, spec).map_err(Failure::Broken)?;
-        if !missing.is_empty() {
-            self.or_default::<()>(Err(missing.into()))?;
+        if let Err(error) = missing.check() {
+            self.or_default::<()>(Err(error))?;
         }
         let da_footprint = self.check_da_footprint(&l1, transaction)?;
         let l1_fee = l1.calculate_tx_l1_cost(&transaction.raw, spec);
@@ -436,7 +436,7 @@ fn deposit_transaction(deposit: &TxDeposit) -> OpTransaction<TxEnv> {
 
 /// The L1 fee values of the state as it is, after the attributes deposit of the block, and what
 /// is not known of them.
-fn read_l1(overlay: &mut Overlay, env: &Env, spec: OpSpecId) -> Result<(L1BlockInfo, Misses)> {
+fn read_l1(overlay: &mut Overlay, env: &Env, spec: OpSpecId) -> Result<(L1BlockInfo, Missed)> {
     let mut database = Database::new(std::mem::take(overlay), Watch::default());
     let l1 = L1BlockInfo::try_fetch(&mut database, U256::from(env.number()), spec);
     let Database { overlay: below, missing, .. } = database;

@@ -26,7 +26,7 @@ use crate::{
         overlay::Overlay,
         transfers::Collect,
     },
-    misses::Misses,
+    misses::Missed,
     trie::{keccak::hash_all, ordered_root::Leaves},
 };
 
@@ -37,7 +37,7 @@ pub struct Body {
     output_size: usize,
     next_log_index: u64,
     /// What calls have missed: there is no block then.
-    missing: Misses,
+    missing: Missed,
 }
 
 /// A call that offers nothing for gas.
@@ -200,7 +200,7 @@ impl Body {
     ///
     /// `StateMissing` with what all calls have missed.
     pub fn check_known(&self) -> Result<()> {
-        if self.missing.is_empty() { Ok(()) } else { Err(self.missing.clone().into()) }
+        self.missing.check()
     }
 
     pub fn gas_used(&self) -> u64 {

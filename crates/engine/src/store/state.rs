@@ -382,20 +382,18 @@ impl Sources {
 impl StateReader for State {
     fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         let key = entry::account_key(address);
-        let found = self.lease.read(|txn| match self.entry(txn, &key)? {
-            Some(value) => entry::decode_account(value).map(Some),
-            None => Ok(None),
-        })?;
-        found.map_or_else(|| self.learned_account(address), Ok)
+        self.lease.read(|txn| match self.entry(txn, &key)? {
+            Some(value) => entry::decode_account(value),
+            None => self.learned_account(address),
+        })
     }
 
     fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
         let key = entry::slot_key(address, generation, slot);
-        let found = self.lease.read(|txn| match self.entry(txn, &key)? {
-            Some(value) => entry::decode_slot(value).map(Some),
-            None => Ok(None),
-        })?;
-        found.map_or_else(|| self.learned_slot(address, generation, slot), Ok)
+        self.lease.read(|txn| match self.entry(txn, &key)? {
+            Some(value) => entry::decode_slot(value),
+            None => self.learned_slot(address, generation, slot),
+        })
     }
 
     fn code(&self, hash: &B256) -> Result<Bytes> {
