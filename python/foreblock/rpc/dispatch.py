@@ -257,8 +257,8 @@ class Dispatcher(Generic[C]):
         """
         room = self._room
         at_once = THRESHOLDS.whole_bytes
-        if room.bytes_left >= at_once and sum(map(len, answer)) <= at_once:
-            return Reply(b"", headers, answer)
+        if room.bytes_left >= at_once and (size := sum(map(len, answer))) <= at_once:
+            return Reply(b"", headers, answer, size)
         if room.has_for(answer):
             return Reply(b"", headers, LongText(room, answer))
         return Reply(failure(asked, self._fault(TooMuchUnsent(room.limit))), headers)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, Protocol
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from foreblock.errors import StateMissing, TooManyWaiting
 from foreblock.rpc.batch import Limits
@@ -159,7 +159,7 @@ class FetchingDispatcher(Dispatcher[C]):
 
 
 def _marked(reply: Reply, line: bytes) -> Reply:
-    return Reply(reply.body, reply.headers + line, reply.rest) if line else reply
+    return structs.replace(reply, headers=reply.headers + line) if line else reply
 
 
 async def _finish(reply: Awaitable[Reply], attempt: Attempt) -> Reply:

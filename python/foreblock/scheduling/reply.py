@@ -40,6 +40,8 @@ class Reply(Struct, frozen=True, gc=False):
     headers: bytes = b""  # whole lines, each ending in CRLF
     # The rest of a long body; a list is written in one go.
     rest: LongText | list[bytes] | None = None
+    # Bytes of a list, where its maker has counted them, so that they are added up once.
+    rest_size: int = 0
 
     @property
     def size(self) -> int:
@@ -48,7 +50,7 @@ class Reply(Struct, frozen=True, gc=False):
             case None:
                 return len(self.body)
             case list(pieces):
-                return len(self.body) + sum(map(len, pieces))
+                return len(self.body) + (self.rest_size or sum(map(len, pieces)))
             case text:
                 return len(self.body) + text.size
 

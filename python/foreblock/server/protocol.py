@@ -247,7 +247,7 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._traffic(size, 0)
             self._out += parts
-            self._put_long(reply.rest, last=False)  # it came alone
+            self._put_long(reply, reply.rest, last=False)  # it came alone
 
     def _proceed(self) -> None:
         """Answer complete requests in order, up to a number per turn, and write the answers."""
@@ -420,7 +420,7 @@ class HttpConnection(asyncio.Protocol):
             self._out += reply_parts(answer, date, headers)
             self._out_size += len(answer.body)
             if answer.rest is not None:
-                return self._put_long(answer.rest, last=last)
+                return self._put_long(answer, answer.rest, last=last)
         else:
             self._out.append(render(answer, date, headers))
             self._out_size += len(answer.text)
@@ -430,24 +430,26 @@ class HttpConnection(asyncio.Protocol):
             self._flush()
         return not last
 
-    def _put_long(self, rest: LongText | list[bytes], *, last: bool) -> bool:
-        """Write an answer that is too long to be joined; false if this ends the turn."""
+    def _put_long(self, reply: Reply, rest: LongText | list[bytes], *, last: bool) -> bool:
+        """Write the rest of a reply that is too long to be joined; false if this ends the turn."""
         self._last = last
         if isinstance(rest, LongText):
             self._long = rest
             self._transport.set_write_buffer_limits(high=0)
             return self._write_on(rest)
-        if not self._write_whole(rest):
+        if not self._write_whole(rest, reply.size - len(reply.body)):
             return self._wait_until_sent(rest)
         if last:
             self._end()
         return not last
 
-    def _write_whole(self, pieces: list[bytes]) -> bool:
+    def _write_whole(self, pieces: list[bytes], size: int) -> bool:
         """Write the answers of this turn and then these pieces; whether all was sent."""
         first, *others = pieces
         self._whole = pieces
-        self._send([b"".join((*self._out, first)), *others])
+        beginning = b"".join((*self._out, first))
+        self._transport.writelines([beginning, *others])
+        self._sent(len(beginning) - len(first) + size)
         self._whole = None
         return not self._transport.get_write_buffer_size()
 
@@ -475,7 +477,9 @@ class HttpConnection(asyncio.Protocol):
                 if self._last:
                     self._end()
                 return not self._last
-            self._send([*self._out, *text.take()])
+            portion = [*self._out, *text.take()]
+            self._transport.writelines(portion)
+            self._sent(sum(map(len, portion)))
         if self._gate.unread_answers:
             self._enter(Phase.WRITING)
         else:
@@ -487,11 +491,6 @@ class HttpConnection(asyncio.Protocol):
             gathered = b"".join(self._out)
             self._transport.write(gathered)
             self._sent(len(gathered))
-
-    def _send(self, pieces: list[bytes]) -> None:
-        """Write pieces that begin with the answers of this turn."""
-        self._transport.writelines(pieces)
-        self._sent(sum(map(len, pieces)))
 
     def _sent(self, size: int) -> None:
         """The answers of this turn were written, `size` bytes with what followed them."""

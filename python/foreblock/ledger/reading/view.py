@@ -355,6 +355,9 @@ class LedgerView(Struct, frozen=True, gc=False):
         """The block that a name means in this snapshot; raises `NotHere` with the reason."""
         if block == "latest":  # nearly every request
             return self.latest
+        if isinstance(block, int):
+            is_unsealed = self.visibility.by_number and block > self.latest.number
+            return self.unsealed(block) if is_unsealed else self._by_number(block)
         match block:
             case "pending":
                 if self.rules_end is not None:
@@ -366,8 +369,6 @@ class LedgerView(Struct, frozen=True, gc=False):
                 return self._by_hash(block_hash, require_canonical=require_canonical)
             case ByPlace(number, index):
                 return self._partial(partial_at(self._view, number, index))
-            case int(number):
-                return self._by_any_number(number)
 
     def unsealed(self, number: int) -> PreconfirmedBlock:
         """The unsealed block of this height: `pending`, or one that it builds on.
@@ -447,11 +448,6 @@ class LedgerView(Struct, frozen=True, gc=False):
     def row(self, key: bytes, block: ReadableBlock) -> bytes:
         """A row that a block of this view must have."""
         return read_row(self._view, key, block.number)
-
-    def _by_any_number(self, number: int) -> ReadableBlock:
-        if self.visibility.by_number and number > self.latest.number:
-            return self.unsealed(number)
-        return self._by_number(number)
 
     def _by_number(self, number: int) -> SealedBlock:
         block_hash = self._hash(number)
