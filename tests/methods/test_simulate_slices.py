@@ -73,14 +73,24 @@ def test_long_answers_are_never_joined() -> None:
 def test_no_round_of_the_loop_has_all_the_work(
     long_ledger: Ledger, dialect: Dialect, name: str
 ) -> None:
-    """Requests at full scale, in time of the processor, which does not depend on others.
+    """Requests at full scale, in time of the processor.
 
-    Each is tens of milliseconds of work; slices are 2.
+    Each is tens of milliseconds of work; slices are 2. A virtual machine that stands still lets
+    one round look long, but not the same one each time.
     """
     options = ServiceOptions(methods=Options(dialect))
-    scheduler = make_scheduler(options)
-    service = Service(long_ledger, options, scheduler)
     body = EXCESSES[name](1.0).body
+    for _ in range(3):
+        scheduler = make_scheduler(options)
+        rounds = rounds_of(Service(long_ledger, options, scheduler), body)
+        scheduler.close()
+        if max(rounds) < max(0.25 * sum(rounds), 0.01):
+            return
+    pytest.fail(f"{max(rounds)} of {sum(rounds)} s in one round")
+
+
+def rounds_of(service: Service, body: bytes) -> list[float]:
+    """The time of each round of the loop until a request is answered."""
     rounds: list[float] = []
 
     async def watch() -> None:
@@ -99,5 +109,4 @@ def test_no_round_of_the_loop_has_all_the_work(
         asyncio.run(watch())
     finally:
         gc.enable()
-    scheduler.close()
-    assert max(rounds) < max(0.25 * sum(rounds), 0.01), [max(rounds), sum(rounds)]
+    return rounds
