@@ -43,8 +43,8 @@ def find_subject(truth: Truth, moment: Moment, block: Json) -> Subject:
         return _sealed(moment.latest)
     if isinstance(block, dict):
         if "flashblockIndex" in block:
-            key = int(block["blockNumber"], 16), int(block["flashblockIndex"], 16)
-            return _pinned(truth, moment, truth.by_place.get(key, []))
+            place = int(block["blockNumber"], 16), int(block["flashblockIndex"], 16)
+            return _by_place(truth, moment, place)
         block = block.get("blockHash", block.get("blockNumber"))
     if not isinstance(block, str) or not block.startswith("0x"):
         raise ValueError(f"a block parameter that the checker does not know: {block!r}")
@@ -72,6 +72,14 @@ def _by_hash(truth: Truth, moment: Moment, hash: bytes) -> Subject:
         return _sealed(sealed, pinned=True)
     dropped = sealed.number <= moment.latest.number
     return Subject(None, None, "must not", pinned=True, dropped=dropped)
+
+
+def _by_place(truth: Truth, moment: Moment, place: tuple[int, int]) -> Subject:
+    """A flashblock by its block and index; one that its chain never had may be in its place."""
+    lies = [lie for (number, index, lie) in truth.lies if (number, index) == place]
+    if any(_may_be_believed(truth, moment, lie) for lie in lies):
+        return Subject(None, None, "may", pinned=True)
+    return _pinned(truth, moment, truth.by_place.get(place, []))
 
 
 def _pinned(
