@@ -49,6 +49,7 @@ class GrowingPair:
         self.learned = Learned(1)
         self.partial.lay(self.learned)
         self.open: list[tuple[int, int]] = []  # the partials of the block in progress, on both
+        self.gone: set[int] = set()
         self.kept = 0
         self.asked = 0  # proofs for ways
 
@@ -79,9 +80,18 @@ class GrowingPair:
         self.open.append((one, other))
 
     def learn(self, block: Sequence[Change]) -> None:
+        """Know what a block changes before it does; of an account that goes, all its slots.
+
+        What is known is not asked for again: a later proof of an account that went says nothing
+        about its slots before.
+        """
         latest = len(self.roots) - 1
-        for who, _, values in block:
-            address, wanted = PEOPLE[who], sorted(values)
+        for who, balance, values in block:
+            if who in self.gone:
+                continue
+            address, wanted = PEOPLE[who], sorted(values) if balance is not None else SLOTS
+            if balance is None:
+                self.gone.add(who)
             proof = self.prove(latest, address, wanted)
             ways = [(slot, proof.slot(at)[1]) for at, slot in enumerate(wanted)]
             self.learned.prove(self.roots[latest], address, proof.account_nodes, ways)

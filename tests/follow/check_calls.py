@@ -114,7 +114,8 @@ def warm_again(outcome: Outcome, found: Scene, sender: bytes) -> None:
     outcome.say(f"at another anchor: {_fetched_again(found)}")
     for name, (first, _) in measure(found.proxy, found.follower.url, sender).items():
         told = f"{name}: {first.waves} round trips at another anchor"
-        outcome.must(first.waves == 0, f"{told}; none is allowed")
+        # Blocks that come meanwhile ask for something too; a cold call takes two or three.
+        outcome.must(first.waves <= 1, f"{told}; 1 is allowed")
 
 
 def _base(found: Scene) -> tuple[int, int]:

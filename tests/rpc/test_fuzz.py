@@ -42,7 +42,7 @@ def check_member(answer: dict[str, Any]) -> None:
     if "error" in answer:
         assert set(answer) == {"jsonrpc", "id", "error"}
         assert isinstance(answer["error"]["code"], int)
-        assert answer["error"]["message"]
+        assert isinstance(answer["error"]["message"], str)  # toys say what they are given
     else:
         assert set(answer) == {"jsonrpc", "id", "result"}
 
