@@ -20,7 +20,7 @@ from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.link import WriterLink
 from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
 from foreblock.bus.state_question import not_found
-from foreblock.errors import NewEpoch, NoUpstream, StateMissing, UnitsSpent
+from foreblock.errors import NewEpoch, NoUpstream, StateMissing, UnitsSpent, UntrueState
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.rpc.fetching import Missed
@@ -28,6 +28,7 @@ from foreblock.scheduling.reply import Reply, whole
 from foreblock.scheduling.room import Room
 from foreblock.service.app import NODE_PATH, make_served
 from foreblock.service.call_hints import call_hints
+from foreblock.service.fetched_state import AGAIN
 from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings import FollowSettings, Settings
 from foreblock.settings.loading import load
@@ -141,6 +142,19 @@ def test_what_cannot_be_had_is_an_error_that_says_when_to_ask_again(
         message = f"state not available: {failure}"
         assert error == {"code": code, "message": message, "data": data}
         assert cold.ask("eth_chainId"), "what needs no state is answered"
+
+
+@pytest.mark.parametrize("failure", [NoUpstream("it thunders", 1), UntrueState("it is late")])
+def test_failure_of_a_moment_is_not_told(
+    long_ledger: Ledger, tmp_path: Path, failure: Exception
+) -> None:
+    asked = ("eth_getBalance", hexed(bytes(20)), "latest")
+    with follower(long_ledger, tmp_path / "store") as cold:
+        expected = cold.ask(*asked)
+    with follower(long_ledger, tmp_path / "other") as cold:
+        cold.network.failures = [failure] * AGAIN
+        assert cold.ask(*asked) == expected
+        assert len(cold.network.asked) == AGAIN + 1
 
 
 def test_cold_state_may_be_refused(long_ledger: Ledger, tmp_path: Path) -> None:

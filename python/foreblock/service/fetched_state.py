@@ -38,6 +38,9 @@ LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are those of nobody and of 
 
 MOST_CALLED: Final = 8  # accounts of one run that are asked for with their codes
 
+AGAIN: Final = 2  # rounds of a request that may fail
+PAUSE: Final = 0.1  # seconds after one
+
 # What a call will read is asked for beside this round; before it most calls need nothing more.
 HINTED_ROUND: Final = 2
 
@@ -140,6 +143,7 @@ class StateRounds:
         self._until: Final = state.clock() + state.settings.fetch_timeout
         self._rounds = 0
         self._keys = 0
+        self._again = 0  # rounds that failed
         self._hinted = Wanted()
         self._ways: list[tuple[int, MissedKeys]] = []  # that were asked for last, with blocks
 
@@ -163,7 +167,16 @@ class StateRounds:
             both.append(self._fetch_ways(ways, left))
         failed = [each for each in await asyncio.gather(*both, return_exceptions=True) if each]
         if failed and len(failed) == len(both):
-            raise failed[0]
+            await self._try_again(failed[0])
+
+    async def _try_again(self, failed: BaseException) -> None:
+        """Let the request run again after a moment: a failure may have been one of that moment."""
+        is_late = self._until - self._state.clock() <= PAUSE
+        if is_late or self._again >= AGAIN or not isinstance(failed, NoUpstream | UntrueState):
+            raise failed
+        self._again += 1
+        self._ways = []
+        await asyncio.sleep(PAUSE)
 
     async def _fetch_ways(self, ways: Sequence[WaysMissing], left: float) -> None:
         wanted = [(each.block, each.misses) for each in ways]

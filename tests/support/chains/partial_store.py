@@ -75,7 +75,8 @@ class WholeNetwork:
         self.most = most
         self.asked: list[Wanted] = []
         self.epoch = EPOCH
-        self.failure: Exception | None = None
+        self.failure: Exception | None = None  # of all questions
+        self.failures: list[Exception] = []  # of the next ones
         self.proofs_at: list[str] = []  # accounts of which a node was asked for a proof
         self.change: Callable[[Any], Any] = lambda answer: answer  # to the answer of a node
 
@@ -85,6 +86,8 @@ class WholeNetwork:
         wanted = unpack_wanted(keys)
         self.asked.append(wanted)
         assert wanted, "nothing is asked for"
+        if self.failures:
+            raise self.failures.pop()
         if self.failure is not None:
             raise self.failure
         assert epoch == self.epoch
