@@ -176,7 +176,7 @@ class Judge:
         if true.answers is None:
             self.verdict.unjudged[f"upstream: {true.why}"] += len(asked)
             return
-        if self._is_old(about, identity) and _all_gone(questions, true.answers):
+        if self._is_old(about, identity, true.latest) and _all_gone(questions, true.answers):
             self.verdict.gone += len(asked)  # the follower keeps it a moment longer
             return
         for question, request, mine, theirs in zip(
@@ -184,10 +184,10 @@ class Judge:
         ):
             self._compare(about, question, request, mine, theirs)
 
-    def _is_old(self, about: str, identity: Identity) -> bool:
-        """Whether it is a pin that the chain may not keep any more."""
-        latest = self._latest
-        return about == "pin" and latest is not None and latest.number - identity.number >= OLD
+    def _is_old(self, about: str, identity: Identity, true: Identity | None) -> bool:
+        """Whether it is a pin that the chain may not keep any more: its follower may be behind."""
+        heights = [each.number for each in (self._latest, true) if each is not None]
+        return about == "pin" and bool(heights) and max(heights) - identity.number >= OLD
 
     def _compare(
         self, about: str, question: Question, request: Request, mine: Json, theirs: Json
