@@ -33,6 +33,9 @@ class CannotRun(Exception):
     """A check cannot be run here."""
 
 
+ERROR = re.compile(r'"level": "(error|critical)"|\[(error|critical) *\]')
+
+
 @dataclass(frozen=True)
 class FollowerPlan:
     """What is followed, and how."""
@@ -109,10 +112,11 @@ def follower(
 
 
 def _drain(process: subprocess.Popen[str]) -> None:
-    """Read what it logs: a pipe that nobody reads fills, and then its writer waits for ever."""
+    """Read what it logs, and show its errors: a pipe that nobody reads fills, and it waits."""
     assert process.stdout is not None
-    for _ in process.stdout:
-        pass
+    for line in process.stdout:
+        if ERROR.search(line):
+            sys.stderr.write(line)
 
 
 def _address(process: subprocess.Popen[str]) -> str:

@@ -27,6 +27,9 @@ use crate::trie::Keys;
 /// Blocks above the stored nodes that are replayed. With more the trie begins at the state's.
 const MOST_REPLAYED: u64 = 16;
 
+/// How often changes are taken in while nodes come.
+const MOST_TRIES: usize = 4;
+
 impl BranchTrie {
     /// `root` is that of the sealed block that the state is of, or stands on. Without it the
     /// stored nodes have to lead there.
@@ -84,21 +87,27 @@ impl BranchTrie {
     }
 
     /// Takes in all changes above the block that it begins at.
+    ///
+    /// Nodes come from other threads meanwhile: where one was missing and none is any more, it
+    /// is tried again.
     fn replay_at_once(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
         if changes.accounts.is_empty() {
             return Ok(());
         }
         let before = self.trie.clone();
-        match self.apply_within(changes, watch).and_then(|()| self.root()) {
-            Err(Error::MissingNode(_)) if watch.in_place() => Err(Error::DeadlineExceeded),
-            Err(Error::MissingNode(missing)) => {
-                self.trie = before;
-                let block = self.begun_at.unwrap_or_default();
-                self.check_ways(changes, block)?;
-                Err(Error::MissingNode(missing))
+        for _ in 0..MOST_TRIES {
+            match self.apply_within(changes, watch).and_then(|()| self.root()) {
+                Err(Error::MissingNode(_)) if watch.in_place() => {
+                    return Err(Error::DeadlineExceeded);
+                }
+                Err(Error::MissingNode(_)) => {
+                    self.trie = before.clone();
+                    self.check_ways(changes, self.begun_at.unwrap_or_default())?;
+                }
+                applied => return applied.map(drop),
             }
-            applied => applied.map(drop),
         }
+        Err(Error::IncompleteState("a root"))
     }
 
     /// `WaysMissing` where the root after changes cannot be computed; they are not taken in.
