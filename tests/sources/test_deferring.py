@@ -21,10 +21,16 @@ from foreblock.bus.commands import (
 )
 from foreblock.bus.deferral import NOT_PUT_OFF
 from foreblock.ledger.storage.commits import TO_STORE
+from foreblock.methods import make_families
+from foreblock.methods.dev.commanding import PUT_OFF
+from foreblock.methods.options import Options
+from foreblock.methods.sequencing import Sequencing
 from foreblock.sources.command_journal import CommandJournal, JournaledCommand
 from foreblock.sources.deferring import MOST_COMMANDS, DeferredChanges, LoopDeferral
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
+from support.chains.dev_service import InProcess
 from support.chains.whole_state import check_roots
+from support.servers.long_work import scheduler
 from support.servers.waiting import PATIENCE
 
 PEOPLE = [bytes([0xA0 + place]) * 20 for place in range(3)]
@@ -280,3 +286,10 @@ def test_a_commit_that_fails_is_told(
 
     asyncio.run(run())
     assert isinstance(heard[0], Killed)
+
+
+def test_a_method_that_is_put_off_is_put_off_by_all_its_names() -> None:
+    sequencing = Sequencing(commands=InProcess(None))  # type: ignore[arg-type]
+    families = make_families(Options(), scheduler(1), sequencing)
+    names = [set(method.names) for family in families for method in family.methods]
+    assert set().union(*(each for each in names if each & PUT_OFF)) == PUT_OFF

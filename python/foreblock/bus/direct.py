@@ -4,18 +4,19 @@ A message is handed over as it is; only what is said to several workers is a fra
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 
 from msgspec import Struct
 
 from foreblock.bus.frames import Print, Refused, Rejected, frame
 
 
-class DirectEnd(asyncio.Protocol):
+class DirectEnd(asyncio.Protocol, ABC):
     """An end of the bus to which messages can be handed."""
 
+    @abstractmethod
     def heard(self, message: Struct) -> None:
         """Take a message."""
-        raise NotImplementedError
 
 
 class DirectTransport(asyncio.Transport):

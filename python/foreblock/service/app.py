@@ -10,12 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
-from foreblock.bus.commands import AnyCommand
-from foreblock.bus.deferral import NOT_PUT_OFF, Deferral
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
@@ -28,7 +26,6 @@ from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
-from foreblock.methods.dev.commanding import PUT_OFF
 from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
 from foreblock.methods.filters.filter_table import FilterTable
@@ -56,6 +53,7 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.awaited_commits import AwaitedCommits, reached_by
+from foreblock.service.chain_commands import Settling, WriterCommands
 from foreblock.service.from_upstreams import follow_terms, from_upstreams
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.scraping import Scraper
@@ -177,52 +175,6 @@ class WriterSubmissions:
     def next_nonce(self, sender: bytes) -> int:
         """The next nonce of a sender as the writer knows it; 0 if unknown."""
         return self.link.next_nonce(self.network, sender)
-
-
-@dataclass(frozen=True, slots=True)
-class WriterCommands:
-    """Changes a development chain through its sequencer in the writer."""
-
-    link: WriterLink
-    network: str
-
-    async def submit_next(self, raw: bytes, sender: bytes) -> None:
-        """Submit a transaction that replaces no other; raises as `WriterLink.submit` does."""
-        await self.link.submit(self.network, raw, sender, may_replace=False)
-
-    async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command; raises as `WriterLink.command` does."""
-        return await self.link.command(self.network, command)
-
-    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Put off a command, where the chain is written in this process."""
-        deferral = self.link.deferral(self.network)
-        return NOT_PUT_OFF if deferral is None else deferral.put_off(command)
-
-
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """What comes before a method: what was put off is carried out, unless more may be."""
-
-    deferral: Deferral
-
-    def one(self, method: str) -> None:
-        """Carry out what was put off, unless this may be as well."""
-        self.item(method)
-        if not self.deferral.may_put_off:
-            self.deferral.settle()
-
-    def batch(self) -> None:
-        """Carry out what was put off."""
-        self.deferral.settle()
-
-    def item(self, method: str) -> None:
-        """Let this be put off; who reads in a batch sees what was before all of it."""
-        self.deferral.may_put_off = method in PUT_OFF
-
-    def join(self) -> None:
-        """Let nothing be put off: what comes before it is not done yet."""
-        self.deferral.may_put_off = False
 
 
 def make_served(

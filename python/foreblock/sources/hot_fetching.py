@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from foreblock.errors import EndpointError
-from foreblock.sources.state_learner import ExecutedBlocks, FoundState
+from foreblock.sources.state_learner import ExecutedBlocks, FoundState, KnownKeys
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.hot_set import HotAccount, HotSet
 from foreblock.upstream.wanted import Wanted
@@ -37,16 +37,6 @@ class Finder(Protocol):
         seconds: float,
     ) -> FoundState:
         """Fetch keys, and know them after that. Raises `EndpointError`."""
-
-
-class KnownKeys(Protocol):
-    """What a network knows of its state."""
-
-    def executed(self) -> ExecutedBlocks:
-        """The blocks whose roots prove something."""
-
-    def unknown(self, wanted: Wanted) -> Wanted:
-        """What of these keys is not known yet."""
 
 
 Keep = Callable[[Mapping[bytes, HotAccount], Sequence[bytes]], Awaitable[None]]

@@ -18,13 +18,13 @@ from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
 from foreblock.bus.state_question import not_found
 from foreblock.clock import Clock
 from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
-from foreblock.sources.state_learner import ExecutedBlocks, FoundState, StateLearner
+from foreblock.sources.state_learner import FoundState, KnownKeys, StateLearner
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.packed import pack_found, unpack_wanted
 from foreblock.upstream.refusals import OF_THE_EXCHANGE, RefusalKind
 from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import Found, Wanted
+from foreblock.upstream.wanted import Found
 
 _SECOND_NS: Final = 10**9
 # Errors that say nothing about the request.
@@ -33,14 +33,8 @@ UNANSWERED: Final = OF_THE_EXCHANGE | {RefusalKind.FORBIDDEN}
 Start = Callable[[Coroutine[Any, Any, None]], object]
 
 
-class KnownState(Protocol):
-    """What a network knows of its state, and can learn."""
-
-    def executed(self) -> ExecutedBlocks:
-        """The blocks whose roots prove something."""
-
-    def unknown(self, wanted: Wanted) -> Wanted:
-        """What of these keys is not known yet."""
+class KnownState(KnownKeys, Protocol):
+    """The same, and a way to let others know it."""
 
     async def store_learned(self) -> None:
         """Store what is known, so that workers know it."""

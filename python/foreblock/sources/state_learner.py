@@ -65,6 +65,16 @@ class ExecutedBlocks(NamedTuple):
         return tuple(dict.fromkeys(BlockAt(each.number, each.hash) for each in chosen))
 
 
+class KnownKeys(Protocol):
+    """What a network knows of its state."""
+
+    def executed(self) -> ExecutedBlocks:
+        """The blocks whose roots prove something."""
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """What of these keys is not known yet."""
+
+
 class FoundState(NamedTuple):
     """What was found and is true: its proofs, the roots they lead to, and hashes of old blocks."""
 

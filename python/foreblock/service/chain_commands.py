@@ -1,0 +1,55 @@
+"""Commands of a development chain: on their way to its writer, or put off in the same process."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from foreblock.bus.commands import AnyCommand
+from foreblock.bus.deferral import NOT_PUT_OFF, Deferral
+from foreblock.bus.link import WriterLink
+from foreblock.methods.dev.commanding import PUT_OFF
+
+
+@dataclass(frozen=True, slots=True)
+class WriterCommands:
+    """Changes a development chain through its sequencer in the writer."""
+
+    link: WriterLink
+    network: str
+
+    async def submit_next(self, raw: bytes, sender: bytes) -> None:
+        """Submit a transaction that replaces no other; raises as `WriterLink.submit` does."""
+        await self.link.submit(self.network, raw, sender, may_replace=False)
+
+    async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Carry out a command; raises as `WriterLink.command` does."""
+        return await self.link.command(self.network, command)
+
+    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Put off a command, where the chain is written in this process."""
+        deferral = self.link.deferral(self.network)
+        return NOT_PUT_OFF if deferral is None else deferral.put_off(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What comes before a method: what was put off is carried out, unless more may be."""
+
+    deferral: Deferral
+
+    def one(self, method: str) -> None:
+        """Carry out what was put off, unless this may be as well."""
+        self.item(method)
+        if not self.deferral.may_put_off:
+            self.deferral.settle()
+
+    def batch(self) -> None:
+        """Carry out what was put off."""
+        self.deferral.settle()
+
+    def item(self, method: str) -> None:
+        """Let this be put off; who reads in a batch sees what was before all of it."""
+        self.deferral.may_put_off = method in PUT_OFF
+
+    def join(self) -> None:
+        """Let nothing be put off: what comes before it is not done yet."""
+        self.deferral.may_put_off = False
