@@ -6,12 +6,14 @@ Readers that miss something ask here too (`want`), and what they are given is ke
 
 Where the chain cannot be followed any further, since it parted below the base, is too far ahead,
 or its state cannot be had, the store begins anew at another block.
+
+Longer than most: one class that joins what has files of its own, each on the network's thread or
+its loop.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 import structlog
@@ -41,13 +43,14 @@ from foreblock.sources.follow_source import FollowSource
 from foreblock.sources.followed_roots import FollowedRoots
 from foreblock.sources.forwarding import TransactionForwarding
 from foreblock.sources.hot_fetching import KEEP_SECONDS, HotFetching
+from foreblock.sources.lately_wanted import LatelyWanted
 from foreblock.sources.state_answers import StateAnswers
 from foreblock.sources.state_audit import StateAudit
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
 from foreblock.sources.upstream_metrics import UpstreamMetrics
 from foreblock.types import Block, Flashblock, FlashblockId, Header
 from foreblock.upstream.block_fetcher import BlockFetcher
-from foreblock.upstream.budget import Purpose, price
+from foreblock.upstream.budget import Purpose
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.followed_source import FollowedSource
 from foreblock.upstream.hot_set import HotAccount, HotSet
@@ -60,8 +63,6 @@ log = structlog.get_logger()
 MOST_LEARNING: Final = 4  # fetches for messages at the same time
 BLOCK_TIMES: Final = 2  # that a message may wait for an answer
 SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds after a fetch that found nothing
-MOST_LATELY: Final = 8192  # keys that are remembered
-PART: Final = 64  # accounts that are asked for together
 STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
 STORE_GATHER: Final = 0.02  # seconds in which what is to be stored for readers is gathered
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
@@ -112,7 +113,7 @@ class FollowNetwork(FeedNetwork):
         self._loop: Final = asyncio.get_running_loop()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._wanted = WantedState()  # by messages, and not fetched yet
-        self._lately = WantedState()  # that messages wanted since the anchor
+        self._lately: Final = LatelyWanted()
         self._learning = 0  # fetches under way
         self._storing: asyncio.Task[None] | None = None  # that takes more with it
         self._stuck = 0
@@ -269,31 +270,20 @@ class FollowNetwork(FeedNetwork):
         if not wanted or self._stopping:
             return
         self._wanted.merge(wanted)
-        self._note_wanted(wanted)
+        self._lately.note(wanted)
         if self._learning < MOST_LEARNING:
             wanted, self._wanted = self._wanted, WantedState()
             self._learning += 1
             self._start(self._learn(wanted))
 
-    def _note_wanted(self, wanted: WantedState) -> None:
-        """Remember what messages wanted: after another anchor they want it again."""
-        self._lately.merge(WantedState(set(wanted.accounts), dict(wanted.slots)))
-        if len(self._lately) > MOST_LATELY:
-            self._lately = WantedState()
-
     def _warm_up(self) -> None:
-        """Ask for what messages wanted before, where there is little time for it.
-
-        What proves its latest block only proves the state below a block until that is sealed.
-        """
+        """Ask for what messages wanted before, where there is little time for it."""
         if not self._proves_tip_only:
             return
-        lately, self._lately = self._lately, WantedState()
         executed = self.following.executed()
         seconds = float(self._followed.profile.block_time)
         units = max(each.budget.share(Purpose.FLASHBLOCK) for each in self._fetcher.upstreams)
-        most = int(units * seconds / price("eth_getProof") / 2)  # the rest is for what is new
-        for part in islice(lately.parts(PART), max(1, most // PART)):
+        for part in self._lately.take(units * seconds):
             self._start(self._learn_part(part, executed, seconds))
 
     async def _learn_part(
