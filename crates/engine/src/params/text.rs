@@ -243,7 +243,7 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Names, addresses and words of the EVM, 66 characters, end within so many bytes.
+/// Bytes that are looked at for the end of a short string: an EVM word in hex has 66 characters.
 const SHORT: usize = 72;
 
 /// How many characters of a string come before the first that needs a closer look.

@@ -37,7 +37,7 @@ class ClientsInStep:
         self._worker: Final = worker
 
     def rounds(self, number: int) -> int:
-        """Run so many rounds; returns how many requests they had."""
+        """Run the given number of rounds; returns how many requests they had."""
         for _ in range(number):
             self._round()
         return number * len(self._connections)

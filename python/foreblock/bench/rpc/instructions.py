@@ -105,7 +105,7 @@ def count(
 
 
 def rounds_of(instructions: int) -> int:
-    """Rounds in a window, if one round has so many instructions."""
+    """How many rounds a window gets, given the instructions of one round."""
     return min(MOST_ROUNDS, max(1, WINDOW_INSTRUCTIONS // max(1, instructions)))
 
 

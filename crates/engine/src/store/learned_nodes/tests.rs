@@ -44,7 +44,7 @@ impl Kept {
         view.lease.learned_node(&keccak256(node(number))).unwrap().is_some()
     }
 
-    /// One slice of so many entries; gives how many were worked on.
+    /// Works on at most `left` entries in one slice; gives how many it worked on.
     fn work(&self, left: usize) -> usize {
         let work = |txn: &mut RwTxn| {
             let (tables, heads) = (self.store.tables, self.store.tables.heads(txn)?);
