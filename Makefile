@@ -90,7 +90,8 @@ dev-times: build ## take the times of dev --like anvil beside anvil, in rounds t
 abuse: build ## attack the service at full scale, and see that others are served meanwhile
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py
 
-crash: build ## kill writers KILLS times, with clients watching what they lose
+crash: build ## run long histories of the store beside a model, then kill writers KILLS times, with clients watching what they lose
+	@FOREBLOCK_CASES=$$(($(KILLS) * 50)) cargo test --locked --package foreblock-engine store::tests
 	@TMPDIR=$(ON_DISK) FOREBLOCK_DEV_KILLS=$(KILLS) FOREBLOCK_BLOCK_KILLS=$(KILLS) FOREBLOCK_SOAK=$(KILLS) \
 	  FOREBLOCK_FOLLOWER_KILLS=$$(($(KILLS) / 4)) \
 	  FOREBLOCK_DEV_EXAMPLES=$(KILLS) FOREBLOCK_DEV_STEPS=$$(($(KILLS) * 4)) \

@@ -38,7 +38,7 @@ fn options(retention: Retention) -> Options {
 
 /// `FOREBLOCK_CASES` asks for more than a test run has time for.
 fn cases() -> u32 {
-    std::env::var("FOREBLOCK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
+    std::env::var("FOREBLOCK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(600)
 }
 
 proptest! {
