@@ -24,7 +24,7 @@ from support.payloads.ledger_state import root_from_scratch
 from weather.faults import RESTARTED
 from weather.phase import Phase, run
 
-KILLS = int(os.environ.get("FOREBLOCK_FOLLOWER_KILLS", "4"))
+KILLS = int(os.environ.get("FOREBLOCK_FOLLOWER_KILLS", "3"))
 TESTS = Path(__file__).parent.parent
 
 
