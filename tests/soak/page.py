@@ -2,14 +2,19 @@
 
     PYTHONPATH=tests .venv/bin/python tests/soak/page.py --minutes 10 --load 500
 
-It fails where the tab grows, where the page costs the workers more than 5 % of a core, or where
-the page falls behind the chain.
+It fails where the tab grows, where the page costs the workers more than 5 % of a core or ever
+more, or where the page falls behind the chain.
+
+What workers take without a page is measured before it is opened and after it is closed: a chain
+that has grown may cost more by itself. `--alone` opens none at all.
 """
 
 import argparse
 import os
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +24,8 @@ from support.browser.tab import Tab, opened_tab
 from support.servers.dev_processes import Dev, dev_chain
 
 MOST_SHARE = 0.05  # of a core, in all workers
-MOST_GROWTH = 1.25  # of the tab, from the first third of the samples to the last
+MOST_RISE = 0.02  # of it, from the first third of the samples to the last
+MOST_GROWTH = 1.25  # of the tab, likewise
 MOST_BEHIND = 2  # blocks
 ROOM = 4 << 20  # bytes by which a tab may grow anyway
 SHOWN = """
@@ -43,25 +49,56 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--load", type=int, default=500, help="transactions a second per network")
     parser.add_argument("--every", type=float, default=10.0, help="seconds between two looks")
+    parser.add_argument("--alone", action="store_true", help="without a page")
     options = parser.parse_args()
-    with running_chromium() as browser, dev_chain(f"--load={options.load}") as dev:
-        before = measure_alone(dev, options.every)
-        tell(f"workers without the page: {before:.2%} of a core")
-        with opened_tab(browser, dev.main.url) as tab:
+    seconds = options.minutes * 60
+    with dev_chain(f"--load={options.load}") as dev:
+        if options.alone:
+            measure_alone(dev, seconds, options.every)
+            return
+        before = measure_alone(dev, 2 * options.every, options.every)
+        with running_chromium() as browser, opened_tab(browser, dev.main.url) as tab:
             tab.wait("document.querySelectorAll('.slot.sealed').length > 8", "both chains")
-            samples = list(watch(dev, tab, options.minutes * 60, options.every))
+            asked = requests(dev)
+            samples = list(watch(dev, tab, seconds, options.every))
+            tell_requests(requests(dev) - asked, samples)
             problems = [*tab.problems]
-    wrong = [*findings(samples, before), *problems]
+        after = measure_alone(dev, 2 * options.every, options.every)
+    tell(f"workers without the page: {before:.2%} of a core before, {after:.2%} after")
+    wrong = [*findings(samples, (before + after) / 2), *problems]
     for each in wrong:
         tell(f"wrong: {each}")
     sys.exit(1 if wrong else 0)
 
 
-def measure_alone(dev: Dev, seconds: float) -> float:
+def measure_alone(dev: Dev, seconds: float, every: float) -> float:
     """The share of a core that the workers take with nobody there."""
-    begun, used = time.monotonic(), cpu(dev.pids("worker"))
-    time.sleep(seconds)
-    return (cpu(dev.pids("worker")) - used) / (time.monotonic() - begun)
+    begun = last = time.monotonic()
+    first = used = cpu(dev.pids("worker"))
+    while last - begun < seconds:
+        time.sleep(every)
+        now, total = time.monotonic(), cpu(dev.pids("worker"))
+        share = (total - used) / (now - last)
+        tell(f"{now - begun:6.0f} s  workers {share:6.2%}  without the page")
+        last, used = now, total
+    return (used - first) / (last - begun)
+
+
+def requests(dev: Dev) -> Counter[str]:
+    """Requests of all networks by method, since the chains began."""
+    _, text = dev.main.probe("/metrics")
+    found: Counter[str] = Counter()
+    for labels, value in re.findall(r"(?m)^foreblock_requests_total\{(.*)\} (\S+)$", text):
+        (method,) = re.findall(r'method="([^"]*)"', labels)
+        found[method] += int(float(value))
+    return found
+
+
+def tell_requests(asked: Counter[str], samples: Sequence[Sample]) -> None:
+    """What was asked meanwhile; the looks ask for two blocks each."""
+    asked["eth_getBlockByNumber"] -= 2 * len(samples)
+    for method, count in (+asked).most_common():
+        tell(f"{count / samples[-1].seconds:6.2f} a second  {method}")
 
 
 def watch(dev: Dev, tab: Tab, seconds: float, every: float) -> Iterator[Sample]:
@@ -88,7 +125,11 @@ def say(sample: Sample) -> Sample:
     return sample
 
 
-def findings(samples: Sequence[Sample], before: float) -> Iterator[str]:
+def mean_share(samples: Sequence[Sample]) -> float:
+    return sum(each.share for each in samples) / len(samples)
+
+
+def findings(samples: Sequence[Sample], alone: float) -> Iterator[str]:
     third = max(1, len(samples) // 3)
     first, last = samples[:third], samples[-third:]
     grown = max(each.heap for each in last), max(each.heap for each in first)
@@ -97,10 +138,14 @@ def findings(samples: Sequence[Sample], before: float) -> Iterator[str]:
     elements = max(each.nodes for each in last), max(each.nodes for each in first)
     if elements[0] > elements[1] * MOST_GROWTH:
         yield f"the page grew from {elements[1]} to {elements[0]} elements"
-    share = sum(each.share for each in samples) / len(samples) - before
-    tell(f"the page costs the workers {share:.2%} of a core")
+    share, begun, ended = (mean_share(some) - alone for some in (samples, first, last))
+    tell(
+        f"the page costs the workers {share:.2%} of a core: {begun:.2%} at first, {ended:.2%} last"
+    )
     if share > MOST_SHARE:
         yield f"the page costs {share:.2%} of a core"
+    if ended - begun > MOST_RISE:
+        yield f"the cost of the page rose by {ended - begun:.2%} of a core"
     if max(each.behind for each in samples) > MOST_BEHIND:
         yield "the page fell behind the chain"
 
