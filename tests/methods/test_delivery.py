@@ -316,19 +316,32 @@ def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
 
     async def body() -> None:
         client = Connection(service.open_session)
-        with thresholds(look_seconds=3_600):
+        with thresholds(look_seconds=3_600, hinted_look_seconds=3_600):
             await client.ask("eth_subscribe", "newFlashblockTransactions")
             await until(lambda: bool(hints))
             await turns()
             chain.extend([chain.pay(COUNTER, 1)])
             hints[0]()
             await client.notices(1)
-        with thresholds(look_seconds=0):
+        with thresholds(look_seconds=3_600, hinted_look_seconds=0):
             hints[0]()
             await turns()
             chain.extend([chain.pay(COUNTER, 1)])
+            (missed,) = await client.notices(1)
+            # The next one is looked for at the pace of commits that nobody announces.
+            chain.extend([chain.pay(COUNTER, 1)])
+            await turns()
+            assert client.channel.sent == []
+        with thresholds(look_seconds=0, hinted_look_seconds=3_600):
+            again = Connection(service.open_session)
+            resume = {"cursor": missed["cursor"]}
+            await again.ask("eth_subscribe", "newFlashblockTransactions", resume)
+            (late,), (found,) = await again.notices(1), await client.notices(1)
+            assert late["cursor"] == found["cursor"]
+            chain.extend([chain.pay(COUNTER, 1)])
             await client.notices(1)
         client.session.ended()
+        again.session.ended()
         await until(lambda: not hints)
 
     run(body)

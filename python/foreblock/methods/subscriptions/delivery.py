@@ -7,8 +7,9 @@ reaches one that is further on. So events are never queued: a position is all th
 what a subscriber has missed is read from the store.
 
 While there are subscribers, a task looks for new commits: when it hears of one, and every few
-milliseconds, because a hint may be missed and other writers give none. Long renderings and long
-lists of subscribers take turns with other work of the loop.
+milliseconds, because a hint may be missed and other writers give none. As long as the last
+commit was announced it looks less often. Long renderings and long lists of subscribers take
+turns with other work of the loop.
 """
 
 import asyncio
@@ -108,6 +109,7 @@ class Delivery:
         self._clock: Final = clock
         self._cohorts: Final[dict[tuple[Track, Cursor], Cohort]] = {}
         self._where: Final[dict[Subscriber, tuple[Cohort, Kind, Wanted]]] = {}
+        self._hints: Final = Hints()
         self._is_due = False  # whether there is more to do than to look for a commit
         self._task: asyncio.Task[None] | None = None
 
@@ -122,6 +124,7 @@ class Delivery:
         cohort.add(subscriber, kind, wanted)
         self._where[subscriber] = cohort, kind, wanted
         self._is_due = True
+        self._hints.wake()
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -138,15 +141,17 @@ class Delivery:
     async def _run(self) -> None:
         """Look for commits as long as anybody is interested."""
         known: object = None
-        hinted = asyncio.Event()
-        with self._follow(hinted.set):
+        hints = self._hints
+        with self._follow(hints.hear):
             while self._where:
-                hinted.clear()
+                hints.begin_look()
                 heads = self._heads()
                 if heads is not None and (heads is not known or self._is_due):
+                    if heads is not known:
+                        hints.note_commit()
                     known, self._is_due = heads, False
                     await self.deliver()
-                await _wait_for(hinted, THRESHOLDS.look_seconds)
+                await hints.wait(soon=self._is_due)
 
     def _heads(self) -> object:
         """Those of the last commit; none while the store is being replaced."""
@@ -265,13 +270,42 @@ class Delivery:
                 await turn.next()
 
 
-async def _wait_for(event: asyncio.Event, seconds: float) -> None:
-    """Return when it is set, or after this time."""
-    handle = asyncio.get_running_loop().call_later(seconds, event.set)
-    try:
-        await event.wait()
-    finally:
-        handle.cancel()
+class Hints:
+    """Whether commits are announced, and when to look for one without that."""
+
+    def __init__(self) -> None:
+        self._woken: Final = asyncio.Event()
+        self._heard = False  # since the last look began
+        self._was_told = False  # before that
+        self._are_given = False
+
+    def hear(self) -> None:
+        """A commit is announced."""
+        self._heard = self._are_given = True
+        self.wake()
+
+    def wake(self) -> None:
+        """End the wait."""
+        self._woken.set()
+
+    def begin_look(self) -> None:
+        """What is announced from now on is for the next look."""
+        self._was_told, self._heard = self._heard, False
+        self._woken.clear()
+
+    def note_commit(self) -> None:
+        """A look found a commit; if it was not announced, the next may not be either."""
+        self._are_given = self._was_told
+
+    async def wait(self, *, soon: bool) -> None:
+        """Return when a commit is announced, or when it is time to look."""
+        rarely = self._are_given and not soon
+        seconds = THRESHOLDS.hinted_look_seconds if rarely else THRESHOLDS.look_seconds
+        handle = asyncio.get_running_loop().call_later(seconds, self._woken.set)
+        try:
+            await self._woken.wait()
+        finally:
+            handle.cancel()
 
 
 class SendingSlice:
