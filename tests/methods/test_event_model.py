@@ -19,13 +19,13 @@ from foreblock.ledger.reading.logs import LogFilter
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.block_texts import BlockTexts
 from foreblock.methods.options import Options
-from foreblock.methods.subscriptions.flashblock_kinds import NewFlashblocks
+from foreblock.methods.subscriptions.flashblock_kinds import NewestWanted, NewFlashblocks
 from foreblock.methods.subscriptions.kinds import NEW_HEADS
 from foreblock.methods.subscriptions.log_kinds import LOGS, PENDING_LOGS, LogsWanted
 from support.chains.following import Following, Truth
 from support.servers.asking import Asker, asker
 from support.servers.long_work import scheduler
-from support.servers.watching import HeadWatcher, LogWatcher, Watcher
+from support.servers.watching import GrowthWatcher, HeadWatcher, LogWatcher, Watcher
 
 Json = Any
 ALL = LogsWanted(LogFilter([], []), b"all")
@@ -49,6 +49,7 @@ class Model:
                     HeadWatcher(NEW_HEADS, None, view),
                     LogWatcher(PENDING_LOGS, ALL, view),
                     Watcher(blocks, None, view),
+                    GrowthWatcher(blocks, NewestWanted(1_000), view),
                 )
                 for _ in range(2)
             ]
@@ -104,7 +105,7 @@ class Model:
             for watchers in self.watchers:
                 assert all(watcher.look(view) for watcher in watchers)
         with asker(self.following.ledger, "ethereum") as client:
-            for logs, heads, pending, flashblocks in self.watchers:
+            for logs, heads, pending, flashblocks, growth in self.watchers:
                 latest = self.following.latest
                 sealed = [client.ask("eth_getBlockByNumber", hex(n), False) for n in chain(latest)]
                 assert [each["hash"] for each in heads.heard] == [each["hash"] for each in sealed]
@@ -115,6 +116,8 @@ class Model:
                 if self.following.pending is not None and flashblocks.heard:
                     block = client.ask("eth_getBlockByNumber", "pending", True)
                     assert flashblocks.heard[-1] == block
+                    assert isinstance(growth, GrowthWatcher)
+                    assert growth.transactions == [plain(each) for each in block["transactions"]]
 
     def check_pending(self, client: Asker, heard: list[Json], sealed: list[list[Json]]) -> None:
         """Logs of flashblocks are those of the blocks, but that some blocks came whole."""
@@ -143,7 +146,7 @@ def logs_of(client: Asker, block: str) -> list[Json]:
 
 
 def plain(log: Json) -> Json:
-    """A log without the hash of its block, which changes as the block grows."""
+    """A log or a transaction without the hash of its block, which changes as the block grows."""
     return {key: value for key, value in log.items() if key != "blockHash"}
 
 

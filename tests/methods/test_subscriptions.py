@@ -142,6 +142,44 @@ def test_flashblocks_and_their_transactions(chain: PreconfirmingChain) -> None:
     serving(chain, test)
 
 
+def test_flashblocks_with_their_newest_transactions(chain: PreconfirmingChain) -> None:
+    left_out = {"size", "uncles", "withdrawals"}
+
+    async def test(served: Served) -> None:
+        client = served.connect()
+        names = {
+            await client.ask("eth_subscribe", "newFlashblocks", {"newest": most}): most
+            for most in (0, 2, 10**30)
+        }
+        whole = await client.ask("eth_subscribe", "newFlashblocks")
+        await turns()
+
+        async def expect(index: int, added: int) -> None:
+            notices = {each["subscription"]: each["result"] for each in await client.notices(4)}
+            block = await client.ask("eth_getBlockByNumber", "pending", True)
+            assert notices.pop(whole) == block
+            transactions = block["transactions"]
+            shown = {key: value for key, value in block.items() if key not in left_out}
+            shown |= {"flashblockIndex": hex(index), "transactionCount": hex(len(transactions))}
+            for name, most in names.items():
+                newest = transactions[len(transactions) - min(most, added) :]
+                assert notices[name] == shown | {"transactions": newest}, most
+
+        count(chain, 1)
+        await expect(1, 1)
+        count(chain, 2, 3, 4)
+        await expect(2, 3)
+        chain.writer.extend(chain.block, quietly=True)
+        await expect(3, 0)
+        chain.begin()
+        await expect(0, 1)
+        with thresholds(rendered_transactions=2):
+            count(chain, *range(1, 6))
+            await expect(1, 5)
+
+    serving(chain, test)
+
+
 def test_deposits_are_transactions_of_flashblocks_but_of_no_pool(
     chain: PreconfirmingChain,
 ) -> None:
@@ -210,6 +248,17 @@ def test_what_cannot_be_subscribed_to_is_refused_as_geth_does(chain: Preconfirmi
             ((), error(-32602, "expected subscription name as first argument")),
             ((7,), error(-32602, "expected subscription name as first argument")),
             (("newHeads", True), error(-32602, "too many arguments, want at most 1")),
+            *(
+                (
+                    ("newFlashblocks", wrong),
+                    error(-32602, 'invalid argument 1: expected {"newest": NUMBER}'),
+                )
+                for wrong in (True, {}, {"newest": -1}, {"newest": "0x1"}, {"newest": 1, "all": 1})
+            ),
+            (
+                ("newFlashblocks", {"newest": 1}, {}),
+                error(-32602, "too many arguments, want at most 2"),
+            ),
             (
                 ("logs", {"topics": [None] * 5}),
                 error(-32602, "invalid argument 1: exceed max topics"),

@@ -73,3 +73,24 @@ class HeadWatcher(Watcher):
         if self.heard:
             assert self.heard[-1]["hash"] == result["parentHash"]
         self.heard.append(result)
+
+
+class GrowthWatcher(Watcher):
+    """Has the flashblocks of the block in progress: one replaces all from its index on."""
+
+    def hear(self, result: Json) -> None:
+        index = int(result["flashblockIndex"], 16)
+        is_known = bool(self.heard) and self.heard[-1]["parentHash"] == result["parentHash"]
+        self.heard = self.heard[:index] if is_known else []
+        assert len(self.heard) == index, "none is missing"
+        self.heard.append(result)
+        assert int(result["transactionCount"], 16) == len(self.transactions)
+
+    @property
+    def transactions(self) -> list[Json]:
+        """All transactions of the block, without its hash."""
+        return [
+            {key: value for key, value in each.items() if key != "blockHash"}
+            for result in self.heard
+            for each in result["transactions"]
+        ]

@@ -53,7 +53,17 @@ class FlashblockAdded(Struct, frozen=True):
 
     block: PreconfirmedBlock
     start: int = 0
-    is_quiet: bool = False  # it has no transactions, and changes nothing
+    quiet_index: int | None = None  # of one that has no transactions, and changes nothing
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it has no transactions, and changes nothing."""
+        return self.quiet_index is not None
+
+    @property
+    def index(self) -> int:
+        """Its place in its block."""
+        return self.block.index if self.quiet_index is None else self.quiet_index
 
 
 class FlashblockDropped(Struct, frozen=True):
@@ -165,7 +175,7 @@ def _added(block: PreconfirmedBlock) -> NextEvent:
 
 
 def _quiet(block: PreconfirmedBlock, index: int) -> NextEvent:
-    return NextEvent(FlashblockAdded(block, is_quiet=True), _position(block, index))
+    return NextEvent(FlashblockAdded(block, quiet_index=index), _position(block, index))
 
 
 def _before(view: LedgerView, block: PreconfirmedBlock) -> Cursor:

@@ -112,7 +112,7 @@ class ChainReport:
                 break
             self._flashblocks = found.then
             match found.event:
-                case FlashblockAdded(block, is_quiet=False):
+                case FlashblockAdded(block, quiet_index=None):
                     yield from self._blocks(view, block.number)
                     yield from self._transactions(view, block, traces=traces)
                 case FlashblockDropped(block):

@@ -15,6 +15,7 @@ from foreblock.methods.openrpc.schema_parts import (
 
 _NULL: Final[Schema] = {"type": "null"}
 _ID: Final = text(f"0x{HEX}+", "an id that the service gave")
+_NEWEST: Final = record("", newest={"type": "integer", "minimum": 0})
 
 
 def _by_sender_and_nonce(name: str) -> Schema:
@@ -50,7 +51,7 @@ EVENTS: Final[dict[str, Schema]] = {
             "syncing",
         ]
     },
-    "SubscriptionOptions": {"anyOf": [ref("LogFilter"), {"type": "boolean"}]},
+    "SubscriptionOptions": {"anyOf": [ref("LogFilter"), {"type": "boolean"}, _NEWEST]},
     "SubscriptionCursor": record("cursor:Text"),
     "Milliseconds": ref("Count"),
     "FilledTransaction": record("raw:Data", tx={"type": "object", "title": "a transaction"}),

@@ -1,5 +1,8 @@
 """Subscriptions to flashblocks: the block in progress after each, and their transactions.
 
+The block in progress grows to megabytes, of which a notification repeats all; who asks for the
+newest transactions gets what a flashblock brought and how much there is in all.
+
 A transaction is pending when the block in progress has it. One that waits in a pool is not
 announced: pools are the sequencer's, and only what it has ordered can be resumed.
 """
@@ -20,7 +23,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_texts import BlockTexts
 from foreblock.methods.logs.log_texts import log_text
-from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, Notice, Wanted, to_all
+from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, Notice, Wanted
 from foreblock.methods.subscriptions.log_kinds import shared_log_members
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import Steps
@@ -43,8 +46,14 @@ _NO_BLOCK: Final = Header(
 )
 
 
+class NewestWanted(Struct, frozen=True):
+    """A subscriber that wants the newest transactions of each flashblock only."""
+
+    count: int
+
+
 class NewFlashblocks:
-    """The block in progress with full transactions, after each flashblock."""
+    """The block in progress after each flashblock: with all transactions, or the newest."""
 
     code = "b"
     track = FLASHBLOCKS
@@ -56,10 +65,44 @@ class NewFlashblocks:
         self, view: LedgerView, event: Event, wanted: Collection[Wanted]
     ) -> Steps[Mapping[Wanted, list[Notice]]]:
         """The block as of the flashblock."""
+        found: dict[Wanted, list[Notice]] = {}
         if not isinstance(event, FlashblockAdded):
-            return {}
-        text = yield from self._texts.render(view, event.block, full=True)
-        return to_all(wanted, whole(text))
+            return found
+        newest = [each for each in wanted if isinstance(each, NewestWanted)]
+        if newest:
+            found.update((yield from _render_newest(view, event, newest)))
+        if len(newest) < len(wanted):
+            text = yield from self._texts.render(view, event.block, full=True)
+            found[None] = [Notice(whole(text))]
+        return found
+
+
+def _render_newest(
+    view: LedgerView, event: FlashblockAdded, wanted: Collection[NewestWanted]
+) -> Steps[Mapping[Wanted, list[Notice]]]:
+    """The block with the last transactions of the flashblock, and the number of all."""
+    flashblock = read_flashblock(view, event.block)
+    count = len(flashblock.portion)
+    most = 0 if event.is_quiet else max(each.count for each in wanted)
+    fragments: list[bytes] = []
+    for start in range(max(0, count - most), count, THRESHOLDS.rendered_transactions):
+        stop = min(start + THRESHOLDS.rendered_transactions, count)
+        fragments += flashblock.portion.fragments(
+            start, stop, flashblock.transactions, event.block.header
+        )
+        yield None
+    head = b'{%b,"flashblockIndex":%b,"transactionCount":%b,"transactions":' % (
+        shapes.header_members(event.block.header),
+        shapes.write_quantity(event.index),
+        shapes.write_quantity(flashblock.transactions + count),
+    )
+    found: dict[Wanted, list[Notice]] = {}
+    for each in wanted:
+        shown = fragments[max(0, len(fragments) - each.count) :]
+        text = shapes.join_fragments(event.block.hash, shown)
+        found[each] = [Notice(b"%b%b}" % (head, text))]
+        yield None
+    return found
 
 
 class TransactionsWanted(Struct, frozen=True):

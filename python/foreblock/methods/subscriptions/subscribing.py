@@ -6,10 +6,10 @@ subscription begins with the state that its own request sees.
 """
 
 from collections.abc import Callable, Hashable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from foreblock.errors import (
     CursorTooOld,
@@ -23,6 +23,7 @@ from foreblock.methods.params import DECODING, Params, reader, refuse
 from foreblock.methods.subscriptions.delivery import Delivery, Subscriber
 from foreblock.methods.subscriptions.flashblock_kinds import (
     FlashblockTransactions,
+    NewestWanted,
     NewFlashblocks,
     TransactionsWanted,
 )
@@ -90,6 +91,10 @@ class _Resume(Struct, forbid_unknown_fields=True):
     cursor: str
 
 
+class _Newest(Struct, forbid_unknown_fields=True):
+    newest: Annotated[int, Meta(ge=0)]
+
+
 class _Full(Struct, rename="camel", forbid_unknown_fields=True):
     include_transactions: bool = False
 
@@ -104,6 +109,7 @@ _read_unsubscribe = reader(UnsubscribeParams)
 _decode_arguments = msgspec.json.Decoder(list[Raw]).decode
 _decode_name = msgspec.json.Decoder(str).decode
 _decode_resume = msgspec.json.Decoder(_Resume).decode
+_decode_newest = msgspec.json.Decoder(_Newest).decode
 _decode_choice = msgspec.json.Decoder(bool | _Full | None).decode
 
 
@@ -128,7 +134,7 @@ class SubscriptionMethods:
             "newHeads": lambda given: Asked(NEW_HEADS, _nothing(given)),
             "logs": lambda given: Asked(LOGS, _logs(given)),
             "pendingLogs": lambda given: Asked(PENDING_LOGS, _logs(given)),
-            "newFlashblocks": lambda given: Asked(blocks, _nothing(given)),
+            "newFlashblocks": lambda given: Asked(blocks, _newest(given)),
             "newFlashblockTransactions": lambda given: Asked(
                 transactions, TransactionsWanted(full=_choice(given))
             ),
@@ -217,6 +223,17 @@ def _logs(given: list[Raw]) -> LogsWanted:
     if len(given) > 1:
         raise InvalidParams("too many arguments, want at most 2")
     return read_wanted(given[0] if given else Raw(b"null"), 1)
+
+
+def _newest(given: list[Raw]) -> Wanted:
+    if len(given) > 1:
+        raise InvalidParams("too many arguments, want at most 2")
+    if not given:
+        return None
+    try:
+        return NewestWanted(_decode_newest(given[0]).newest)
+    except DECODING:
+        refuse(1, "", 'expected {"newest": NUMBER}')
 
 
 def _choice(given: list[Raw]) -> bool:
