@@ -33,7 +33,19 @@ window.hide = (value) => {
   document.dispatchEvent(new Event("visibilitychange"));
 };
 """
+# A page that has loaded what there is, and listens when it is told to.
+LATE_SUBSCRIPTION = """
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (text) {
+  if (!text.includes("newFlashblocks")) return send.call(this, text);
+  const { id } = JSON.parse(text);
+  const hear = ({ data }) => { window.listens ||= JSON.parse(data).id === id; };
+  this.addEventListener("message", hear);
+  window.subscribe = () => send.call(this, text);
+};
+"""
 PLACE = ".places .pending"
+OPEN_BARS = "[...document.querySelectorAll('.slot:not(.sealed) .bars > a')].map(each => each.hash)"
 
 
 @pytest.fixture
@@ -326,21 +338,45 @@ def test_flashblocks_that_are_taken_back_are_counted_again(browser: Browser) -> 
         # In their place comes another, which has as many transactions.
         assert add(4) == taken_back[0]
         tab.wait_for_text(PLACE, taken_back[0])
+        tab.wait(f"{OPEN_BARS}.at(-1).endsWith('{taken_back[0]}')", "the others left the time line")
+        assert tab.problems == []
 
 
-def test_large_blocks_are_asked_for_at_the_pace_of_the_page(browser: Browser) -> None:
+def test_flashblocks_that_came_before_the_page_listens_are_asked_for(browser: Browser) -> None:
+    options = ("--test-listen=", "--mining=manual")
+    with dev_chain(*options) as dev:
+        dev.main.ask("foreblock_setFlashblockInterval", 0)
+        places = [int(dev.main.ask("foreblock_closeFlashblock")["index"], 16)]
+        tab = Tab(browser)
+        tab.do("Page.addScriptToEvaluateOnNewDocument", source=LATE_SUBSCRIPTION)
+        tab.open(dev.main.url)
+        tab.wait("window.subscribe !== undefined", "it is about to listen")
+        for value in (1, 2, 3):
+            send(dev.main, to="0x" + "ab" * 20, value=hex(value))
+            places.append(int(dev.main.ask("foreblock_closeFlashblock")["index"], 16))
+            if value == 2:
+                tab.evaluate("subscribe()")
+                tab.wait("window.listens", "it listens")
+        expected = list(range(places[-1] + 1))
+        tab.wait(f"{OPEN_BARS}.length === {len(expected)}", "all of them are there")
+        hrefs = tab.evaluate(OPEN_BARS)
+        assert [int(each.rpartition(".")[2]) for each in hrefs] == expected
+        assert tab.problems == []
+        browser.command("Target.closeTarget", {"targetId": tab.target})
+
+
+def test_large_blocks_cost_no_questions(browser: Browser) -> None:
     options = ("--load=400", "--test-listen=", "--workers=1")
     with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
-        until(lambda: tab.has_sent("eth_unsubscribe"), "it does without notifications")
-        tab.wait(f"document.querySelector('{PLACE}').textContent.endsWith('.0')", "the next block")
-        tab.wait("document.querySelectorAll('.slot.sealed:not(.whole)').length > 1", "sealed ones")
-        # No flashblock is left out, though several may come with one answer.
+        tab.wait("document.querySelectorAll('.slot.sealed:not(.whole)').length > 2", "sealed ones")
         bars = "[...document.querySelectorAll('.slot.sealed:not(.whole)')].at(-1).querySelectorAll"
         hrefs = tab.evaluate(f"[...{bars}('.bars > a')].map(each => each.getAttribute('href'))")
         assert [int(each.rpartition(".")[2]) for each in hrefs] == list(range(len(hrefs)))
         assert len(hrefs) > 5
-        # Details of transactions are asked for one by one.
         tab.wait_for_text(".transactions .way", "→")
+        # Blocks are asked for when the page is opened, and transactions not at all.
+        assert sum("eth_getBlockByNumber" in each for each in tab.sent) == 1
+        assert not tab.has_sent("eth_getTransactionByHash")
         assert tab.problems == []
 
 

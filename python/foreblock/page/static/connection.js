@@ -37,7 +37,7 @@ export class Connection {
       this.failures = 0;
       this.#become("live");
     };
-    socket.onmessage = (event) => this.#take(JSON.parse(event.data), event.data.length);
+    socket.onmessage = (event) => this.#take(JSON.parse(event.data));
     socket.onclose = () => socket === this.socket && this.#lost();
   }
 
@@ -99,10 +99,10 @@ export class Connection {
     this.handlers.clear();
   }
 
-  #take(message, size) {
+  #take(message) {
     const answers = Array.isArray(message) ? message : [message];
     if (message.method === "eth_subscription") {
-      this.handlers.get(message.params.subscription)?.(message.params.result, size);
+      this.handlers.get(message.params.subscription)?.(message.params.result);
       return;
     }
     // A batch is found by the id of its first request.
@@ -126,17 +126,11 @@ export class Connection {
     return answers.map((each) => (each.error ? new RpcError(each.error) : each.result));
   }
 
-  /** `handler` gets each result and the length of its message; gives the id. */
-  async subscribe(kind, handler) {
+  /** `handler` gets each result of a subscription to `[kind, ...options]`. */
+  async subscribe(wanted, handler) {
     const socket = this.socket;
-    const id = await this.ask("eth_subscribe", kind);
+    const id = await this.ask("eth_subscribe", ...wanted);
     if (socket === this.socket) this.handlers.set(id, handler);
-    return id;
-  }
-
-  async unsubscribe(id) {
-    this.handlers.delete(id);
-    await this.ask("eth_unsubscribe", id);
   }
 
   async #exchange(requests) {

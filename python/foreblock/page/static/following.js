@@ -1,15 +1,13 @@
-// How a network is followed: by subscription, by questions at the page's own pace, or over HTTP.
+// How a network is followed: by subscription, or by questions over HTTP.
 //
-// A notification of a flashblock has the whole block in progress with full transactions. Where
-// blocks are large, a tab that is slow would fall behind what is sent to it. Then the page asks
-// for hashes instead, the next time when it has read the last answer, so that nothing piles up.
+// A notification of a flashblock says what it brought: its index, the header of the block so far,
+// and its newest transactions. So it stays short however large the block is.
 
 import { RpcError } from "./connection.js";
 import { hex, number } from "./format.js";
 
-const LARGE = 128 * 1024; // bytes of a notification above which the page asks instead
-const SMALL = 60; // transactions of a sealed block below which it subscribes again
-const PACE = 150, POLL = 400; // ms between two questions
+const NEWEST = 5; // transactions of a flashblock that are listed
+const POLL = 400; // ms between two questions
 const NEXT = 4, FLASHBLOCKS = 256, AT_ONCE = 16;
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -20,34 +18,11 @@ export async function follow(network, state, round) {
     poll(network, round);
     return;
   }
-  await network.connection.subscribe("newHeads", (header) => network.sealed(header));
-  await subscribe(network, round);
-}
-
-async function subscribe(network, round) {
-  let asks = false;
-  const id = await network.connection.subscribe("newFlashblocks", (block, size) => {
-    if (asks) return;
-    block.number ??= hex(network.latest + 1); // the service may be set to leave it out
-    network.flashblock(block);
-    asks = size > LARGE;
-    if (asks) ask(network, round, id);
+  await network.connection.subscribe(["newHeads"], (header) => network.sealed(header));
+  await network.connection.subscribe(["newFlashblocks", { newest: NEWEST }], (block) => {
+    const index = number(block.flashblockIndex), count = number(block.transactionCount);
+    network.flashblock(block, [{ index, count, gas: number(block.gasUsed) }], block.transactions);
   });
-}
-
-async function ask(network, round, id) {
-  try {
-    await network.connection.unsubscribe(id);
-    while (round === network.round) {
-      await look(network);
-      const block = network.blocks.get(network.latest);
-      if (block && block.transactions < SMALL) return await subscribe(network, round);
-      await pause(PACE);
-    }
-  } catch {
-    // The connection was lost.
-  }
-  return null;
 }
 
 async function poll(network, round) {
@@ -70,21 +45,28 @@ async function look(network) {
   const pins = known ? Array.from({ length: NEXT }, (_, at) => pin(hex(known.number), last + 1 + at)) : [];
   const [header, ...counts] = await network.askAll(["eth_getBlockByNumber", "pending", false], ...pins);
   if (header instanceof RpcError) throw header;
-  header.number ??= hex(network.latest + 1);
+  header.number ??= hex(network.latest + 1); // the service may be set to leave it out
   if (number(header.number) <= network.latest || header.hash === known?.hash) return;
-  const same = known && number(header.number) === known.number && header.parentHash === known.parent;
-  const found = same ? before(counts) : await flashblockCounts(network, header.number);
-  const first = same ? last + 1 : 0;
-  const steps = found.map((count, at) => ({ index: first + at, count, gas: null }))
-    .filter((step) => step.count <= header.transactions.length);
-  if (steps.length) steps.at(-1).gas = number(header.gasUsed);
-  network.flashblock(header, steps.length ? steps : null);
+  const count = header.transactions.length, grown = known && isGrown(known, header);
+  const first = grown ? last + 1 : 0;
+  const found = (grown ? before(counts) : await flashblockCounts(network, header.number))
+    .filter((each) => each <= count);
+  const steps = (found.length ? found : [count]).map((each, at) => ({ index: first + at, count: each, gas: null }));
+  Object.assign(steps.at(-1), { count, gas: number(header.gasUsed) });
+  const newest = header.transactions.slice(grown ? known.transactions : 0).slice(-NEWEST);
+  network.flashblock(header, steps, newest.map((hash) => ({ hash })));
+  network.blocks.get(network.pending).lastHash = header.transactions.at(-1);
   await describe(network);
 }
 
+/** Whether a block in progress is the known one with more: same parent, and the same beginning. */
+const isGrown = (known, header) =>
+  known.number === number(header.number) && known.parent === header.parentHash &&
+  header.transactions.length >= known.transactions && header.transactions[known.transactions - 1] === known.lastHash;
+
 /** Ask for what is shown of the newest transactions, of which only the hashes are known. */
 async function describe(network) {
-  const bare = network.recent.filter((each) => each.from === undefined).slice(0, 5);
+  const bare = network.recent.filter((each) => each.from === undefined).slice(0, NEWEST);
   if (!bare.length) return;
   const found = await network.askAll(...bare.map((each) => ["eth_getTransactionByHash", each.hash]));
   found.forEach((each, at) => {

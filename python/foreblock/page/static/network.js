@@ -9,14 +9,7 @@ import { flashblockCounts, follow } from "./following.js";
 import { hex, number } from "./format.js";
 
 export const SECONDS = 300;
-const BLOCKS = 300, SHOWN_AT_START = 14, FLASHBLOCKS = 256, RECENT = 24, NEW_AT_ONCE = 5;
-
-const hashOf = (transaction) => transaction?.hash ?? transaction;
-
-/** Whether a block in progress is the known one with more: same parent, and the same beginning. */
-const extendsBlock = (known, header) =>
-  known.parent === header.parentHash && header.transactions.length >= known.transactions &&
-  hashOf(header.transactions[known.transactions - 1]) === known.lastHash;
+const BLOCKS = 300, SHOWN_AT_START = 14, FLASHBLOCKS = 256, RECENT = 24;
 
 /** The last values of a quantity, one for each second. */
 class Series {
@@ -114,7 +107,7 @@ export class Network extends EventTarget {
     Object.assign(block, {
       hash: header.hash, parent: header.parentHash, timestamp: number(header.timestamp),
       gasUsed: number(header.gasUsed), gasLimit: number(header.gasLimit),
-      baseFee: number(header.baseFeePerGas), transactions, lastHash: hashOf(header.transactions?.at(-1)),
+      baseFee: number(header.baseFeePerGas), transactions,
     });
     this.blocks.delete(at);
     this.blocks.set(at, block);
@@ -137,36 +130,34 @@ export class Network extends EventTarget {
   flashblockCounts = (block) => flashblockCounts(this, block);
 
   /**
-   * The block in progress has grown. `steps` are its new flashblocks as { index, count, gas } where
-   * they are known; otherwise it is one, the next.
+   * The block in progress has grown by `steps`, its new flashblocks as { index, count, gas }. Those
+   * that were known from the first of them on are taken back. `newest` are transactions.
    */
-  flashblock(header, steps = null) {
-    const at = number(header.number), now = performance.now(), count = header.transactions.length;
-    const known = this.blocks.get(at), before = known?.flashblocks.at(-1);
-    const again = this.pending === at, continues = again && extendsBlock(known, header);
-    if (!continues) this.counted = { gas: 0, transactions: 0 };
-    const grown = this.#keep(header, count);
-    if (!continues) Object.assign(grown, { flashblocks: [], startedAt: now, sealedAt: null });
-    if (again && !continues && !steps) this.#recount(grown);
-    const next = { index: continues && before ? before.index + 1 : 0, count, gas: grown.gasUsed };
-    for (const step of steps ?? [next]) {
-      if (grown.flashblocks.length < FLASHBLOCKS) grown.flashblocks.push({ ...step, at: now });
-    }
+  flashblock(header, steps, newest) {
+    const at = number(header.number), now = performance.now();
+    const known = this.blocks.get(at), continues = this.pending === at && known?.parent === header.parentHash;
+    const kept = continues ? known.flashblocks.filter((each) => each.index < steps[0].index) : [];
+    const isNext = kept.length > 0 && kept.length === known.flashblocks.length;
+    if (!isNext) this.counted = { gas: kept.at(-1)?.gas ?? 0, transactions: kept.at(-1)?.count ?? 0 };
+    const block = this.#keep(header, steps.at(-1).count);
+    if (!kept.length) Object.assign(block, { startedAt: now, sealedAt: null });
+    block.flashblocks = [...kept, ...steps.map((step) => ({ ...step, at: now }))].slice(0, FLASHBLOCKS);
+    if (kept.length < Math.min(steps[0].index, FLASHBLOCKS)) this.#recount(block);
     this.pending = at;
-    const from = continues ? this.counted.transactions : 0;
-    this.#count(grown.gasUsed, count);
-    this.#remember(header.transactions.slice(from).slice(-NEW_AT_ONCE), grown);
+    this.#count(block.gasUsed, block.transactions);
+    this.#remember(newest, block);
     this.movedAt = now;
     this.changed("flashblock");
   }
 
-  /** Flashblocks were taken back: ask which the block has now. */
+  /** Some flashblocks came before the page heard of one: ask for them. */
   async #recount(block) {
     const counts = await this.flashblockCounts(hex(block.number)).catch(() => []);
-    if (this.blocks.get(block.number) !== block || !counts.length) return;
-    const late = block.flashblocks.filter((each) => each.count > counts.at(-1));
-    const kept = counts.map((count, index) => ({ index, count, gas: null, at: block.startedAt }));
-    block.flashblocks = [...kept, ...late.map((each, at) => ({ ...each, index: counts.length + at }))];
+    if (this.blocks.get(block.number) !== block) return;
+    const seen = new Map(block.flashblocks.map((each) => [each.index, each]));
+    const asked = counts.map((count, index) => ({ index, count, gas: null, at: block.startedAt }));
+    const late = block.flashblocks.filter((each) => each.index >= counts.length);
+    block.flashblocks = [...asked.map((each) => seen.get(each.index) ?? each), ...late];
     this.changed("flashblock");
   }
 
@@ -206,10 +197,8 @@ export class Network extends EventTarget {
 
   #remember(transactions, block) {
     const index = block.flashblocks.at(-1)?.index;
-    const known = transactions.map((each) => {
-      const { hash, from, to, value, type } = typeof each === "string" ? { hash: each } : each;
-      return { hash, from, to, value, type, block: block.number, index };
-    });
+    const known = transactions.map(({ hash, from, to, value, type }) =>
+      ({ hash, from, to, value, type, block: block.number, index }));
     this.recent = [...known.reverse(), ...this.recent].slice(0, RECENT);
   }
 

@@ -51,8 +51,9 @@ function update(slot, network, block, usual, scale) {
   slot.classList.toggle("whole", !block.flashblocks.length);
   const found = gains(block);
   const places = sealed ? found.length : Math.max(usual, found.length);
-  const shown = Array.from({ length: places }, (_, at) => found[at] ?? { index: null, empty: true });
-  keyed(bars, shown.map((each, at) => ({ ...each, at })), (each) => `${each.at}${each.empty ? "e" : ""}`,
+  const shown = Array.from({ length: places }, (_, at) => found[at] ?? { index: at, empty: true });
+  // A flashblock may become known late, or take the place of another.
+  keyed(bars, shown, (each) => `${each.index} ${each.empty ? "empty" : each.transactions}`,
     (each) => makeBar(network, block, each, scale), (bar, each) => size(bar, each, scale));
   label.href = `#/${network.name}/block/${block.number}`;
   say(label.firstChild, grouped(block.number));
