@@ -45,7 +45,7 @@ endef
 NEED_PYTHON = test -n "$$($(FIND_PYTHON))" || { echo "Python is missing: install Python 3.11 or newer with venv (Debian: python3 python3-venv)" >&2; exit 1; }
 
 help: ## explain the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: .venv/.engine ## make .venv and build the engine into it
 
