@@ -113,6 +113,9 @@ def test_transactions_are_found_by_sender_and_nonce(ethereum: Asker) -> None:
         for each in ethereum.ask("eth_getBlockByNumber", number, True)["transactions"][:5]:
             asked = each["from"], int(each["nonce"], 16)
             assert ethereum.ask("ots_getTransactionBySenderAndNonce", *asked) == each["hash"]
+            asked = each["from"], each["nonce"]
+            assert ethereum.ask("eth_getTransactionBySenderAndNonce", *asked) == each
+    assert ethereum.ask("eth_getTransactionBySenderAndNonce", "0x" + "77" * 20, "0x0") is None
     assert ethereum.ask("ots_getTransactionBySenderAndNonce", "0x" + "77" * 20, 0) is None
     assert ethereum.ask("ots_getTransactionBySenderAndNonce", each["from"], "0xffffff") is None
 

@@ -228,6 +228,20 @@ def test_pooled_transaction_is_shown_without_a_block(scene: Scene) -> None:
     assert scene.root.ask("eth_getTransactionByHash", hash_of(pooled)) is None
 
 
+def test_transactions_that_wait_are_found_by_sender_and_nonce(scene: Scene) -> None:
+    pooled = scene.chain.pay(value=5)
+    scene.pool.waiting.append(Waits(pooled))
+    for nonce, transaction in (("0x1", scene.paid), ("0x3", pooled)):
+        found = scene.node.ask("eth_getTransactionBySenderAndNonce", PAYER, nonce)
+        assert found == waits(scene.node, transaction)
+    assert scene.node.ask("eth_getTransactionBySenderAndNonce", PAYER, "0x4") is None
+    assert scene.root.ask("eth_getTransactionBySenderAndNonce", PAYER, "0x3") is None
+    placed = scene.root.ask("eth_getTransactionByHash", hash_of(scene.paid))
+    assert scene.root.ask("eth_getTransactionBySenderAndNonce", PAYER, "0x1") == placed
+    scene.pool.answers = False
+    assert scene.node.ask("eth_getTransactionBySenderAndNonce", PAYER, "0x3") is None
+
+
 def test_transaction_is_never_unknown_on_its_way_into_a_block(scene: Scene) -> None:
     """It leaves the pool after the view was taken and before the pool is asked."""
     pooled = scene.chain.pay(value=5)

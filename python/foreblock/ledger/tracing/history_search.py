@@ -9,7 +9,10 @@ from collections.abc import Callable
 from foreblock._engine import State
 from foreblock.errors import PrunedState
 from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.scheduling.steps import Steps, Work
 
 
 def first_block(view: LedgerView, holds: Callable[[State], bool]) -> ReadableBlock | None:
@@ -42,3 +45,25 @@ def _unsealed(view: LedgerView, holds: Callable[[State], bool]) -> ReadableBlock
         if holds(view.state(block)):
             return block
     return None
+
+
+def find_sent(view: LedgerView, sender: bytes, nonce: int) -> Steps[bytes | None]:
+    """The hash of the transaction that an account sent with a nonce; raises `PrunedState`."""
+    block = first_block(view, lambda state: state.nonce(sender) > nonce)
+    if block is None:
+        return None
+    found: bytes | None = yield _sent(read_stored(view, block).portions(), sender, nonce)
+    return found
+
+
+def _sent(portions: list[Portion], sender: bytes, nonce: int) -> Work:
+    """Work that looks for a transaction; recovering senders takes long."""
+
+    def look(**_limits: int | None) -> bytes | None:
+        for portion in portions:
+            for each in portion.transactions(0, len(portion)):
+                if each.sender == sender and each.nonce == nonce and each.type != DEPOSIT:
+                    return each.hash
+        return None
+
+    return look

@@ -36,6 +36,11 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
                 transactions.get_by_hash,
             ),
             Method(
+                "eth_getTransactionBySenderAndNonce(sender: Address, "
+                "nonce: Quantity) -> Transaction?",
+                transactions.get_by_sender_and_nonce,
+            ),
+            Method(
                 "eth_getTransactionByBlockNumberAndIndex(block: BlockTag, "
                 "index: Quantity) -> Transaction?",
                 transactions.at_place.by_number,

@@ -1,8 +1,8 @@
 """eth_getTransactionBy…, eth_getBlockTransactionCountBy…: transactions of blocks, and their number.
 
-A transaction is found by its hash, or by a block and its place in that. One that is only in
-the pool is in no block and is not shown, unless the view is sealed: an ordinary node shows all
-that wait for a sealed block by their hashes, with null for the block.
+A transaction is found by its hash, by its sender and nonce, or by a block and its place in that.
+One that is only in the pool is in no block and is not shown, unless the view is sealed: an ordinary
+node shows all that wait for a sealed block, with null for the block.
 """
 
 from collections.abc import Awaitable
@@ -26,13 +26,30 @@ from foreblock.ledger.reading.transaction_lookup import (
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.tracing.history_search import find_sent
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_places import BlockPlaces
 from foreblock.methods.blocks.named_blocks import Counting, ShowingPlace
 from foreblock.methods.blocks.receipts import read_hash
-from foreblock.methods.waiting_pool import WaitingPool, decode_waiting, waiting_text
+from foreblock.methods.params import Params, address, quantity, reader
+from foreblock.methods.waiting_pool import (
+    WaitingPool,
+    decode_waiting,
+    waiting_nonce,
+    waiting_text,
+)
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Steps, Then
+from foreblock.scheduling.steps import Pace, Steps, Then
+
+
+class SentParams(Params):
+    """The arguments of eth_getTransactionBySenderAndNonce."""
+
+    sender: str
+    nonce: str
+
+
+_read_sent = reader(SentParams)
 
 
 class TransactionMethods:
@@ -54,6 +71,40 @@ class TransactionMethods:
         if not isinstance(found, bytes):
             return Then(found, partial(self._or_waiting, view, wanted))
         return self._or_waiting(view, wanted, found)
+
+    def get_by_sender_and_nonce(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The transaction that an account sent with a nonce, or null."""
+        params = _read_sent(raw)
+        sender, nonce = address(params.sender, 0), quantity(params.nonce, 64, 1)
+        found = self._scheduler.run(partial(self._find_sent, view, sender, nonce), view.client)
+        following = partial(self._or_of_sender, view, sender, nonce)
+        return following(found) if isinstance(found, bytes) else Then(found, following)
+
+    def _find_sent(self, view: LedgerView, sender: bytes, nonce: int, _pace: Pace) -> Steps[bytes]:
+        wanted = yield from find_sent(view, sender, nonce)
+        if wanted is None:
+            return b"null"
+        if found := find_transaction(view, wanted):
+            return (yield from self._show(view, *found))
+        unsealed = find_unsealed(view, wanted)
+        return (
+            b"null" if unsealed is None else (yield from self._show(view, *unsealed, placed=False))
+        )
+
+    def _or_of_sender(
+        self, view: LedgerView, sender: bytes, nonce: int, found: bytes
+    ) -> bytes | Awaitable[bytes]:
+        """What was found in blocks, or else what waits in the pool, where that is shown."""
+        if found != b"null" or view.visibility.preconfirmed:
+            return found
+        return self._find_of_sender(sender, nonce)
+
+    async def _find_of_sender(self, sender: bytes, nonce: int) -> bytes:
+        with suppress(PoolUnavailable):
+            for each in decode_waiting(await self._pool.of_sender(sender)):
+                if waiting_nonce(each) == nonce:
+                    return waiting_text(each)
+        return b"null"
 
     def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
         found = find_transaction(view, transaction_hash)

@@ -10,12 +10,10 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.tracing import traces
-from foreblock.ledger.tracing.history_search import first_block
+from foreblock.ledger.tracing.history_search import find_sent, first_block
 from foreblock.ledger.tracing.replay import read_replay
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection
 from foreblock.methods.block_param import BlockParam, find_block
@@ -26,7 +24,7 @@ from foreblock.methods.shapes import write_data
 from foreblock.methods.tracing.trace_text import pieces_of, whole_text
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps, Work
+from foreblock.scheduling.steps import Pace, Steps
 
 API_LEVEL: Final = b"8"
 
@@ -133,10 +131,7 @@ class OtterscanMethods:
         return (yield from whole_text(text, pace))
 
     def _by_nonce(self, view: LedgerView, sender: bytes, nonce: int, _pace: Pace) -> Steps[bytes]:
-        block = first_block(view, lambda state: state.nonce(sender) > nonce)
-        if block is None:
-            return b"null"
-        found: bytes | None = yield _sent(read_stored(view, block).portions(), sender, nonce)
+        found = yield from find_sent(view, sender, nonce)
         return b"null" if found is None else write_data(found)
 
     def _creator(self, view: LedgerView, contract: bytes, pace: Pace) -> Steps[bytes]:
@@ -151,19 +146,6 @@ class OtterscanMethods:
             return b"null"
         made = msgspec.json.decode(b"".join(pieces), type=_Creation)
         return msgspec.json.encode({"hash": made.transaction_hash, "creator": made.action.sender})
-
-
-def _sent(portions: list[Portion], sender: bytes, nonce: int) -> Work:
-    """Work that looks for a transaction; recovering senders takes long."""
-
-    def look(**_limits: int | None) -> bytes | None:
-        for portion in portions:
-            for each in portion.transactions(0, len(portion)):
-                if each.sender == sender and each.nonce == nonce and each.type != DEPOSIT:
-                    return each.hash
-        return None
-
-    return look
 
 
 def plain_number(given: int | str, argument: int) -> int:
