@@ -68,6 +68,7 @@
     │   ├── FloorGasTooLow
     │   ├── NoAuthorizations
     │   ├── FeeCapBelowMinimum
+    │   ├── FeeCapBelowBaseFee
     │   ├── NonceTooLow
     │   ├── InsufficientFunds
     │   ├── Overdrawn
@@ -846,6 +847,20 @@ class FeeCapBelowMinimum(PoolRefusal):
         return (
             "max fee per gas less than block base fee: "
             f"maxFeePerGas: {self.fee_cap}, minimum base fee of this chain: {self.minimum}"
+        )
+
+
+@dataclass(eq=False)
+class FeeCapBelowBaseFee(PoolRefusal):
+    """The fee cap is below the base fee of the block in progress."""
+
+    fee_cap: int
+    base_fee: int
+
+    def __str__(self) -> str:
+        return (
+            "max fee per gas less than block base fee: "
+            f"maxFeePerGas: {self.fee_cap}, baseFee: {self.base_fee}"
         )
 
 

@@ -51,7 +51,7 @@ def test_a_start_that_fails_loses_nothing_of_the_saved_pool(
     del source
     assert (tmp_path / POOL_FILE).exists()
 
-    def fails(_sequencer: Sequencer, transaction: Transaction) -> None:
+    def fails(_sequencer: Sequencer, transaction: Transaction, *, may_replace: bool) -> None:  # noqa: ARG001
         if transaction == GAPPED[1]:
             raise OSError("the disk is gone")
 

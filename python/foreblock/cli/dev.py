@@ -167,6 +167,7 @@ def _network(
         address_index=settings.address_index,
         map_size=settings.service.store.map_size,
         max_readers=settings.service.store.max_readers,
+        view=settings.service.view,
         sync=bool(settings.service.data),  # a chain that is removed at the end has nothing to lose
         dev=DevChain(
             genesis=str(Path(chain.genesis).absolute()) if chain.genesis else "",

@@ -41,6 +41,7 @@ class SequencerOptions:
     order: Order = "fees"
     minimum_base_fee: int | None = None  # wei; none: what the parent's extra data says
     l1_fees: L1Fees = DEFAULT_L1_FEES
+    shows_sealed: bool = False  # readers who name no block see sealed ones only
 
     def __post_init__(self) -> None:
         """Refuse what no schedule can be made of."""

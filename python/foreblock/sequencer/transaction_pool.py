@@ -135,7 +135,7 @@ class TransactionPool:
         queue, balance = self._look_up(pooled.sender)
         old = queue.get(pooled.nonce)
         _check_account(pooled, queue, balance, old)
-        if old is not None and not (may_replace and _outbids(pooled, old)):
+        if old is not None and not (may_replace and outbids(pooled, old)):
             raise ReplacementUnderpriced
         gone = self._victims(pooled, queue, old)
         for each in gone:
@@ -349,7 +349,7 @@ def _check_account(pooled: Pooled, queue: SenderQueue, balance: int, old: Pooled
         raise Overdrawn(balance, queued, pooled.cost)
 
 
-def _outbids(new: Pooled, old: Pooled) -> bool:
+def outbids(new: Pooled, old: Pooled) -> bool:
     """Whether both fee fields are above the old ones, by a tenth of them at least."""
     return all(
         after > before and after >= before * 110 // 100

@@ -151,6 +151,7 @@ class DevChainSource:
                 instant=chain.instant,
                 transaction_gas=chain.transaction_gas or None,
                 order=chain.order,
+                shows_sealed=network.view == "sealed",
             )
             load = _load(chain, self._writer.profile.chain_id)
             self._sequencer: Final = BranchingSequencer(

@@ -46,6 +46,35 @@ def test_a_transaction_of_an_unlocked_account_is_sealed_when_it_is_answered(
     assert number(chain.ask("eth_getBalance", SECOND, "latest")) == balance + ETHER
 
 
+def test_what_waits_for_a_command_is_pending_at_once_and_can_be_replaced_and_dropped(
+    chain: Running,
+) -> None:
+    nobody = "0x" + "44" * 20
+    nonce = chain.ask("eth_getTransactionCount", FIRST, "latest")
+
+    def send(value: int, fee: int) -> object:
+        fees = {"maxFeePerGas": hex(fee), "maxPriorityFeePerGas": hex(fee)}
+        wanted = {"from": FIRST, "to": nobody, "value": hex(value), "nonce": nonce, "gas": "0x5208"}
+        return chain.ask("eth_sendTransaction", {**wanted, **fees})
+
+    chain.ask("evm_setAutomine", False)
+    try:
+        send(1, 10**10)
+        assert chain.ask("eth_getBalance", nobody, "pending") == "0x1"
+        with pytest.raises(ErrorAnswer, match="replacement transaction underpriced"):
+            send(2, 10**10)
+        second = send(2, 2 * 10**10)
+        assert chain.ask("eth_getBalance", nobody, "pending") == "0x2"
+        assert chain.ask("anvil_dropTransaction", second) == second
+        assert chain.ask("txpool_status") == {"pending": "0x0", "queued": "0x0"}
+        assert chain.ask("eth_getBalance", nobody, "pending") == "0x0"
+        with pytest.raises(ErrorAnswer, match="max fee per gas less than block base fee"):
+            send(3, 1)
+    finally:
+        chain.ask("evm_mine")
+        chain.ask("evm_setAutomine", True)
+
+
 def test_it_is_who_tools_look_for(chain: Running) -> None:
     assert cast("str", chain.ask("web3_clientVersion")).startswith("anvil/v1.7.1")
     assert chain.ask("eth_chainId") == hex(31337)

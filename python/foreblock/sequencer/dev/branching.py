@@ -1,6 +1,8 @@
 """A dev sequencer whose chain can be taken back, replaced in part, and have accidents.
 
-What a command does with these is in `branches` and `accidents`. After a chain was taken back
+What a command does with these is in `branches` and `accidents`. Where only sealed blocks are
+shown, transactions of the block in progress wait for it: on a chain that is mined on command they
+can be replaced and dropped. After a chain was taken back
 nothing of the sequencer's memory may be of the branch that was given up: the pool, the signed
 load, and where faults have struck. Payload ids never repeat, so that those who follow the feed
 never take one job for another.
@@ -12,12 +14,15 @@ from typing import Final
 from msgspec import structs
 
 from foreblock.clock import Clock
+from foreblock.errors import AlreadyKnown, FeeCapBelowBaseFee, ReplacementUnderpriced
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.snapshots import Snapshots
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.storage.cheat_rows import merged
 from foreblock.ledger.storage.dev_row import DevState
+from foreblock.sequencer.admission import admit
 from foreblock.sequencer.attributes import next_base
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev.cheating import CheatingSequencer
@@ -26,7 +31,7 @@ from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import SECOND_NS
-from foreblock.sequencer.transaction_pool import TransactionPool
+from foreblock.sequencer.transaction_pool import TransactionPool, outbids
 from foreblock.types import Base, Cheat, Flashblock, Transaction
 
 
@@ -170,6 +175,59 @@ class BranchingSequencer(CheatingSequencer):
     def set_again(self, cheats: Sequence[Cheat]) -> None:
         """Set accounts that were set in what was given up."""
         self._regain(merged(cheats))
+
+    # --- Where only sealed blocks are shown ------------------------------------------------
+
+    def submit(self, transaction: Transaction, *, may_replace: bool = True) -> None:
+        """Take a transaction into the pool; raises a `PoolRefusal`.
+
+        Where only sealed blocks are shown it has to pay the base fee of the block in progress,
+        as in anvil, and may replace one that has run in it.
+        """
+        if self._options.shows_sealed:
+            self._check_base_fee(transaction)
+        old = self._that_waits(transaction.sender, transaction.nonce) if may_replace else None
+        if old is not None:
+            self._check_replacing(transaction, old)
+            self.restart_block()
+        super().submit(transaction, may_replace=may_replace)
+
+    def drop(self, hash: bytes | None, sender: bytes | None) -> list[bytes]:
+        """Take transactions out of the pool: one, those of a sender, or all; gives their hashes.
+
+        What has run stays, unless it waits for its block to be sealed by a command.
+        """
+        if any(
+            hash in (None, each.hash) and sender in (None, each.sender)
+            for each in self._those_that_wait()
+        ):
+            self.restart_block()
+        return super().drop(hash, sender)
+
+    def _those_that_wait(self) -> list[Transaction]:
+        """The transactions of the block in progress that are shown as in the pool."""
+        return self._given_up() if self._waits_for_commands and self.has_transactions else []
+
+    def _that_waits(self, sender: bytes, nonce: int) -> Transaction | None:
+        """The one with this nonce."""
+        account = self._account(sender)
+        if account is None or nonce >= account.nonce:
+            return None
+        waiting = self._those_that_wait()
+        return next((one for one in waiting if (one.sender, one.nonce) == (sender, nonce)), None)
+
+    def _check_base_fee(self, transaction: Transaction) -> None:
+        cap = transaction.max_fee_per_gas
+        cap = transaction.gas_price if cap is None else cap
+        base_fee = self.base.base_fee_per_gas
+        if transaction.type != DEPOSIT and cap is not None and cap < base_fee:
+            raise FeeCapBelowBaseFee(cap, base_fee)
+
+    def _check_replacing(self, new: Transaction, old: Transaction) -> None:
+        if new.hash == old.hash:
+            raise AlreadyKnown
+        if not outbids(admit(new, self._terms, 0), admit(old, self._terms, 0)):
+            raise ReplacementUnderpriced
 
     # --- Accidents ---------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
     clock      a flashblock every interval, a block every block time
     automine   a transaction is an index, and its block is sealed in the same commit
-    manual     a transaction is in the next flashblock; blocks are sealed by `mine` only
+    manual     a transaction is in the next flashblock, or in one of its own where only sealed
+               blocks are shown; blocks are sealed by `mine` only
 
 Beside the clock, nothing happens while nothing is sent: no index without a transaction. A
 block in progress there has the time of its last change; one that a transaction or a command
@@ -149,6 +150,14 @@ class DevSequencer(ChaoticSequencer):
     def _seals_with_transactions(self) -> bool:
         return self._state.mining == "automine"
 
+    @property
+    def _waits_for_commands(self) -> bool:
+        """Whether transactions are shown as waiting until a command seals their block.
+
+        They run at once, as whoever asks for `pending` expects, and can be taken out again.
+        """
+        return self._options.shows_sealed and self._state.mining == "manual"
+
     # --- Time and pace -----------------------------------------------------------------
 
     def _wall_ns(self) -> int:
@@ -165,6 +174,8 @@ class DevSequencer(ChaoticSequencer):
     def _gap_ns(self) -> int | None:
         if self._seals_with_transactions:
             return 0
+        if self._waits_for_commands:
+            return 0 if self._state.interval_ms else None
         if self._by_clock and self._state.interval_ms:
             return super()._gap_ns
         # On demand only, where there is no interval.
@@ -202,7 +213,7 @@ class DevSequencer(ChaoticSequencer):
 
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
-        if self._seals_with_transactions:
+        if self._seals_with_transactions or self._waits_for_commands:
             self._do_what_is_due(self._clock.monotonic_ns())
 
     def _do_what_is_due(self, now_ns: int) -> bool:

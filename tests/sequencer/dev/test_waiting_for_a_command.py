@@ -1,0 +1,112 @@
+"""Where only sealed blocks are shown: transactions wait until a command seals their block."""
+
+from pathlib import Path
+
+import pytest
+
+from foreblock.bus.commands import DropTransactions, Mine, NextBlock, SetAccount
+from foreblock.errors import (
+    AlreadyKnown,
+    FeeCapBelowBaseFee,
+    NonceTooLow,
+    ReplacementUnderpriced,
+)
+from foreblock.ledger.storage.dev_row import Mining
+from foreblock.sequencer.mnemonic import DevAccount
+from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.types import decode_transactions
+from support.chains.checking import check_by_import
+from support.chains.dev_chain import ACCOUNTS, GWEI, NOBODY, DevChain, send
+
+ALICE, BOB = ACCOUNTS[:2]
+STRANGER = b"\x77" * 20
+SEALED = SequencerOptions(shows_sealed=True)
+Sent = tuple[DevAccount, int, bytes, int]  # who, with which nonce, to whom, how much
+FIRST, SECOND = (ALICE, 0, NOBODY, 1), (ALICE, 1, NOBODY, 2)
+OF_BOB = (BOB, 0, NOBODY, 4)
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> DevChain:
+    """Two transactions of Alice and one of Bob have run, and wait for a command."""
+    chain = DevChain(tmp_path / "store", SEALED, mining="manual")
+    chain.submit(send(*FIRST), send(*SECOND), send(*OF_BOB))
+    assert chain.pending_balance(NOBODY) == 7, "at once"
+    return chain
+
+
+def mined(chain: DevChain) -> set[bytes]:
+    """The users' transactions of the block that a command seals."""
+    chain.execute(Mine())
+    sealed = decode_transactions(list(chain.sealed()[-1].transactions[1:]), 1)
+    return {each.hash for each in sealed}
+
+
+def test_one_that_has_run_is_replaced_by_one_that_pays_more(
+    chain: DevChain, tmp_path: Path
+) -> None:
+    other = send(ALICE, 0, value=8, tip=2 * GWEI, cap=200 * GWEI)
+    chain.submit(other)
+    assert chain.pending_balance(NOBODY) == 14
+    assert mined(chain) == {other.hash, send(*SECOND).hash, send(*OF_BOB).hash}
+    assert chain.latest_balance(NOBODY) == 14
+    check_by_import(chain, tmp_path / "import")
+
+
+def test_it_is_not_replaced_by_one_that_pays_as_much_or_is_itself(chain: DevChain) -> None:
+    with pytest.raises(ReplacementUnderpriced):
+        chain.submit(send(ALICE, 0, value=8))
+    with pytest.raises(AlreadyKnown):
+        chain.submit(send(*FIRST))
+    assert chain.pending_balance(NOBODY) == 7, "nothing was begun anew"
+    chain.execute(Mine())
+    with pytest.raises(NonceTooLow):
+        chain.submit(send(ALICE, 0, value=8, tip=2 * GWEI, cap=200 * GWEI))
+
+
+@pytest.mark.parametrize(
+    ("command", "dropped", "left"),
+    [
+        (DropTransactions(hash=send(*FIRST).hash), [FIRST], [OF_BOB]),
+        (DropTransactions(hash=send(*SECOND).hash), [SECOND], [FIRST, OF_BOB]),
+        (DropTransactions(sender=BOB.address), [OF_BOB], [FIRST, SECOND]),
+        (DropTransactions(), [FIRST, SECOND, OF_BOB], []),
+        (DropTransactions(hash=b"\1" * 32), [], [FIRST, SECOND, OF_BOB]),
+    ],
+)
+def test_those_that_have_run_are_dropped(
+    chain: DevChain, command: DropTransactions, dropped: list[Sent], left: list[Sent]
+) -> None:
+    def hashes(rows: list[Sent]) -> set[bytes]:
+        return {send(*each).hash for each in rows}
+
+    assert set(chain.execute(command)) == hashes(dropped)
+    assert mined(chain) == hashes(left)
+
+
+def test_accounts_set_by_hand_in_the_block_stay_set(chain: DevChain) -> None:
+    chain.execute(SetAccount(STRANGER, balance=(77).to_bytes(32)))
+    chain.execute(DropTransactions())
+    assert (chain.pending_balance(STRANGER), chain.pending_balance(NOBODY)) == (77, 0)
+
+
+@pytest.mark.parametrize(("options", "mining"), [(SequencerOptions(), "manual"), (SEALED, "clock")])
+def test_preconfirmed_ones_stay(tmp_path: Path, options: SequencerOptions, mining: Mining) -> None:
+    """Where flashblocks are shown, or a clock seals blocks."""
+    chain = DevChain(tmp_path / "store", options, mining=mining)
+    chain.submit(send(ALICE, 0))
+    chain.run(1_000)
+    assert chain.pending_balance(NOBODY) == 1
+    with pytest.raises(NonceTooLow):
+        chain.submit(send(ALICE, 0, value=8, tip=2 * GWEI, cap=200 * GWEI))
+    assert chain.execute(DropTransactions()) == []
+    assert chain.pending_balance(NOBODY) == 1
+
+
+def test_a_fee_below_the_base_fee_is_refused(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", SEALED, mining="automine")
+    chain.execute(NextBlock(base_fee=50 * GWEI))
+    with pytest.raises(FeeCapBelowBaseFee, match="max fee per gas less than block base fee"):
+        chain.submit(send(ALICE, 0, cap=49 * GWEI))
+    chain.submit(send(ALICE, 0, cap=50 * GWEI))
+    assert chain.latest_balance(NOBODY) == 1
