@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { ACCOUNTS, CHAIN_ID, OUT, assert, end, rpc, step, until } from './steps.mjs'
+import { ACCOUNTS, CHAIN_ID, OUT, TARGET, assert, end, rpc, step, until } from './steps.mjs'
 
 const ignition = join(OUT, 'ignition')
 const LONG = 90 // seconds: each deployment is a program of its own
@@ -24,6 +24,15 @@ const addresses = (id) =>
 
 const number = async (address) =>
   BigInt(await rpc('eth_call', { to: address, data: '0x8381f58a' }, 'latest'))
+
+const height = async () => Number(await rpc('eth_blockNumber'))
+
+/** Where a clock seals blocks, Ignition wants 5 confirmations of what the account sent before. */
+const confirmed = async () => {
+  if (TARGET !== 'eth') return
+  const enough = (await height()) + 5
+  await until(async () => (await height()) >= enough)
+}
 
 /** Deploy a module, as often as one likes. */
 export const ignitionFlow = async (module) => {
@@ -46,12 +55,14 @@ export const ignitionFlow = async (module) => {
       const hash = await rpc('eth_sendTransaction', { from: ACCOUNTS[0], to: ACCOUNTS[1], value })
       await until(() => rpc('eth_getTransactionReceipt', hash))
     }
+    await confirmed()
     await deploy(module, '--deployment-id', 'second')
     const [first, second] = [addresses(chain), addresses('second')]
     assert.notEqual(first['Vaults#Vault'], second['Vaults#Vault'])
     assert.equal(await number(second['Vaults#Vault']), 7n)
   }, LONG)
   await step('deploy under another name', async () => {
+    await confirmed()
     await deploy(module, '--deployment-id', 'third', '--strategy', 'basic')
     assert(existsSync(join(ignition, 'deployments', 'third')))
   }, LONG)

@@ -7,7 +7,7 @@
 import { createTestClient, http, numberToHex, pad, parseEther, publicActions, walletActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { foundry } from 'viem/chains'
-import { ACCOUNTS, RPC_URL, assert, end, step as anyStep, vault } from '../steps.mjs'
+import { ACCOUNTS, RPC_URL, assert, end, step as anyStep, until, vault } from '../steps.mjs'
 
 const [mode] = process.argv.slice(2)
 const OF_GANACHE = new Set([
@@ -47,7 +47,7 @@ await step('setAutomine, getAutomine', async () => {
   const to = nobody()
   const hash = await send(ALICE, to)
   assert.equal(await client.getBalance({ address: to }), 0n)
-  assert.equal(await client.getBalance({ address: to, blockTag: 'pending' }), 1n)
+  await until(async () => (await client.getBalance({ address: to, blockTag: 'pending' })) === 1n)
   assert.equal((await client.getTransaction({ hash })).blockNumber, null)
   await client.mine({ blocks: 1 })
   assert.equal(await client.getBalance({ address: to }), 1n)
