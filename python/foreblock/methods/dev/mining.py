@@ -106,7 +106,8 @@ class MiningMethods:
         params = _read_mine(raw)
         blocks = 1 if params.blocks is None else number(params.blocks, 0)
         interval = None if params.interval is None else number(params.interval, 1)
-        return answered(self._execute(Mine(blocks, interval)))
+        # viem says 0 for none; then a distance of blocks that was set is theirs.
+        return answered(self._execute(Mine(blocks, interval or None)))
 
     def interval_mine(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Seal the block in progress, as the clock would."""
