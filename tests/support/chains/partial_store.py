@@ -100,7 +100,9 @@ class WholeNetwork:
         address, keys, block = json.loads(params)
         self.proofs_at.append(address)
         with closing(self.whole.view()) as view:
-            found = view.resolve(ByHash(bytes.fromhex(block["blockHash"][2:])))
+            by_hash = isinstance(block, dict)
+            name = ByHash(bytes.fromhex(block["blockHash"][2:])) if by_hash else int(block, 16)
+            found = view.resolve(name)
             slots = [int(key, 16) for key in keys]
             proof = view.state_of_header(found).prove(bytes.fromhex(address[2:]), slots)
         return json.dumps(self.change(proof_json(address, slots, proof))).encode()

@@ -27,7 +27,8 @@ class Follower:
     def __init__(self, whole: Ledger, folder: Path, **told: Any) -> None:  # noqa: ANN401, settings
         most, dialect = told.pop("most", 1 << 30), told.pop("dialect", "ethereum")
         hint = told.pop("hint", None)
-        begin_at_latest(whole, folder)
+        if not told.pop("is_begun", False):
+            begin_at_latest(whole, folder)
         settings = FollowSettings(fetch_timeout=60.0, **told)
         with Store(str(folder), write=True) as store:
             put_trust(store, settings.trust)
@@ -68,6 +69,7 @@ class Follower:
 
 @contextmanager
 def follower(whole: Ledger, folder: Path, **told: Any) -> Iterator[Follower]:  # noqa: ANN401
+    """One that begins at the latest block, or with `is_begun` over a store that is there."""
     made = Follower(whole, folder, **told)
     try:
         yield made

@@ -27,7 +27,7 @@ use crate::store::entry::{self, ACCOUNT, SLOT};
 use crate::trie::hints::{Hinted, Hints};
 use crate::trie::proof::ProofNodes;
 use crate::trie::state_root::StateRoot;
-use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded};
+use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, ways};
 
 /// Looking an account or a slot up in an older state.
 const ENTRY_NS: u64 = 4_000;
@@ -214,7 +214,8 @@ impl BranchTrie {
     /// base `WaysMissing`, and then nothing was taken in.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         if let Some(block) = self.begun_at {
-            self.check_ways(changes, block)?;
+            let Self { trie, stored, built, hints, .. } = self;
+            with_nodes(stored, built, hints, |nodes| ways::check(trie, changes, block, nodes))?;
         }
         self.apply_within(changes, &mut Watch::default())
     }
@@ -222,6 +223,18 @@ impl BranchTrie {
     pub(super) fn apply_within(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
         let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.apply_within(changes, nodes, watch))
+    }
+
+    /// Takes in all changes above the block that it begins at: `WaysMissing`.
+    pub(super) fn replay_at_once(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
+        if changes.accounts.is_empty() {
+            return Ok(());
+        }
+        let Self { trie, stored, built, hints, begun_at } = self;
+        let block = begun_at.unwrap_or_default();
+        with_nodes(stored, built, hints, |nodes| {
+            ways::apply_known(trie, changes, block, nodes, watch)
+        })
     }
 
     /// The nodes on the way to an account, its storage root, and those on the way to slots.

@@ -6,9 +6,8 @@
 //! the last, and else at the sealed block below. What changed since is applied at once, as if it
 //! were one block.
 //!
-//! Where nodes are missing, `WaysMissing` names the keys whose proofs at that block have them. A
-//! node from beside which another vanishes is asked for by a key that nobody has
-//! (`trie::made_up`). Values that are not known come from the leaves.
+//! Where nodes are missing, `WaysMissing` names the keys whose proofs at that block have them
+//! (`trie::ways`). Values that are not known come from the leaves.
 
 use alloy_primitives::{Address, B256, U256};
 
@@ -20,15 +19,11 @@ use super::state::State;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::evm::deadline::Watch;
-use crate::misses::Misses;
 use crate::state::{Changes, StateReader};
-use crate::trie::Keys;
+use crate::trie::{Keys, ways};
 
 /// Blocks above the stored nodes that are replayed. With more the trie begins at the state's.
 const MOST_REPLAYED: u64 = 16;
-
-/// How often changes are taken in while nodes come.
-const MOST_TRIES: usize = 4;
 
 impl BranchTrie {
     /// `root` is that of the sealed block that the state is of, or stands on. Without it the
@@ -85,43 +80,6 @@ impl BranchTrie {
         };
         Ok(leads_there.then_some(trie))
     }
-
-    /// Takes in all changes above the block that it begins at.
-    ///
-    /// Nodes come from other threads meanwhile: where one was missing and none is any more, it
-    /// is tried again.
-    fn replay_at_once(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
-        if changes.accounts.is_empty() {
-            return Ok(());
-        }
-        let before = self.trie.clone();
-        for _ in 0..MOST_TRIES {
-            match self.apply_within(changes, watch).and_then(|()| self.root()) {
-                Err(Error::MissingNode(_)) if watch.in_place() => {
-                    return Err(Error::DeadlineExceeded);
-                }
-                Err(Error::MissingNode(_)) => {
-                    self.trie = before.clone();
-                    self.check_ways(changes, self.begun_at.unwrap_or_default())?;
-                }
-                applied => return applied.map(drop),
-            }
-        }
-        Err(Error::IncompleteState("a root"))
-    }
-
-    /// `WaysMissing` where the root after changes cannot be computed; they are not taken in.
-    pub(super) fn check_ways(&self, changes: &Changes, block: u64) -> Result<()> {
-        let needed = self.needs(changes)?;
-        if needed.is_empty() {
-            return Ok(());
-        }
-        let keys = match needed.before.is_empty() {
-            false => needed.before,
-            true => needed.made_up().ok_or(Error::IncompleteState("a root"))?,
-        };
-        Err(ways_missing(block, keys))
-    }
 }
 
 impl State {
@@ -137,7 +95,7 @@ impl State {
         let block = trie.begun_at.unwrap_or_default();
         self.prove_in(&mut trie, address, slots, watch).map_err(|failed| match failed {
             Error::MissingNode(_) => {
-                ways_missing(block, Keys::from([(*address, slots.iter().copied().collect())]))
+                ways::missing(block, Keys::from([(*address, slots.iter().copied().collect())]))
             }
             _ => failed,
         })
@@ -171,10 +129,4 @@ impl State {
         let slots = values.into_iter().zip(ways).collect();
         Ok(Proof { account, account_nodes, storage_root, slots })
     }
-}
-
-fn ways_missing(block: u64, keys: Keys) -> Error {
-    let accounts = keys.keys().copied().collect();
-    let slots = keys.into_iter().filter(|(_, slots)| !slots.is_empty()).collect();
-    Error::WaysMissing { block, keys: Box::new(Misses { accounts, slots, ..Misses::default() }) }
 }

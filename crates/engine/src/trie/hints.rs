@@ -86,6 +86,10 @@ impl NodeReader for Hinted<'_> {
         }
     }
 
+    fn used(&self, hash: &B256, node: &[u8]) {
+        self.nodes.used(hash, node);
+    }
+
     fn is_partial(&self) -> bool {
         self.nodes.is_partial()
     }

@@ -27,6 +27,7 @@ pub(crate) mod state_root;
 pub(crate) mod tests;
 mod tree;
 pub(crate) mod walk;
+pub(crate) mod ways;
 
 pub use key::Owner;
 pub use needs::{Keys, Place, ProofsNeeded};

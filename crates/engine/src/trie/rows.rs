@@ -35,6 +35,9 @@ pub trait NodeReader {
         Ok(None)
     }
 
+    /// Hears of each node that a trie was read from.
+    fn used(&self, _hash: &B256, _node: &[u8]) {}
+
     /// Whether nodes by their places may be missing or out of date without being damaged.
     fn is_partial(&self) -> bool {
         false
@@ -84,12 +87,18 @@ impl Rows<'_> {
         // changes in 500,000 accounts, rows in memory, development build: 12.3 ms
         // with this check, 9.0 ms without.
         let is_wrong = match row {
-            Some(row) if keccak256(&row) == *hash => return Ok(row),
+            Some(row) if keccak256(&row) == *hash => {
+                self.nodes.used(hash, &row);
+                return Ok(row);
+            }
             Some(_) => !self.nodes.is_partial(),
             None => false,
         };
         match self.nodes.by_hash(hash)? {
-            Some(node) if keccak256(&node) == *hash => Ok(node),
+            Some(node) if keccak256(&node) == *hash => {
+                self.nodes.used(hash, &node);
+                Ok(node)
+            }
             None if !is_wrong => Err(Error::MissingNode(self.place(path))),
             _ => Err(self.damaged(path, format_args!("it does not hash to {hash}"))),
         }

@@ -4,20 +4,23 @@
 //! noted. The trie for the root after it reads its nodes through the recording too, those
 //! included that a deletion merges with their parents. At the end the ways to all that was
 //! read are walked in the trie as it was before.
+//!
+//! Above a partial base nodes may be missing, also of keys that nobody has read: those are
+//! `WaysMissing`, and the run can be made again when their proofs have come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_trie::Nibbles;
 
 use super::sparse_trie::SparseTrie;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evm::deadline::{Limits, Watch};
 use crate::state::{AccountState, StateReader};
 use crate::store::{BranchTrie, State, StateNodes};
 use crate::trie::leaf::{account_key, slot_key, storage_root_of};
-use crate::trie::{NodeReader, Owner, Rows, Trie};
+use crate::trie::{Keys, NodeReader, Owner, Rows, Trie, ways};
 
 /// The nodes on the way to an account or a slot, read and checked.
 const WAY_NS: u64 = 20_000;
@@ -70,25 +73,40 @@ impl Recording {
 
     /// The trie of the state, for roots after changes.
     pub fn trie(&self) -> SparseTrie {
-        SparseTrie::new(self.nodes.nodes.root, self.nodes.clone())
+        SparseTrie::new(self.nodes.nodes.root, self.nodes.clone()).asking_at(self.asked_at())
+    }
+
+    /// The block at which proofs have what is missing; none above a complete base.
+    fn asked_at(&self) -> Option<u64> {
+        self.state.may_miss().then(|| self.state.sealed_block())
     }
 
     /// All that has been needed so far.
     ///
     /// # Errors
     ///
-    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed
-    /// with.
+    /// `DeadlineExceeded`, `MissingNode` or `WaysMissing`, `StoreDamaged`, or what reading the
+    /// store failed with.
     pub fn recorded(&self, limits: Limits) -> Result<NeededState> {
         let reads = self.reads();
         let mut watch = Watch::new(limits);
         let mut keys = Vec::new();
         let mut accounts = Trie::open(self.nodes.nodes.root);
+        let mut unknown = Keys::new();
         for (address, slots) in &reads.slots {
             watch.step(WAY_NS * (1 + slots.len() as u64))?;
             keys.push(Bytes::copy_from_slice(address.as_slice()));
             keys.extend(slots.iter().map(|slot| slot.to_be_bytes::<32>().into()));
-            self.walk(&mut accounts, address, slots)?;
+            match (self.walk(&mut accounts, address, slots), self.asked_at()) {
+                // All of them are asked for at once, the account's other slots too.
+                (Err(Error::MissingNode(_)), Some(_)) => {
+                    unknown.insert(*address, slots.clone());
+                }
+                (walked, _) => walked?,
+            }
+        }
+        if let Some(block) = self.asked_at().filter(|_| !unknown.is_empty()) {
+            return Err(ways::missing(block, unknown));
         }
         let nodes = self.nodes.seen().values().cloned().collect();
         let codes = reads.codes.values().cloned().collect();
@@ -156,22 +174,19 @@ impl RecordedNodes {
     fn seen(&self) -> MutexGuard<'_, BTreeMap<B256, Bytes>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn keep(&self, node: Option<Vec<u8>>) -> Option<Vec<u8>> {
-        if let Some(node) = &node {
-            self.seen().insert(keccak256(node), Bytes::copy_from_slice(node));
-        }
-        node
-    }
 }
 
 impl NodeReader for RecordedNodes {
     fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
-        Ok(self.keep(self.nodes.node(owner, path)?))
+        self.nodes.node(owner, path)
     }
 
     fn by_hash(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
-        Ok(self.keep(self.nodes.by_hash(hash)?))
+        self.nodes.by_hash(hash)
+    }
+
+    fn used(&self, hash: &B256, node: &[u8]) {
+        self.seen().entry(*hash).or_insert_with(|| Bytes::copy_from_slice(node));
     }
 
     fn is_partial(&self) -> bool {

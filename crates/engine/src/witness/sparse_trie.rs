@@ -4,31 +4,46 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::evm::deadline::Watch;
 use crate::state::Changes;
 use crate::trie::hints::{Hinted, Hints};
 use crate::trie::state_root::StateRoot;
-use crate::trie::{NodeReader, ProofsNeeded};
+use crate::trie::{Keys, NodeReader, ProofsNeeded, ways};
 
-/// After an error it must be dropped.
+/// After an error it must be dropped, but for `WaysMissing`.
 pub struct SparseTrie {
     trie: StateRoot,
     nodes: Arc<dyn NodeReader + Send + Sync>,
     hints: Hints,
+    /// The block at which proofs have what is missing, where that can be asked for.
+    asked_at: Option<u64>,
 }
 
 impl SparseTrie {
     pub(super) fn new(root: B256, nodes: Arc<dyn NodeReader + Send + Sync>) -> Self {
-        Self { trie: StateRoot::open(root), nodes, hints: Hints::default() }
+        Self { trie: StateRoot::open(root), nodes, hints: Hints::default(), asked_at: None }
+    }
+
+    /// The same above a partial base: what is missing is `WaysMissing` at this block.
+    pub(super) fn asking_at(self, block: Option<u64>) -> Self {
+        Self { asked_at: block, ..self }
     }
 
     /// Takes in changes that start from the state as it stands here.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, or what reading nodes failed with.
+    /// `MissingNode` or `WaysMissing`, or what reading nodes failed with.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
-        self.trie.apply(changes, &Hinted { nodes: &*self.nodes, hints: &self.hints })
+        let nodes = Hinted { nodes: &*self.nodes, hints: &self.hints };
+        match self.asked_at {
+            None => self.trie.apply(changes, &nodes),
+            Some(block) => {
+                let watch = &mut Watch::default();
+                ways::apply_known(&mut self.trie, changes, block, &nodes, watch)
+            }
+        }
     }
 
     /// # Errors
@@ -40,9 +55,16 @@ impl SparseTrie {
 
     /// # Errors
     ///
-    /// `MissingNode`, or what reading nodes failed with.
+    /// `MissingNode` or `WaysMissing`, or what reading nodes failed with.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
-        self.trie.storage_root(address, &Hinted { nodes: &*self.nodes, hints: &self.hints })
+        let nodes = Hinted { nodes: &*self.nodes, hints: &self.hints };
+        let found = self.trie.storage_root(address, &nodes);
+        found.map_err(|failed| match (failed, self.asked_at) {
+            (Error::MissingNode(_), Some(block)) => {
+                ways::missing(block, Keys::from([(*address, Default::default())]))
+            }
+            (failed, _) => failed,
+        })
     }
 
     /// The root of the account's storage after changes that are not taken in.

@@ -2,6 +2,9 @@
 
 The block is verified once more, above a state that notes what is read of it. Nothing is added
 by hand, so what verification needs is what the witness has, siblings of deleted nodes included.
+
+Above a partial base it needs more than was read: the ways to all of it in the trie, and that to
+the contract whose storage root a header has. What is not known of them is `WaysMissing`.
 """
 
 from collections.abc import Sequence
@@ -46,7 +49,10 @@ class ExecutionWitness:
 
 
 def record_witness(view: LedgerView, block: ReadableBlock) -> Steps[ExecutionWitness]:
-    """The witness of a block; raises `RefusedTrace`, and `PrunedState` for old ones."""
+    """The witness of a block; raises `RefusedTrace`, and `PrunedState` for old ones.
+
+    Above a partial base `StateMissing`, and `BeforeAnchor` where it needs headers before that.
+    """
     if not isinstance(block, SealedBlock):
         raise RefusedTrace(f"block {block.number} is in progress and has no witness yet")
     replay = read_replay(view, block)
