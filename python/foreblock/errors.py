@@ -395,6 +395,10 @@ class MissedKeys(Protocol):
     def blocks(self) -> Collection[int]:
         """Numbers of blocks whose hashes are wanted."""
 
+    @property
+    def ended(self) -> Mapping[bytes, int]:
+        """Accounts that have gone since, with a block before; later proofs lack their slots."""
+
     def __len__(self) -> int:
         """The number of keys."""
 

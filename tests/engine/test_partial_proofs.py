@@ -3,7 +3,7 @@
 Two stores grow by the same partial blocks. One has the whole state; the other began at an anchor
 and knows what its blocks read, by proofs. Nodes of sealed blocks are computed behind its head, at
 any time or never. What it lacks it says, and proofs of the first store at the block that it names
-are enough, for sealed blocks and for those in progress.
+are enough, for sealed blocks and for those in progress. Accounts go with slots that nobody knew.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from engine.test_partial_roots import FIRST, PEOPLE, Change, change, edit_of, nodes_of
 from foreblock._engine import Changes, Learned, Proof, State, Store, View
-from foreblock.errors import IncompleteState, MissingNode, WaysMissing
+from foreblock.errors import IncompleteState, MissedKeys, MissingNode, StateMissing, WaysMissing
 from support.payloads.small_store import append, changes, word
 
 T = TypeVar("T")
@@ -49,7 +49,6 @@ class GrowingPair:
         self.learned = Learned(1)
         self.partial.lay(self.learned)
         self.open: list[tuple[int, int]] = []  # the partials of the block in progress, on both
-        self.gone: set[int] = set()
         self.kept = 0
         self.asked = 0  # proofs for ways
 
@@ -80,21 +79,17 @@ class GrowingPair:
         self.open.append((one, other))
 
     def learn(self, block: Sequence[Change]) -> None:
-        """Know what a block changes before it does; of an account that goes, all its slots.
+        """Know what a block changes before it does; of an account that goes, nothing else."""
+        for who, _, values in block:
+            self.learn_at(len(self.roots) - 1, PEOPLE[who], sorted(values))
 
-        What is known is not asked for again: a later proof of an account that went says nothing
-        about its slots before.
-        """
-        latest = len(self.roots) - 1
-        for who, balance, values in block:
-            if who in self.gone:
-                continue
-            address, wanted = PEOPLE[who], sorted(values) if balance is not None else SLOTS
-            if balance is None:
-                self.gone.add(who)
-            proof = self.prove(latest, address, wanted)
-            ways = [(slot, proof.slot(at)[1]) for at, slot in enumerate(wanted)]
-            self.learned.prove(self.roots[latest], address, proof.account_nodes, ways)
+    def learn_at(self, number: int, address: bytes, wanted: Sequence[int]) -> None:
+        """Learn what a proof at a block shows about the anchor."""
+        with self.partial.view() as view:
+            lasts = view.state(number).lasts(address)
+        proof = self.prove(number, address, wanted)
+        ways = [(slot, proof.slot(at)[1]) for at, slot in enumerate(wanted)]
+        self.learned.prove(self.roots[number], address, proof.account_nodes, ways, lasts=lasts)
 
     def _extend(self, store: Store, block: Sequence[Change], above: int | None) -> int:
         batch, number = store.batch(), len(self.roots)
@@ -124,20 +119,32 @@ class GrowingPair:
             return view.state(number).prove(address, wanted)
 
     def helped(self, run: Callable[[State], T], of: Callable[[View], State]) -> T:
-        """The outcome of a run on the other store, once it has the ways that it lacks."""
+        """The outcome of a run on the other store, once it has what it lacks."""
         for _ in range(MOST_ROUNDS):
             with self.partial.view() as view:
                 try:
                     return run(of(view))
-                except WaysMissing as missing:
+                except StateMissing as missing:
                     why = missing
             assert why.misses, "something is named"
-            for address in why.misses.accounts:
-                slots = sorted(why.misses.slots.get(address, ()))
-                proof = self.prove(why.block, address, slots)
-                self.learned.put_nodes(nodes_of(proof, len(slots)))
-                self.asked += 1
+            if isinstance(why, WaysMissing):
+                self._bring_ways(why)
+            else:
+                self._bring_values(why.misses)
         raise AssertionError(f"it asks again and again: {why}")
+
+    def _bring_ways(self, why: WaysMissing) -> None:
+        for address in why.misses.accounts:
+            slots = sorted(why.misses.slots.get(address, ()))
+            proof = self.prove(why.block, address, slots)
+            self.learned.put_nodes(nodes_of(proof, len(slots)))
+            self.asked += 1
+
+    def _bring_values(self, misses: MissedKeys) -> None:
+        """Learn at the latest block, as an upstream proves, or at the one that is named."""
+        for address in {*misses.accounts, *misses.slots}:
+            number = misses.ended.get(address, len(self.roots) - 1)
+            self.learn_at(number, address, sorted(misses.slots.get(address, ())))
 
     def keep(self) -> None:
         """Compute the nodes of sealed blocks, as far as they are due."""
@@ -196,6 +203,17 @@ class GrowingPair:
                 assert [found.slot(at) for at in SLOTS] == [true.slot(at) for at in SLOTS]
                 assert _shown(found) == _shown(true)
 
+    def judge_reads(self) -> None:
+        for of_full, of_partial, _ in self.states():
+            for address in PEOPLE[1::3]:
+                with self.full.view() as view:
+                    true = _read(of_full(view), address)
+
+                def read(state: State, who: bytes = address) -> list[int]:
+                    return _read(state, who)
+
+                assert self.helped(read, of_partial) == true
+
     def judge_simulated(self, block: Sequence[Change]) -> None:
         self.learn(block)
         self.partial.learn(self.learned)
@@ -207,6 +225,18 @@ class GrowingPair:
                 return _root_after(state, block, below)
 
             assert self.helped(run, of_partial) == true
+
+    def judge_recorded(self, block: Sequence[Change]) -> None:
+        """What a run needs of a sealed state is what it needs of the whole one."""
+        for number in range(len(self.roots)):
+            of = _of_block(number)
+            with self.full.view() as view:
+                true = _recorded(of(view), block, None)
+
+            def run(state: State, below: bytes = self.roots[number]) -> list[list[bytes]]:
+                return _recorded(state, block, below)
+
+            assert self.helped(run, of) == true
 
 
 def _of_block(number: int) -> Callable[[View], State]:
@@ -220,6 +250,27 @@ def _of_partial(number: int) -> Callable[[View], State]:
 def _shown(proof: Proof) -> tuple[int, int, bytes] | None:
     account = proof.account
     return None if account is None else (account.nonce, account.balance, account.code_hash)
+
+
+def _read(state: State, who: bytes) -> list[int]:
+    """The balance of somebody, and all slots."""
+    misses = state.missing([who], {who: list(SLOTS)})
+    if misses:
+        raise StateMissing(misses)
+    return [state.balance(who), *(state.storage(who, slot) for slot in SLOTS)]
+
+
+def _recorded(state: State, block: Sequence[Change], root: bytes | None) -> list[list[bytes]]:
+    """The nodes and keys that changes need, with the storage root of somebody else."""
+    recording = state.record(root=root)
+    overlay = recording.overlay()
+    edit_of(block)(overlay)
+    trie = recording.trie()
+    trie.apply(overlay.take(10**9))
+    trie.root()
+    trie.storage_root(PEOPLE[5])
+    needed = recording.recorded()
+    return [needed.nodes, needed.keys]
 
 
 def _root_after(state: State, block: Sequence[Change], root: bytes | None) -> bytes:
@@ -246,7 +297,33 @@ def test_proofs_and_simulated_roots_are_those_of_a_whole_store(
         for action in done:
             pair.run(action)
         pair.judge()
+        pair.judge_reads()
         pair.judge_simulated(simulated)
+        pair.judge_recorded(simulated)
+
+
+def test_slots_of_an_account_that_went_are_asked_for_before(tmp_path: Path) -> None:
+    with closing(GrowingPair(tmp_path, [(0, 1, {3: 7, 4: 8}), *FIRST[1:]])) as pair:
+        pair.grow([(1, 9, {})])
+        pair.seal()
+        pair.grow([(0, None, {})])
+        with pair.partial.view() as view, pytest.raises(StateMissing) as missing:
+            view.state(1).storage(PEOPLE[0], 3)
+        assert missing.value.misses.ended == {}, "the latest block has it"
+        pair.seal()
+        with pair.partial.view() as view:
+            for number in (0, 1):
+                with pytest.raises(StateMissing) as missing:
+                    view.state(number).storage(PEOPLE[0], 3)
+                assert missing.value.misses.ended == {PEOPLE[0]: number}
+            assert view.state(2).storage(PEOPLE[0], 3) == 0
+        pair.learn_at(2, PEOPLE[0], [3])
+        with pair.partial.view() as view, pytest.raises(StateMissing):
+            view.state(1).storage(PEOPLE[0], 3)
+        pair.learn_at(1, PEOPLE[0], [3])
+        pair.partial.learn(pair.learned)
+        with pair.partial.view() as view:
+            assert [view.state(at).storage(PEOPLE[0], 3) for at in (0, 1, 2)] == [7, 7, 0]
 
 
 def test_a_block_in_progress_asks_for_nothing_where_nodes_are_kept(tmp_path: Path) -> None:

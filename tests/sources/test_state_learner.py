@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Learned, Misses
+from foreblock._engine import Learned, Misses, Store
 from foreblock.errors import NewEpoch, NoUpstream
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.sources import state_learner
@@ -226,3 +226,31 @@ def test_contracts_that_are_new_come_with_their_code() -> None:
     wanted.accounts = {SCRIBE, SENDERS[0]}
     wanted.contracts = {SCRIBE}
     assert asked_for(wanted).codes_of == {SCRIBE}
+
+
+@pytest.mark.parametrize("proves", [True, False])
+def test_what_is_said_of_an_account_that_has_gone_is_not_learned(
+    truth: Truth, tmp_path: Path, proves: bool
+) -> None:
+    """At that block its slots are zeros, which says nothing about the blocks before."""
+    learner, fetcher = _learner(truth, 6, proven=proves)
+    fetcher.proves = proves
+    learned, asked = Learned(EPOCH), list[tuple[int, bytes]]()
+
+    def lasts(number: int, address: bytes) -> bool:
+        asked.append((number, address))
+        return address != SCRIBE
+
+    learner.begin(learned, lasts=lasts)
+    wanted = Wanted(frozenset({SENDERS[0]}), {SCRIBE: frozenset({1})})
+    _find(learner, wanted, _blocks(truth, 4, 7))
+    at = 6 if proves else 7  # the block of the proof, or the latest that can be meant
+    assert {SCRIBE, SENDERS[0]} == {address for number, address in asked if number == at}
+    with Store(str(tmp_path / "partial"), write=True) as store:
+        batch = store.batch()
+        batch.begin_at(4, truth.headers[4].hash, truth.headers[4].state_root, EPOCH)
+        store.commit(batch)
+        store.lay(learned)
+        with store.view() as view:
+            missing = view.state(4).missing([SCRIBE, SENDERS[0]], {SCRIBE: [1]})
+    assert (missing.accounts, missing.slots) == ([SCRIBE], {SCRIBE: [1]})

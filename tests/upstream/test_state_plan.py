@@ -235,8 +235,11 @@ def test_what_the_engine_missed_is_wanted() -> None:
         slots: dict[bytes, list[int]]
         codes: dict[bytes, bytes]
         blocks: list[int]
+        ended: dict[bytes, int]
 
-    wanted = wanted_of(Misses([A], {A: [1, 2], B: []}, {b"\x01" * 32: b"", b"\x02" * 32: A}, [7]))
+    codes = {b"\x01" * 32: b"", b"\x02" * 32: A}
+    gone = b"\xdd" * 20  # its slots are to be had at an old block only
+    wanted = wanted_of(Misses([A], {A: [1, 2], B: [], gone: [3]}, codes, [7], {gone: 5}))
     assert wanted == Wanted(
         frozenset({A}),
         {A: frozenset({1, 2})},

@@ -100,15 +100,25 @@ fn codes_of(codes: Option<&Bound<'_, PyMapping>>) -> PyResult<BTreeMap<B256, Opt
     Ok(all)
 }
 
+fn ended_of(ended: Option<&Bound<'_, PyMapping>>) -> PyResult<BTreeMap<Address, u64>> {
+    let Some(ended) = ended else { return Ok(BTreeMap::new()) };
+    let pair = |item: Bound<'_, PyAny>| {
+        let Pair(address, block): Pair<Arg<Address>, Arg<u64>> = item.extract()?;
+        Ok((address.0, block.0))
+    };
+    ended.items()?.iter().map(pair).collect()
+}
+
 #[pymethods]
 impl Misses {
     #[new]
-    #[pyo3(signature = (accounts = vec![], slots = None, codes = None, blocks = vec![]))]
+    #[pyo3(signature = (accounts = vec![], slots = None, codes = None, blocks = vec![], ended = None))]
     fn new(
         accounts: Vec<Arg<Address>>,
         slots: Option<&Bound<'_, PyMapping>>,
         codes: Option<&Bound<'_, PyMapping>>,
         blocks: Vec<Arg<u64>>,
+        ended: Option<&Bound<'_, PyMapping>>,
     ) -> PyResult<Self> {
         Ok(Self(EngineMisses {
             accounts: accounts.into_iter().map(|address| address.0).collect(),
@@ -116,6 +126,7 @@ impl Misses {
             codes: codes_of(codes)?,
             blocks: blocks.into_iter().map(|block| block.0).collect(),
             hashed: BTreeMap::new(),
+            ended: ended_of(ended)?,
         }))
     }
 
@@ -147,6 +158,15 @@ impl Misses {
     #[getter]
     fn blocks(&self) -> Vec<u64> {
         self.0.blocks.iter().copied().collect()
+    }
+
+    #[getter]
+    fn ended<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (address, block) in &self.0.ended {
+            all.set_item(PyBytes::new(py, address.as_slice()), block)?;
+        }
+        Ok(all)
     }
 
     #[getter]
@@ -205,7 +225,8 @@ impl Misses {
         this: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, misses) = (this.py(), this.get());
-        let facts = (misses.accounts(py), misses.slots(py)?, misses.codes(py)?, misses.blocks());
+        let (slots, codes) = (misses.slots(py)?, misses.codes(py)?);
+        let facts = (misses.accounts(py), slots, codes, misses.blocks(), misses.ended(py)?);
         Ok((this.get_type().into_any(), facts.into_pyobject(py)?))
     }
 }
@@ -275,6 +296,7 @@ impl Learned {
         py.detach(|| self.0.put_nodes(nodes.into_iter().map(|node| node.0)));
     }
 
+    #[pyo3(signature = (root, address, account_proof, slots, *, lasts = true))]
     fn prove(
         &self,
         py: Python<'_>,
@@ -282,6 +304,7 @@ impl Learned {
         address: Arg<Address>,
         account_proof: Vec<Arg<Bytes>>,
         slots: Vec<Pair<Arg<U256>, Vec<Arg<Bytes>>>>,
+        lasts: bool,
     ) -> PyResult<(Option<Account>, Vec<Integer>)> {
         let plain = |nodes: Vec<Arg<Bytes>>| -> Vec<Bytes> {
             nodes.into_iter().map(|node| node.0).collect()
@@ -289,7 +312,10 @@ impl Learned {
         let nodes = plain(account_proof);
         let slots: Vec<SlotNodes> =
             slots.into_iter().map(|Pair(slot, nodes)| (slot.0, plain(nodes))).collect();
-        let proven = py.detach(|| self.0.prove(root.0, address.0, &nodes, &slots));
+        let proven = py.detach(|| match lasts {
+            true => self.0.prove(root.0, address.0, &nodes, &slots),
+            false => self.0.prove_later(root.0, address.0, &nodes, &slots),
+        });
         let (account, values) = proven.map_err(to_python)?;
         Ok((account.map(Account), values.into_iter().map(Integer).collect()))
     }

@@ -141,6 +141,10 @@ impl State {
         Self(self.0.with_learned(learned.map(|learned| &learned.0)))
     }
 
+    fn lasts(&self, address: Arg<Address>) -> PyResult<bool> {
+        self.0.lasts(&address.0).map_err(to_python)
+    }
+
     #[pyo3(signature = (accounts, slots = None))]
     fn missing(
         &self,

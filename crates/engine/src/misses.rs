@@ -24,6 +24,9 @@ pub struct Misses {
     pub blocks: BTreeSet<u64>,
     /// How the numbers of some slots came about: by hash, the two words that were hashed. No keys.
     pub hashed: BTreeMap<B256, [u8; 64]>,
+    /// Of some of the slots, that the account's life has ended since: by account, a block at which
+    /// it had not. Only proofs up to that block have them. No keys.
+    pub ended: BTreeMap<Address, u64>,
 }
 
 impl Misses {
@@ -69,6 +72,11 @@ impl Misses {
         }
         self.blocks.extend(other.blocks);
         self.hashed.extend(other.hashed);
+        for (address, block) in other.ended {
+            // The later block is the one that others are more likely to prove.
+            let known = self.ended.entry(address).or_default();
+            *known = block.max(*known);
+        }
     }
 
     /// What was read, or the keys of it that are missing.

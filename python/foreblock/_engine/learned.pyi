@@ -30,6 +30,9 @@ class Misses:
     # No keys: how the numbers of some of the slots came about, by a hash the two words (64 bytes)
     # that the run has hashed. It stays in its process.
     hashed: Final[dict[bytes, bytes]]
+    # No keys either: of accounts whose life at the anchor has ended since, a block at which it had
+    # not. Only proofs up to that block have their slots.
+    ended: Final[dict[bytes, int]]
 
     def __new__(
         cls,
@@ -37,6 +40,7 @@ class Misses:
         slots: Mapping[bytes, Sequence[int]] | None = None,
         codes: Mapping[bytes, bytes] | None = None,
         blocks: Sequence[int] = ...,
+        ended: Mapping[bytes, int] | None = None,
     ) -> Self: ...
     def also(self, other: Misses) -> Misses:
         """The keys of both."""
@@ -106,10 +110,15 @@ class Learned:
         address: bytes,
         account_proof: Sequence[bytes],
         slots: Sequence[tuple[int, Sequence[bytes]]],
+        *,
+        lasts: bool = True,
     ) -> tuple[Account | None, list[int]]:
         """Check nodes from the root down, and take the account and the slots that they prove.
 
         Gives what is proven: the account and the values of the slots, in order. The nodes are
         taken too, by their hashes. `BadProof`, and nothing is taken, where one of them does not
         fit; so is a proof of another key.
+
+        `lasts` is what `State.lasts` says at the block of that root; where it is false, the proof
+        shows nothing about the anchor, and only its nodes are taken.
         """

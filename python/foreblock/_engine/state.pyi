@@ -48,6 +48,13 @@ class State:
         None are above a complete base.
         """
 
+    def lasts(self, address: bytes) -> bool:
+        """Whether an account lives here as it did at the anchor, as far as is known.
+
+        Only then a proof of this state says what its slots were at blocks before; true above a
+        complete base.
+        """
+
     def account(self, address: bytes) -> Account | None: ...
     def balance(self, address: bytes) -> int: ...
     def nonce(self, address: bytes) -> int: ...

@@ -26,7 +26,7 @@ from foreblock.ledger.reading.learned_state import KnownValues, LearnedState, pr
 from foreblock.ledger.reading.view import Ledger
 from foreblock.metrics.state_metrics import StateMetrics
 from foreblock.rpc.fetching import Missed
-from foreblock.service.fetched_ways import FetchedWays
+from foreblock.service.fetched_ways import FetchedWays, KeysAt, slots_before
 from foreblock.settings import FollowSettings
 from foreblock.upstream.old_blocks import AskUpstream
 from foreblock.upstream.packed import StateAnswer, pack_wanted, unpack_found
@@ -110,6 +110,12 @@ class FetchedState:
         self._metrics.keys.add(sum(len(each.misses) for each in missing))
         await self._measured(self._ways.fetch(missing, seconds))
 
+    async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
+        """Know slots that only proofs of these blocks have; raises why they cannot be had."""
+        if self._ways is None:
+            raise NoUpstream("nobody is asked about old blocks", 1)
+        await self._measured(self._ways.fetch_slots(keys, seconds))
+
     async def _measured(self, fetching: Coroutine[Any, Any, None]) -> None:
         began = self.clock()
         try:
@@ -153,8 +159,10 @@ class StateRounds:
         ways = [each.why for each in missed if isinstance(each.why, WaysMissing)]
         missed = [each for each in missed if not isinstance(each.why, WaysMissing)]
         wanted = all_of([*map(_wanted, missed), *self._hints(), self._state.predict(missed)])
+        before = slots_before([each.why.misses for each in missed])
         self._rounds += 1
         self._keys += wanted.keys + sum(len(each.misses) for each in ways)
+        self._keys += sum(len(slots) for keys in before.values() for slots in keys.values())
         if self._rounds > settings.fetch_rounds:
             raise TooMuchState(f"more than {settings.fetch_rounds} rounds")
         if self._keys > settings.fetch_keys:
@@ -165,6 +173,8 @@ class StateRounds:
         both = [self._fetch_values(missed, wanted, left)] if wanted else []
         if ways:
             both.append(self._fetch_ways(ways, left))
+        if before:
+            both.append(self._in_time(self._state.fetch_slots(before, left), left))
         failed = [each for each in await asyncio.gather(*both, return_exceptions=True) if each]
         if failed and len(failed) == len(both):
             await self._try_again(failed[0])
@@ -183,8 +193,11 @@ class StateRounds:
         if wanted == self._ways:
             raise UntrueState("the nodes of proofs do not fit the trie of their block")
         self._ways = wanted
+        await self._in_time(self._state.fetch_ways(ways, left), left)
+
+    async def _in_time(self, fetching: Coroutine[Any, Any, None], left: float) -> None:
         try:
-            await self._state.fetch_ways(ways, left)
+            await fetching
         except TimeoutError:
             raise NoUpstream(f"no proofs in {left:.1f} s", 1) from None
 

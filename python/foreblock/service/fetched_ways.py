@@ -1,25 +1,30 @@
-"""Trie nodes that proofs and roots of a worker miss, taken from proofs of an upstream.
+"""Trie nodes, and slots of accounts that have gone, from proofs of an upstream at one block.
 
 A proof at a block needs the nodes on the way to its key, and the root of a block in progress those
 on the way to all that it changed. What is not in the store is asked for at the sealed block that
 the trie begins at. Nodes need no check: they are used where the trie has their hashes.
+
+Rules before Cancun let a contract with storage go. Its slots that were not known then have the
+values that they had at the anchor, at all blocks before; proofs of these have them, and no others.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Final
 
-from foreblock.errors import NotHere, TooMuchState, WaysMissing
-from foreblock.ledger.reading.learned_state import LearnedState
+from foreblock.errors import BadProof, MissedKeys, NotHere, TooMuchState, UntrueState, WaysMissing
+from foreblock.ledger.reading.learned_state import LearnedState, prove_all
 from foreblock.ledger.reading.view import Ledger
 from foreblock.upstream.asked import AskedProof, BlockAt
 from foreblock.upstream.old_blocks import AskUpstream, proof_at
+from foreblock.upstream.wanted import FoundProof
 
 MOST_WAYS: Final = 64  # accounts that one round asks for; each is a request
 AT_ONCE: Final = 16
 
 Keys = dict[bytes, set[int]]
+KeysAt = Mapping[int, Keys]  # by the number of the block at which they are asked for
 
 
 class FetchedWays:
@@ -38,18 +43,34 @@ class FetchedWays:
             of_block = keys.setdefault(each.block, {})
             for address in each.misses.accounts:
                 of_block.setdefault(address, set()).update(each.misses.slots.get(address, ()))
+        nodes: list[bytes] = []
+        for _, proof in await self._proofs(keys, seconds):
+            nodes += [*proof.nodes, *(node for each in proof.slots for node in each.nodes)]
+        with closing(self._ledger.view()) as view:
+            self._learned.put_nodes(view, nodes)
+
+    async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
+        """Know slots by proofs at these blocks. Raises as `fetch`, and `UntrueState`."""
+        for place, proof in await self._proofs(keys, seconds):
+            with closing(self._ledger.view()) as view:
+                block = view.resolve(place.number)
+                try:
+                    values = prove_all([proof], [block.header.state_root])
+                except BadProof as why:
+                    raise UntrueState(str(why)) from None
+                self._learned.learn(view, values, at=block)
+
+    async def _proofs(self, keys: KeysAt, seconds: float) -> list[tuple[BlockAt, FoundProof]]:
         if sum(map(len, keys.values())) > MOST_WAYS:
             raise TooMuchState(f"the ways to more than {MOST_WAYS} accounts in a trie")
         asked = [
-            self._nodes(place, AskedProof(address, tuple(sorted(slots))))
+            self._proof(place, AskedProof(address, tuple(sorted(slots))))
             for number, of_block in keys.items()
             if (place := self._place(number)) is not None
             for address, slots in of_block.items()
         ]
         async with asyncio.timeout(seconds):
-            found = await asyncio.gather(*asked)
-        with closing(self._ledger.view()) as view:
-            self._learned.put_nodes(view, [node for nodes in found for node in nodes])
+            return await asyncio.gather(*asked)
 
     def _place(self, number: int) -> BlockAt | None:
         """The block to ask at; none where the chain is another one by now."""
@@ -60,7 +81,16 @@ class FetchedWays:
                 return None
             return BlockAt(number, block.hash)
 
-    async def _nodes(self, place: BlockAt, asked: AskedProof) -> Sequence[bytes]:
+    async def _proof(self, place: BlockAt, asked: AskedProof) -> tuple[BlockAt, FoundProof]:
         async with self._places:
-            proof = await proof_at(self._ask, asked, place)
-        return [*proof.nodes, *(node for each in proof.slots for node in each.nodes)]
+            return place, await proof_at(self._ask, asked, place)
+
+
+def slots_before(missed: Sequence[MissedKeys]) -> KeysAt:
+    """The slots of accounts that have gone since, by the blocks at which they had not."""
+    keys: dict[int, Keys] = {}
+    for each in missed:
+        for address, number in each.ended.items():
+            of_block = keys.setdefault(number, {})
+            of_block.setdefault(address, set()).update(each.slots.get(address, ()))
+    return keys

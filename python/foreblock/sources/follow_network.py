@@ -176,7 +176,7 @@ class FollowNetwork(FeedNetwork):
             self._metrics,
             self.trust,
         )
-        self._learner.begin(source.learned, source.fit)
+        self._learner.begin(source.learned, source.fit, source.lasts)
         return source
 
     @property
@@ -440,7 +440,8 @@ class FollowNetwork(FeedNetwork):
         self._begun_anew(header.number, why)
 
     def _begun_anew(self, number: int, why: str) -> None:
-        self._learner.begin(self.following.learned, self.following.fit)
+        source = self.following
+        self._learner.begin(source.learned, source.fit, source.lasts)
         self._hot.begin()
         self._wanted = WantedState()
         self._place = None

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from foreblock.clock import Clock
-from foreblock.errors import DiskFull, StoreFull
+from foreblock.errors import DiskFull, NotHere, StoreFull
 from foreblock.ledger.following.fitted_proof import Proof, fitted_proof
 from foreblock.ledger.following.roots_behind import RootsBehind
 from foreblock.ledger.following.wanting import WantedState
@@ -272,6 +272,18 @@ class FollowSource(FeedSource):
         with self._store.view() as view:
             shown = fitted_proof(view, proof.address, slots)
         return None if shown is None else _found(proof, shown)
+
+    def lasts(self, number: int, address: bytes) -> bool:
+        """Whether an account lives at a block as it did at the anchor; any thread may ask.
+
+        Of a block whose state is not kept any more, the next one answers: at worst it is asked
+        for again.
+        """
+        try:
+            with self._store.view() as view:
+                return view.state(max(number, view.heads.earliest)).lasts(address)
+        except NotHere:
+            return False  # it is of another branch by now
 
     def store_learned(self) -> int:
         """Store what was learned for others than the chain; gives how many rows that are."""

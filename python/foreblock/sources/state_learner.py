@@ -4,6 +4,8 @@ What upstreams say is a claim. With `proven` an account, a slot and a hash of an
 only if Merkle nodes lead to them from the state root of a block that was executed here: a key
 that is not known here has the same value at each of these. With `trusted` they count as they are.
 With `audited` they count too, and are handed to the audit (`state_audit`), which proves them.
+What is said of an account at a block where it does not live any more as it did at the anchor is
+not learned: it says nothing about its slots before.
 One epoch has one `Learned`, which the store has under its states; another anchor begins another.
 
 Called on the loop of the network. The chain is read through views of its store.
@@ -40,6 +42,9 @@ MOMENT: Final = 0.05  # seconds between two looks for a block that an upstream h
 ASKED_AGAIN: Final = 20  # such looks, after which it is asked for again: that block may never come
 NOT_PROVEN: Final = "nothing that can be proven was found"
 PLAINLY: Final = 32  # times that only what is needed is asked for, after more could not be had
+
+# Whether an account lives at a block as it did at the anchor, as far as is known.
+Lasts = Callable[[int, bytes], bool]
 
 
 class ExecutedBlocks(NamedTuple):
@@ -116,15 +121,17 @@ class StateLearner:
         self._plainly = 0  # how many more times only what is needed is asked for
         self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
         self._early = EarlyProofs()
+        self._lasts: Lasts = _always
         self._begun: Final = asyncio.Event()
         self.counters: Counter[str] = Counter()
         self.last_error = ""
         self.heard: Callable[[Wanted], None] | None = None  # of keys that were wanted, and found
 
-    def begin(self, learned: Learned, fit: Fit | None = None) -> None:
+    def begin(self, learned: Learned, fit: Fit | None = None, lasts: Lasts | None = None) -> None:
         """Learn into this from now on; `fit` makes proofs of later blocks ones of blocks here."""
         self._learned = learned
         self._hashes = {}
+        self._lasts = lasts or _always
         self._early = EarlyProofs(fit)
         self._begun.set()
         if self._audit is not None:
@@ -290,7 +297,7 @@ class StateLearner:
                 true.put_proof(known)
         if not proves:
             believed = _unproven(found, true, untrue)
-            self._believe(believed, true, learned)
+            self._believe(believed, true, learned, blocks.headers[0].number)
             if self._audit is not None:
                 self._audit.note(learned.epoch, blocks.headers[0].number, believed)
         for address, code_hash in found.codes_of.items():
@@ -328,7 +335,10 @@ class StateLearner:
         assert root in roots, "it is of a block that was executed here"
         slots = [(each.slot, list(each.nodes)) for each in proof.slots]
         try:
-            account, values = learned.prove(root, proof.address, list(proof.nodes), slots)
+            lasts = self._lasts(roots[root], proof.address)
+            account, values = learned.prove(
+                root, proof.address, list(proof.nodes), slots, lasts=lasts
+            )
             _check_claims(proof, account, values)
         except BadProof as bad:
             self.counters["untrue"] += 1
@@ -338,8 +348,12 @@ class StateLearner:
             return False
         return True
 
-    def _believe(self, believed: Found, true: Found, learned: Learned) -> None:
-        """Learn what upstreams say without proofs."""
+    def _believe(self, believed: Found, true: Found, learned: Learned, latest: int) -> None:
+        """Learn what upstreams say without proofs, about blocks up to the latest."""
+        for address in {*believed.accounts, *believed.slots}:
+            if not self._lasts(latest, address):
+                believed.accounts.pop(address, None)
+                believed.slots.pop(address, None)
         for address, said in believed.accounts.items():
             # The root of an empty storage says all slots: an audit proves what is said one by one.
             root = said.storage_root if self._audit is None else None
@@ -402,6 +416,10 @@ def _used(wanted: Wanted, found: Found) -> Wanted:
 def _left(wanted: Wanted, true: Found, named: Collection[int]) -> Wanted:
     """What is not known yet."""
     return true.missing(wanted)._replace(blocks=wanted.blocks.difference(named))
+
+def _always(_: int, __: bytes) -> bool:
+    return True
+
 
 
 def _check_claims(proof: FoundProof, account: Account | None, values: Sequence[int]) -> None:

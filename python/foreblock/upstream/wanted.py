@@ -76,10 +76,11 @@ def all_of(wants: Sequence[Wanted]) -> Wanted:
 
 
 def wanted_of(misses: MissedKeys) -> Wanted:
-    """What a run has missed, as it is asked for."""
+    """What a run has missed, as it is asked for; slots that only old blocks have are not."""
+    gone = misses.ended
     return Wanted(
         frozenset(misses.accounts),
-        {address: frozenset(keys) for address, keys in misses.slots.items() if keys},
+        {at: frozenset(keys) for at, keys in misses.slots.items() if keys and at not in gone},
         dict(misses.codes),
         blocks=frozenset(misses.blocks),
     )

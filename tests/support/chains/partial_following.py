@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 from foreblock._engine import Block, Learned
 from foreblock.ledger.following.wanting import WantedState
@@ -9,6 +10,7 @@ from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.storage.anchored_store import Anchor, begin_at, is_empty
 from foreblock.types import Flashblock
 from support.chains.following import Following, Truth
+from support.chains.profiles import JOVIAN
 from support.chains.writing import genesis
 
 MOST_ROUNDS = 32
@@ -17,12 +19,19 @@ MOST_ROUNDS = 32
 class PartialFollowing(Following):
     """A follower with a store that knows a part of its base."""
 
-    def __init__(self, folder: Path, truth: Truth, anchor: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        truth: Truth,
+        anchor: int,
+        seed: int = 0,
+        config: dict[str, Any] = JOVIAN,
+    ) -> None:
         self.truth = truth
         self.anchor = truth.headers[anchor]
         self.chance = random.Random(seed)
         self.rounds = 0
-        super().__init__(folder)
+        super().__init__(folder, config=config)
 
     def begin(self) -> Learned:
         with self.store.view() as view:
@@ -75,7 +84,9 @@ class PartialFollowing(Following):
                 slots = sorted(wanted.slots.get(address, ()))
                 proof = state.prove(address, slots)
                 nodes = [(slot, proof.slot(place)[1]) for place, slot in enumerate(slots)]
-                self.learned.prove(root, address, proof.account_nodes, nodes)
+                with self.store.view() as here:
+                    lasts = here.state(at).lasts(address)
+                self.learned.prove(root, address, proof.account_nodes, nodes, lasts=lasts)
             for address in wanted.contracts | set(wanted.codes.values()):
                 if address:
                     self.learned.put_code(state.code(address))

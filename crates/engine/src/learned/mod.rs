@@ -3,6 +3,8 @@
 //! A key that is unknown has not changed since the anchor, so its value is that of every block
 //! since; what is here is right below all deltas and is asked after the store. A value is put
 //! here as it is said to be, or with a proof that was checked (`proof`); the first one stays.
+//! For a slot that holds as long as its account lives as it did at the anchor, which rules before
+//! Cancun may end: what is said of a later block is not put here (`State::lasts`).
 //!
 //! A slot that nobody asked for is known too where the nodes of other proofs lead to it, or to that
 //! it is not there: a trie with few leaves is known whole after a few proofs. Whoever reads such a
@@ -194,31 +196,43 @@ impl Learned {
         account_proof: &[Bytes],
         slots: &[SlotNodes],
     ) -> Result<(Option<AccountState>, Vec<U256>)> {
-        let shown = proof::check(root, &account_key(&address), account_proof)?;
-        let leaf = shown.value.as_deref().map(proof::account).transpose()?;
-        let (account_nodes, mut nodes) = (shown.nodes, Vec::new());
-        let storage_root = leaf.map_or(EMPTY_ROOT_HASH, |leaf| leaf.storage_root);
-        let mut values = Vec::with_capacity(slots.len());
-        for (slot, slot_proof) in slots {
-            let shown = proof::check(storage_root, &slot_key(slot), slot_proof)?;
-            values.push(shown.value.as_deref().map(proof::slot).transpose()?.unwrap_or_default());
-            nodes.extend(shown.nodes);
-        }
-        let account = leaf.map(state_of);
+        let shown = Shown::check(root, &address, account_proof, slots)?;
+        let (account, storage_root) = (shown.account, Some(shown.storage_root));
         self.write(|halves| {
-            let storage_root = Some(storage_root);
             halves.put_account(address, Known { account, storage_root });
-            for ((slot, _), value) in slots.iter().zip(&values) {
+            for ((slot, _), value) in slots.iter().zip(&shown.values) {
                 halves.put_slot(address, *slot, *value);
             }
-            if self.keeps_nodes {
-                account_nodes.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
-                nodes.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
-            } else {
-                nodes.into_iter().for_each(|(hash, node)| halves.remember_node(hash, node));
-            }
+            self.take_nodes(halves, shown.account_nodes, shown.slot_nodes);
         });
-        Ok((account, values))
+        Ok((account, shown.values))
+    }
+
+    /// The same of a block at which the account does not live as it did at the anchor: nodes are
+    /// right for any block, and nothing else is taken.
+    ///
+    /// # Errors
+    ///
+    /// `BadProof`; nothing is taken then.
+    pub fn prove_later(
+        &self,
+        root: B256,
+        address: Address,
+        account_proof: &[Bytes],
+        slots: &[SlotNodes],
+    ) -> Result<(Option<AccountState>, Vec<U256>)> {
+        let shown = Shown::check(root, &address, account_proof, slots)?;
+        self.write(|halves| self.take_nodes(halves, shown.account_nodes, shown.slot_nodes));
+        Ok((shown.account, shown.values))
+    }
+
+    fn take_nodes(&self, halves: &mut Halves, of_account: Nodes, of_slots: Nodes) {
+        if self.keeps_nodes {
+            of_account.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
+            of_slots.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
+        } else {
+            of_slots.into_iter().for_each(|(hash, node)| halves.remember_node(hash, node));
+        }
     }
 
     /// Remember the nodes of another epoch: they are right by their hashes, so that the storage of
@@ -255,6 +269,38 @@ impl Learned {
             self.halves.write().unwrap_or_else(PoisonError::into_inner);
         change(&mut halves);
         halves.bound(self.limit);
+    }
+}
+
+type Nodes = Vec<(B256, Bytes)>;
+
+/// What a proof shows.
+struct Shown {
+    account: Option<AccountState>,
+    storage_root: B256,
+    values: Vec<U256>,
+    account_nodes: Nodes,
+    slot_nodes: Nodes,
+}
+
+impl Shown {
+    fn check(
+        root: B256,
+        address: &Address,
+        account_proof: &[Bytes],
+        slots: &[SlotNodes],
+    ) -> Result<Self> {
+        let shown = proof::check(root, &account_key(address), account_proof)?;
+        let leaf = shown.value.as_deref().map(proof::account).transpose()?;
+        let (account_nodes, mut slot_nodes) = (shown.nodes, Vec::new());
+        let storage_root = leaf.map_or(EMPTY_ROOT_HASH, |leaf| leaf.storage_root);
+        let mut values = Vec::with_capacity(slots.len());
+        for (slot, slot_proof) in slots {
+            let shown = proof::check(storage_root, &slot_key(slot), slot_proof)?;
+            values.push(shown.value.as_deref().map(proof::slot).transpose()?.unwrap_or_default());
+            slot_nodes.extend(shown.nodes);
+        }
+        Ok(Self { account: leaf.map(state_of), storage_root, values, account_nodes, slot_nodes })
     }
 }
 

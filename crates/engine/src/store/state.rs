@@ -244,7 +244,37 @@ impl State {
             _ => return Ok(U256::ZERO),
         }
         let known = self.learned.as_ref().and_then(|learned| learned.slot(address, slot));
-        known.ok_or_else(|| Misses::slot(*address, *slot).into())
+        match known {
+            Some(value) => Ok(value),
+            None => Err(self.missed_slot(address, slot)?.into()),
+        }
+    }
+
+    /// A slot that is not known. Where a later block has ended the account's life, proofs of that
+    /// one and those above say nothing about it.
+    fn missed_slot(&self, address: &Address, slot: &U256) -> Result<Misses> {
+        let mut missed = Misses::slot(*address, *slot);
+        if let Some(latest) = self.lease.heads.latest
+            && !Self::of_block(&self.lease, latest.number)?.lasts(address)?
+        {
+            missed.ended.insert(*address, self.sources.base);
+        }
+        Ok(missed)
+    }
+
+    /// Whether an account lives as it did at the anchor, as far as is known: only then does a
+    /// proof of this state show what its slots were below.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
+    pub fn lasts(&self, address: &Address) -> Result<bool> {
+        let Some(anchor) = self.lease.heads.anchor else { return Ok(true) };
+        match self.account(address) {
+            Ok(account) => Ok(account.is_some_and(|it| it.generation <= anchor.generation)),
+            Err(Error::StateMissing(_)) => Ok(true), // no block has touched it
+            Err(other) => Err(other),
+        }
     }
 
     /// The hash of a block below the anchor.
@@ -390,10 +420,12 @@ impl StateReader for State {
 
     fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
         let key = entry::slot_key(address, generation, slot);
-        self.lease.read(|txn| match self.entry(txn, &key)? {
-            Some(value) => entry::decode_slot(value),
+        let decode =
+            |txn: &RoTxn<'_, AnyTls>| self.entry(txn, &key)?.map(entry::decode_slot).transpose();
+        match self.lease.read(decode)? {
+            Some(value) => Ok(value),
             None => self.learned_slot(address, generation, slot),
-        })
+        }
     }
 
     fn code(&self, hash: &B256) -> Result<Bytes> {

@@ -67,7 +67,7 @@ class WantedState:
         nodes = sum(len(each.keys) for each in self.nodes)
         return len(self.accounts) + slots + len(self.codes) + len(self.blocks) + nodes
 
-    def add(self, missed: MissedKeys) -> None:
+    def add(self, missed: "MissedKeys | WantedState") -> None:
         """Add what a run has missed; an account that it called has code, as far as one can say."""
         self.accounts.update(missed.accounts)
         for address, slots in missed.slots.items():

@@ -2,7 +2,9 @@
 
 A value is taken if its key is unknown in a view that was opened after the value came from a
 block which that view has: then no block has changed the key, and the value is that of the base,
-for old views and new ones. A key that is known there is not taken: the store has it.
+for old views and new ones. A key that is known there is not taken: the store has it. Slots of an
+account that has gone since are known at the latest block, as zeros; they are taken from a proof of
+a block before, if they are unknown at that one.
 
 The writer learns the same on its own, and stores it; what is here is soon in the store too. When
 it takes more than its bound, it begins empty.
@@ -13,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 from foreblock._engine import Account, Learned, keccak256
 from foreblock.errors import UntrueState
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import Ledger, LedgerView
 
 LIMIT: Final = 64 << 20  # bytes
@@ -72,14 +75,16 @@ class LearnedState:
         values: KnownValues,
         codes: Iterable[bytes] = (),
         blocks: Mapping[int, bytes] | None = None,
+        at: ReadableBlock | None = None,
     ) -> None:
         """Take what is unknown in this view, whose blocks the values come from.
 
-        `blocks` are hashes of blocks before the base.
+        `blocks` are hashes of blocks before the base; values that come from the block `at` are
+        taken if they are unknown there.
         """
         learned = self._of_epoch(view.base.epoch)
         slots = {address: list(keys) for address, keys in values.slots.items()}
-        missing = view.state(view.latest).missing(list(values.accounts), slots)
+        missing = view.state(at or view.latest).missing(list(values.accounts), slots)
         for address in missing.accounts:
             if address in values.accounts:
                 learned.put_account(address, values.accounts[address])
