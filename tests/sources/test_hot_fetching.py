@@ -9,12 +9,13 @@ from foreblock.errors import NoUpstream
 from foreblock.sources import hot_fetching
 from foreblock.sources.hot_fetching import HotFetching
 from foreblock.sources.state_learner import ExecutedBlocks, FoundState
-from foreblock.upstream.budget import Purpose
-from foreblock.upstream.hot_set import HotAccount, HotSet
-from foreblock.upstream.wanted import Found, Wanted
+from foreblock.upstream.budget import Purpose, price
+from foreblock.upstream.hot_set import PORTION_ACCOUNTS, HotAccount, HotSet
+from foreblock.upstream.wanted import Found, Wanted, all_of
 
 A, B = b"\xaa" * 20, b"\xbb" * 20
 ALL = Wanted(frozenset({A, B}), {A: frozenset({1, 2})})
+MESSAGES = Wanted(frozenset(at.to_bytes(20) for at in range(3 * PORTION_ACCOUNTS - 1)))
 
 
 class World:
@@ -23,6 +24,7 @@ class World:
     def __init__(self) -> None:
         self.known = Wanted()
         self.asked: list[Wanted] = []
+        self.urgent: list[bool] = []  # of each of them, whether it was asked as by a message
         self.failures = 0
         self.room = True
         self.kept: dict[bytes, HotAccount] = {}
@@ -41,11 +43,14 @@ class World:
         _: Callable[[], ExecutedBlocks],
         purpose: Purpose,
         seconds: float,
+        *,
+        is_used: bool = True,
     ) -> FoundState:
-        assert purpose is Purpose.WARM_UP
+        assert not is_used, "it is not in use because it is fetched again"
         assert seconds > 0
         assert self.room, "there is no room for it"
         self.asked.append(wanted)
+        self.urgent.append(purpose is Purpose.FLASHBLOCK)
         self.on_ask()
         if self.failures:
             self.failures -= 1
@@ -96,6 +101,58 @@ def test_all_that_is_not_known_is_fetched_once() -> None:
     said = fetched(world, until=is_known)
     assert world.asked == [ALL.without(Wanted(frozenset({B})))]
     assert said == "hot set: 2 accounts with 2 slots; 4 of 4 keys known again"
+
+
+def _after_messages(units: float, failures: int = 0) -> World:
+    """A set of which messages wanted many accounts, readers one, fetched again for these units."""
+    world = World()
+    world.failures = failures
+
+    async def body() -> None:
+        hot = HotSet()
+        hot.note(MESSAGES, by_messages=True)
+        hot.note(ALL)
+        fetching = HotFetching(hot, world, world, world.keep, has_room=lambda: True)
+        task = asyncio.create_task(fetching.fetch())
+        fetching.begin(units)
+        async with asyncio.timeout(60):
+            while world.unknown(MESSAGES.also(ALL)):  # noqa: ASYNC110, it says it to nobody
+                await asyncio.sleep(0.001)
+        first = len(world.asked)
+        fetching.begin(units)
+        while fetching._begun.is_set() or fetching.is_fetching:  # noqa: ASYNC110, as above
+            await asyncio.sleep(0.001)
+        assert len(world.asked) == first, "what is known is not asked for"
+        task.cancel()
+
+    asyncio.run(body())
+    return world
+
+
+def test_what_messages_wanted_comes_first() -> None:
+    world = _after_messages(0.0)
+    assert not any(world.urgent)
+    count = -(-len(MESSAGES.accounts) // PORTION_ACCOUNTS)
+    assert all_of(world.asked[:count]) == MESSAGES
+    assert all_of(world.asked[count:]) == ALL
+
+
+@pytest.mark.parametrize(("portions", "urgent"), [(1, 1), (2, 2), (100, 3)])
+def test_where_only_the_tip_is_proven_it_comes_at_once_for_half_of_the_units(
+    portions: int, urgent: int
+) -> None:
+    units = 2 * portions * PORTION_ACCOUNTS * price("eth_getProof")
+    world = _after_messages(units)
+    assert world.urgent[:urgent] == [True] * urgent
+    assert not any(world.urgent[urgent:])
+    assert all_of(world.asked[:urgent]).accounts <= MESSAGES.accounts
+
+
+def test_what_was_not_found_at_once_is_fetched_as_the_rest() -> None:
+    world = _after_messages(1.0, failures=1)
+    assert world.urgent[0]
+    assert world.asked[1] == world.asked[0]
+    assert not any(world.urgent[1:])
 
 
 def test_what_cannot_be_had_now_is_asked_for_again() -> None:

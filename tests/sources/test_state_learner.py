@@ -176,12 +176,12 @@ def test_without_proofs_nothing_is_learned_unless_upstreams_are_trusted(truth: T
 def test_what_was_wanted_and_is_found_is_heard_with_its_contracts(truth: Truth) -> None:
     learner, fetcher = _learner(truth, 5)
     heard: list[Wanted] = []
-    learner.heard = heard.append
+    learner.heard = lambda keys, purpose: heard.append(keys if purpose else Wanted())
     nobody = b"\x77" * 20  # has no code
     asked = WANTED._replace(codes_of=frozenset({SCRIBE, nobody}))
     _find(learner, asked, _blocks(truth, 4, 7))
     assert heard == [WANTED]
-    fetching = learner.find(WANTED, _blocks(truth, 4, 7), Purpose.WARM_UP, 1.0)
+    fetching = learner.find(WANTED, _blocks(truth, 4, 7), Purpose.WARM_UP, 1.0, is_used=False)
     asyncio.run(fetching)
     assert heard == [WANTED], "what is fetched again is not in use because of that"
     fetcher.proves = False

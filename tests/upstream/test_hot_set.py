@@ -139,3 +139,27 @@ def test_a_contract_that_was_called_comes_with_the_slots_that_contracts_read_fir
     hot.note(Wanted(frozenset({called, other}), codes_of=frozenset({called})))
     (portion,) = hot.portions()
     assert with_first_slots(portion).slots == {called: FIRST_SLOTS}
+
+
+def test_contracts_come_before_accounts_that_are_newer() -> None:
+    hot = HotSet()
+    contract, *people = (number.to_bytes(20) for number in range(2 * PORTION_ACCOUNTS))
+    hot.note(Wanted(slots={contract: frozenset({1})}))
+    for each in people:
+        hot.note(Wanted(frozenset({each})))
+    first, second = hot.portions()
+    assert contract in first.accounts
+    assert first.accounts | second.accounts == {contract, *people}
+    assert people[-1] in first.accounts
+    assert people[0] in second.accounts
+
+
+def test_what_messages_wanted_is_said_once() -> None:
+    hot = HotSet()
+    by_readers, by_both, by_messages = ADDRESSES[:3]
+    hot.note(Wanted(frozenset({by_messages, by_both})), by_messages=True)
+    hot.note(Wanted(frozenset({by_readers, by_both})))
+    (found,) = hot.take_lately()
+    assert found.accounts == {by_both, by_messages}
+    assert list(hot.take_lately()) == []
+    assert all_of(list(hot.portions())).accounts == set(ADDRESSES[:3]), "it stays in use"

@@ -43,10 +43,14 @@ from foreblock.sources.follow_source import FollowSource
 from foreblock.sources.followed_roots import FollowedRoots
 from foreblock.sources.forwarding import TransactionForwarding
 from foreblock.sources.hot_fetching import KEEP_SECONDS, HotFetching
-from foreblock.sources.lately_wanted import LatelyWanted
 from foreblock.sources.state_answers import StateAnswers
 from foreblock.sources.state_audit import StateAudit
-from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
+from foreblock.sources.state_learner import (
+    ExecutedBlocks,
+    StateLearner,
+    asked_for,
+    needed_of,
+)
 from foreblock.sources.upstream_metrics import UpstreamMetrics
 from foreblock.types import Block, Flashblock, FlashblockId, Header
 from foreblock.upstream.block_fetcher import BlockFetcher
@@ -106,14 +110,13 @@ class FollowNetwork(FeedNetwork):
             network.name, lambda: self.following.roots, self._find_proofs, self._diverge
         )
         self._hot_set: Final = HotSet()
-        learner.heard = self._hot_set.note
+        learner.heard = self._note_used
         self._hot: Final = HotFetching(
             self._hot_set, learner, self, self._keep_hot, has_room=self._has_room
         )
         self._loop: Final = asyncio.get_running_loop()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._wanted = WantedState()  # by messages, and not fetched yet
-        self._lately: Final = LatelyWanted()
         self._learning = 0  # fetches under way
         self._storing: asyncio.Task[None] | None = None  # that takes more with it
         self._stuck = 0
@@ -270,26 +273,11 @@ class FollowNetwork(FeedNetwork):
         if not wanted or self._stopping:
             return
         self._wanted.merge(wanted)
-        self._lately.note(wanted)
+        self._hot_set.note(asked_for(wanted), by_messages=True)  # also what is not found this time
         if self._learning < MOST_LEARNING:
             wanted, self._wanted = self._wanted, WantedState()
             self._learning += 1
             self._start(self._learn(wanted))
-
-    def _warm_up(self) -> None:
-        """Ask for what messages wanted before, where there is little time for it."""
-        if not self._proves_tip_only:
-            return
-        executed = self.following.executed()
-        seconds = float(self._followed.profile.block_time)
-        units = max(each.budget.share(Purpose.FLASHBLOCK) for each in self._fetcher.upstreams)
-        for part in self._lately.take(units * seconds):
-            self._start(self._learn_part(part, executed, seconds))
-
-    async def _learn_part(
-        self, part: WantedState, executed: ExecutedBlocks, seconds: float
-    ) -> None:
-        await self._learner.learn(part, executed, Purpose.FLASHBLOCK, seconds)
 
     async def _learn(self, wanted: WantedState) -> None:
         seconds = BLOCK_TIMES * self._followed.profile.block_time
@@ -342,7 +330,7 @@ class FollowNetwork(FeedNetwork):
                 break
             rounds = 0 if len(left) < before else rounds + 1
             if rounds > MOST_ROUNDS or not await self._learn_for(left[0], added.wanted):
-                await self._lack(left[0], len(added.wanted))
+                await self._lack(left[0], added.wanted)
                 return
         self._stuck = 0
         self.stir()
@@ -411,12 +399,13 @@ class FollowNetwork(FeedNetwork):
         except EndpointError:
             return await self._blocks.witness_nodes(block.header.number)
 
-    async def _lack(self, block: Block, keys: int) -> None:
+    async def _lack(self, block: Block, wanted: WantedState) -> None:
         """A block's state could not be had: begin anew; `Unreachable` to try again later."""
         self._stuck += 1
+        self._hot_set.note(needed_of(wanted), by_messages=True)
         # What proves the tip only proves nothing any more that is needed below it.
         tries = 1 if self._proves_tip_only else STUCK
-        why = f"{keys} keys of the state of block {block.header.number - 1} cannot be had"
+        why = f"{len(wanted)} keys of the state of block {block.header.number - 1} cannot be had"
         if self._stuck >= tries and await self.anchor_anew(why):
             self._stuck = 0
             return
@@ -442,10 +431,9 @@ class FollowNetwork(FeedNetwork):
     def _begun_anew(self, number: int, why: str) -> None:
         source = self.following
         self._learner.begin(source.learned, source.fit, source.lasts)
-        self._hot.begin()
+        self._hot.begin(self._units_at_once())
         self._wanted = WantedState()
         self._place = None
-        self._warm_up()
         self.anchorings += 1
         self.last_anchoring = why
         log.warning("anchored_anew", network=self.name, block=number, why=why)
@@ -477,6 +465,16 @@ class FollowNetwork(FeedNetwork):
 
     async def _keep_hot(self, put: Mapping[bytes, HotAccount], gone: Sequence[bytes]) -> None:
         await self.on_thread(partial(self.following.keep_hot, put, gone))
+
+    def _note_used(self, keys: Wanted, purpose: Purpose) -> None:
+        self._hot_set.note(keys, by_messages=purpose is not Purpose.CLIENT)
+
+    def _units_at_once(self) -> float:
+        """The units of a block, where what messages want can be had so long only."""
+        if not self._proves_tip_only:
+            return 0.0
+        units = max(each.budget.share(Purpose.FLASHBLOCK) for each in self._fetcher.upstreams)
+        return units * self._followed.profile.block_time
 
     async def _keep_templates(self) -> None:
         """Keep now and then what was learned of calls."""

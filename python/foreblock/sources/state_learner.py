@@ -125,13 +125,14 @@ class StateLearner:
         self._begun: Final = asyncio.Event()
         self.counters: Counter[str] = Counter()
         self.last_error = ""
-        self.heard: Callable[[Wanted], None] | None = None  # of keys that were wanted, and found
+        # Of keys that were wanted and found, and for what.
+        self.heard: Callable[[Wanted, Purpose], None] | None = None
 
     def begin(self, learned: Learned, fit: Fit | None = None, lasts: Lasts | None = None) -> None:
         """Learn into this from now on; `fit` makes proofs of later blocks ones of blocks here."""
         self._learned = learned
-        self._hashes = {}
         self._lasts = lasts or _always
+        self._hashes = {}
         self._early = EarlyProofs(fit)
         self._begun.set()
         if self._audit is not None:
@@ -177,9 +178,18 @@ class StateLearner:
             return None
 
     async def find(
-        self, wanted: Wanted, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+        self,
+        wanted: Wanted,
+        blocks: ExecutedBlocks,
+        purpose: Purpose,
+        seconds: float,
+        *,
+        is_used: bool = True,
     ) -> FoundState:
-        """Fetch keys, and know them after that. Raises `EndpointError`."""
+        """Fetch keys, and know them after that; `is_used` if somebody waits for them.
+
+        Raises `EndpointError`.
+        """
         learned = self._learned
         if learned.epoch != blocks.epoch:
             raise NewEpoch
@@ -202,8 +212,8 @@ class StateLearner:
         if wanted and not true and not named:
             raise NoUpstream(NOT_PROVEN, 1)
         self.counters["keys"] += wanted.keys
-        if self.heard is not None and purpose is not Purpose.WARM_UP:
-            self.heard(_used(wanted, true))
+        if self.heard is not None and is_used:
+            self.heard(_used(wanted, true), purpose)
         return FoundState(true, tuple(blocks.roots()), named)
 
     async def find_in_time(
@@ -212,6 +222,8 @@ class StateLearner:
         executed: Callable[[], ExecutedBlocks],
         purpose: Purpose,
         seconds: float,
+        *,
+        is_used: bool = True,
     ) -> FoundState:
         """As `find`, also what is proven by blocks that come here in a moment."""
         loop = asyncio.get_running_loop()
@@ -223,7 +235,7 @@ class StateLearner:
             if blocks.epoch != epoch:
                 raise NewEpoch
             try:
-                found = await self.find(left, blocks, purpose, until - loop.time())
+                found = await self.find(left, blocks, purpose, until - loop.time(), is_used=is_used)
             except NoUpstream as why:
                 if why.why != NOT_PROVEN and not true and not named:
                     raise
@@ -405,6 +417,10 @@ class StateLearner:
             self._hashes[number - 1] = header.parent_hash
 
 
+def _always(_: int, __: bytes) -> bool:
+    return True
+
+
 def _used(wanted: Wanted, found: Found) -> Wanted:
     """What was wanted and is found; `codes_of` are those of its accounts that are contracts."""
     keys = wanted.without(found.missing(wanted))
@@ -416,10 +432,6 @@ def _used(wanted: Wanted, found: Found) -> Wanted:
 def _left(wanted: Wanted, true: Found, named: Collection[int]) -> Wanted:
     """What is not known yet."""
     return true.missing(wanted)._replace(blocks=wanted.blocks.difference(named))
-
-def _always(_: int, __: bytes) -> bool:
-    return True
-
 
 
 def _check_claims(proof: FoundProof, account: Account | None, values: Sequence[int]) -> None:

@@ -4,6 +4,9 @@ Keys and no values: who is wrong here fetches too much, or too little, and nothi
 are kept in the order in which something of them was wanted last, each with its slots: the first
 that were wanted, which everybody reads who calls it, and the newest. What is over the bounds goes,
 the oldest account first. `storage.hot_rows` keeps the set with the chain.
+
+Which of them messages wanted since the last anchor is remembered too: they are the first to be
+wanted again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +37,7 @@ class HotAccount(NamedTuple):
 @dataclass(slots=True)
 class _Slots:
     used: int
+    lately: bool = False  # whether messages wanted something of it since the last anchor
     first: dict[int, None] = field(default_factory=dict)
     later: dict[int, None] = field(default_factory=dict)  # the newest last
 
@@ -74,19 +78,24 @@ class HotSet:
         self._changed.clear()
         self._bound()
 
-    def note(self, wanted: Wanted) -> None:
-        """These keys were wanted, and are known; `codes_of` are contracts.
+    def note(self, wanted: Wanted, *, by_messages: bool = False) -> None:
+        """These keys were wanted, by messages or readers; `codes_of` are contracts.
 
         With a slot of a contract come those that contracts read first, so one stands for them.
         """
         self._used += 1
         for address in wanted.accounts | wanted.slots.keys() | wanted.codes_of:
             of_all = (IMPLEMENTATION,) if address in wanted.codes_of else ()
-            self._add(address, (*of_all, *sorted(wanted.slots.get(address, ()))), self._used)
+            account = self._add(
+                address, (*of_all, *sorted(wanted.slots.get(address, ()))), self._used
+            )
+            account.lately = account.lately or by_messages
         self._bound()
 
-    def _add(self, address: bytes, slots: Iterable[int], used: int) -> None:
-        account = self._accounts.pop(address, None) or _Slots(used)
+    def _add(self, address: bytes, slots: Iterable[int], used: int) -> _Slots:
+        account = self._accounts.pop(address, None)
+        if account is None:
+            account = _Slots(used)
         account.used = used
         self._accounts[address] = account
         self._changed[address] = None
@@ -94,6 +103,7 @@ class HotSet:
         for slot in slots:
             account.add(slot)
         self.slots += len(account)
+        return account
 
     def _bound(self) -> None:
         while self.slots > self._most_slots or len(self._accounts) > self._most_accounts:
@@ -110,12 +120,24 @@ class HotSet:
         return put, [each for each in some if each not in self._accounts]
 
     def portions(self) -> Iterator[Wanted]:
-        """All keys in the order in which they are best fetched, in portions."""
-        newest = [
-            (address, (*account.first, *reversed(account.later)))
-            for address, account in reversed(self._accounts.items())
-        ]
-        return portions(newest)
+        """All keys in the order in which they are best fetched, in portions.
+
+        Contracts first: without one a call takes more than one round trip, and one proof has all
+        its slots; each account besides is a proof of its own.
+        """
+        return self._portions(list(reversed(self._accounts)))
+
+    def take_lately(self) -> Iterator[Wanted]:
+        """In the same way what messages wanted since the last time that this was asked for."""
+        lately = [each for each in reversed(self._accounts) if self._accounts[each].lately]
+        for address in lately:
+            self._accounts[address].lately = False
+        return self._portions(lately)
+
+    def _portions(self, newest: Sequence[bytes]) -> Iterator[Wanted]:
+        ordered = sorted(newest, key=lambda address: not len(self._accounts[address]))
+        accounts = [(each, self._accounts[each]) for each in ordered]
+        return portions([(each, (*at.first, *reversed(at.later))) for each, at in accounts])
 
     @staticmethod
     def _kept(account: _Slots) -> HotAccount:

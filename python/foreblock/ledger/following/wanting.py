@@ -6,7 +6,7 @@ the start of a block touches. Whoever follows has them fetched and learned, and 
 is buffered meanwhile, or the block is tried again. How often that is done is bounded here.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -92,14 +92,6 @@ class WantedState:
                 mine[address].intersection_update(missed.slots.get(address, ()))
                 if not mine[address]:
                     del mine[address]
-
-    def parts(self, accounts: int) -> Iterator["WantedState"]:
-        """The accounts and slots, of so many accounts each."""
-        all_of = sorted(self.accounts | self.slots.keys())
-        for at in range(0, len(all_of), accounts):
-            some = set(all_of[at : at + accounts])
-            slots = {each: self.slots[each] for each in some if each in self.slots}
-            yield WantedState(self.accounts & some, slots)
 
     def merge(self, other: "WantedState") -> None:
         """Add the keys of another."""
