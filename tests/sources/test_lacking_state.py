@@ -1,0 +1,241 @@
+"""A block whose state cannot be had: it is tried again, then the chain is begun anew.
+
+What readers are told meanwhile, and what is asked of upstreams, is what counts.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from foreblock.bus.frames import ToWorker
+from foreblock.bus.state_frames import AskState, StateNotFound, StatePart
+from foreblock.chains.followed_chain import followed_chain
+from foreblock.clock import DrivenClock
+from foreblock.errors import NoUpstream, Unreachable
+from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.storage.anchored_store import Anchor
+from foreblock.settings import FollowSettings
+from foreblock.settings.networks import Network
+from foreblock.sources.follow_network import ANCHOR_AGAIN, STUCK, FollowNetwork
+from foreblock.sources.state_learner import StateLearner
+from foreblock.types import Header
+from foreblock.upstream.asked import BlockAt
+from foreblock.upstream.budget import Purpose, UnitBudget
+from foreblock.upstream.packed import pack_wanted, unpack_found
+from foreblock.upstream.wanted import Found, Wanted, all_of
+from support.chains.following import Truth
+from support.chains.state_fetcher import FakeFetcher
+from support.chains.writing import NOBODY, SENDERS, genesis
+
+ANCHOR, LATEST = 3, 8
+SECOND_NS = 10**9
+READ = Wanted(frozenset({SENDERS[1]}))
+
+
+class LackingFetcher(FakeFetcher):
+    """Has the state of the newest block that it is asked about, but while it lacks everything."""
+
+    def __init__(self, truth: Truth) -> None:
+        super().__init__(truth, ANCHOR)
+        self.upstreams = [SimpleNamespace(budget=UnitBudget())]
+        self.proves_tip_only = False
+        self.lacks = True
+        self.asked: list[tuple[Wanted, Purpose]] = []
+
+    async def fetch(
+        self,
+        wanted: Wanted,
+        places: Sequence[BlockAt],
+        purpose: Purpose,
+        seconds: float,
+        epoch: int = 0,
+    ) -> Found:
+        self.asked.append((wanted, purpose))
+        if self.lacks:
+            raise NoUpstream("nobody has it", 1)
+        self.at = places[0].number
+        return await super().fetch(wanted, places, purpose, seconds, epoch)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Headers:
+    """The blocks of the chain, of which only headers are to be had."""
+
+    shown = "upstream"
+
+    def __init__(self, truth: Truth) -> None:
+        self._truth = truth
+
+    async def header(self, name: str) -> Header:
+        assert name == "latest"
+        return self._truth.latest
+
+    async def whole(self, _: bytes) -> None:
+        """No bodies."""
+
+
+class Lacking:
+    """A network, and what it is made of."""
+
+    def __init__(self, folder: Path, truth: Truth) -> None:
+        self.truth = truth
+        self.fetcher = LackingFetcher(truth)
+        self.clock = DrivenClock()
+        chain = folder / "genesis.json"
+        chain.write_bytes(genesis())
+        follow = FollowSettings(chain=str(chain), upstream=("http://nobody",), feed=("off",))
+        network = Network(name="main", data=str(folder / "store"), source="follow", follow=follow)
+        fetcher: Any = self.fetcher
+        blocks: Any = Headers(truth)
+        self.network = FollowNetwork(
+            network,
+            followed_chain(str(chain)),
+            fetcher,
+            blocks,
+            StateLearner(fetcher, proven=True, behind=0),
+            Anchor(truth.headers[ANCHOR]),
+            self.clock,
+            lambda _: None,
+            lambda _: None,
+            FeedClientOptions(),
+        )
+
+    @property
+    def base(self) -> int:
+        return self.network.executed().anchor.number
+
+    async def add(self, number: int) -> None:
+        await self.network.add([self.truth.blocks[number]])
+
+    async def lack(self, number: int) -> str:
+        """Add a block in vain; gives why."""
+        with pytest.raises(Unreachable) as why:
+            await self.add(number)
+        return str(why.value)
+
+    async def read(self, epoch: int) -> ToWorker:
+        """What a worker is told that asks for an account."""
+        told: asyncio.Future[ToWorker] = asyncio.get_running_loop().create_future()
+        until = self.clock.monotonic_ns() + SECOND_NS
+        self.network.want(AskState(1, "main", epoch, pack_wanted(READ), until), told.set_result)
+        return await told
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Iterator[Truth]:
+    made = Truth(tmp_path / "truth")
+    made.grow(LATEST, "chain")
+    yield made
+    made.close()
+
+
+def tried(folder: Path, truth: Truth, body: Callable[[Lacking], Awaitable[None]]) -> None:
+    async def run() -> None:
+        lacking = Lacking(folder, truth)
+        await lacking.network.open()
+        try:
+            await body(lacking)
+        finally:
+            await lacking.network.close()
+
+    asyncio.run(run())
+
+
+def test_it_is_tried_again_and_then_the_chain_begins_anew(tmp_path: Path, truth: Truth) -> None:
+    async def body(lacking: Lacking) -> None:
+        for _ in range(STUCK - 1):
+            why = await lacking.lack(ANCHOR + 1)
+            assert f"keys of the state of block {ANCHOR} cannot be had: " in why
+            assert "nobody has it" in why
+            assert lacking.base == ANCHOR
+        asked = [wanted for wanted, purpose in lacking.fetcher.asked]
+        assert {purpose for _, purpose in lacking.fetcher.asked} == {Purpose.FLASHBLOCK}
+        assert SENDERS[0] in all_of(asked).accounts, "who sends in that block"
+        await lacking.add(ANCHOR + 1)
+        assert (lacking.base, lacking.network.anchorings) == (LATEST, 1)
+        assert "cannot be had" in lacking.network.last_anchoring
+
+    tried(tmp_path, truth, body)
+
+
+def test_a_reader_is_told_so_and_that_the_base_has_moved(tmp_path: Path, truth: Truth) -> None:
+    async def body(lacking: Lacking) -> None:
+        epoch = lacking.network.executed().epoch
+        await lacking.lack(ANCHOR + 1)
+        told = await lacking.read(epoch)
+        assert isinstance(told, StateNotFound)
+        assert (told.reason, told.why) == ("unavailable", "nobody has it")
+        for _ in range(STUCK - 2):
+            await lacking.lack(ANCHOR + 1)
+        await lacking.add(ANCHOR + 1)
+        told = await lacking.read(epoch)
+        assert isinstance(told, StateNotFound)
+        assert told.reason == "moved"
+        lacking.fetcher.lacks = False
+        told = await lacking.read(lacking.network.executed().epoch)
+        assert isinstance(told, StatePart)
+        answer = unpack_found(told.data)
+        assert answer.found.missing(READ).keys == 0
+        assert lacking.fetcher.asked[-1] == (READ, Purpose.CLIENT)
+        assert truth.headers[LATEST].state_root in answer.roots
+
+    tried(tmp_path, truth, body)
+
+
+def test_a_block_whose_state_came_ends_the_count(tmp_path: Path, truth: Truth) -> None:
+    async def body(lacking: Lacking) -> None:
+        for number in (ANCHOR + 1, ANCHOR + 2):
+            for _ in range(STUCK - 1):
+                await lacking.lack(number)
+            lacking.fetcher.lacks = False
+            await lacking.add(number)
+            lacking.fetcher.lacks = True
+        assert (lacking.base, lacking.network.anchorings) == (ANCHOR, 0)
+        assert lacking.network.following.latest.number == ANCHOR + 2
+
+    tried(tmp_path, truth, body)
+
+
+def test_what_proves_its_tip_only_is_not_asked_twice(tmp_path: Path, truth: Truth) -> None:
+    """What it and messages lacked is asked for at once at the new anchor, as a message asks."""
+
+    async def body(lacking: Lacking) -> None:
+        lacking.fetcher.proves_tip_only = True
+        lacking.network._want(WantedState({NOBODY}))
+        await lacking.add(ANCHOR + 1)
+        assert (lacking.base, lacking.network.anchorings) == (LATEST, 1)
+        needed = all_of([wanted for wanted, _ in lacking.fetcher.asked]).accounts
+        lacking.fetcher.lacks = False
+        before = len(lacking.fetcher.asked)
+        fetching = asyncio.create_task(lacking.network._hot.fetch())
+        while lacking.network.unknown(Wanted(frozenset({SENDERS[0]}))):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        fetching.cancel()
+        again, purpose = lacking.fetcher.asked[before]
+        assert purpose is Purpose.FLASHBLOCK
+        assert {SENDERS[0], NOBODY} <= again.accounts <= needed | {NOBODY}
+
+    tried(tmp_path, truth, body)
+
+
+def test_anchors_are_not_chosen_one_right_after_the_other(tmp_path: Path, truth: Truth) -> None:
+    async def body(lacking: Lacking) -> None:
+        lacking.clock.advance(1)
+        lacking.fetcher.proves_tip_only = True
+        await lacking.add(ANCHOR + 1)
+        assert lacking.base == LATEST
+        truth.grow(2, "after")
+        await lacking.lack(LATEST + 1)
+        assert lacking.base == LATEST
+        lacking.clock.advance(int(ANCHOR_AGAIN * SECOND_NS))
+        await lacking.add(LATEST + 1)
+        assert (lacking.base, lacking.network.anchorings) == (LATEST + 2, 2)
+
+    tried(tmp_path, truth, body)
