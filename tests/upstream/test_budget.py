@@ -40,7 +40,8 @@ def test_no_window_has_more_than_its_share(
                 for at, purpose, cost in taken
                 if end - WINDOW < at <= end and purpose >= share_of
             ]
-            assert sum(window) <= max(budget.share(share_of), *window, 0) + 1e-6
+            most = budget.share(min(share_of, Purpose.AUDIT))  # it may have been calm
+            assert sum(window) <= max(most, *window, 0) + 1e-6
 
 
 def test_flashblocks_have_their_reserve_whatever_clients_do() -> None:
@@ -65,6 +66,33 @@ def test_what_is_less_urgent_leaves_room_for_what_is_more() -> None:
         while budget.take(20, purpose, 1.0) == 0.0:
             pass
     assert UnitBudget(1000, 0.5).share(Purpose.CLIENT) == 500
+
+
+CALM_UNITS = 0.375 * 500  # between what audits may spend and what warming up may otherwise
+
+
+def _warm(budget: UnitBudget, now: float) -> int:
+    """How often what is least urgent is asked for now."""
+    return sum(1 for _ in range(100) if budget.take(20, Purpose.WARM_UP, now) == 0.0)
+
+
+def test_warming_up_has_more_while_nobody_but_flashblocks_asks() -> None:
+    budget = UnitBudget(1000, 0.5)
+    for now in (10.0, 20.0):
+        assert budget.take(20, Purpose.FLASHBLOCK, now) == 0.0
+        assert _warm(budget, now) == CALM_UNITS // 20
+    for purpose in (Purpose.CLIENT, Purpose.SEALED, Purpose.AUDIT):
+        budget = UnitBudget(1000, 0.5)
+        assert budget.take(20, purpose, 10.0) == 0.0
+        assert _warm(budget, 10.5) == budget.share(Purpose.WARM_UP) // 20
+        assert _warm(budget, 10.5 + 2 * WINDOW) == CALM_UNITS // 20
+
+
+def test_a_client_that_comes_finds_most_of_his_share() -> None:
+    budget = UnitBudget(300, 0.6)
+    assert _warm(budget, 10.0) == 2
+    assert sum(1 for _ in range(100) if budget.take(20, Purpose.CLIENT, 10.5) == 0.0) == 4
+    assert _warm(budget, 10.0 + WINDOW) == 1, "it is not calm any more"
 
 
 def test_a_pause_holds_everything() -> None:

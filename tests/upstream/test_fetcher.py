@@ -151,7 +151,7 @@ def test_what_waits_for_the_budget_becomes_urgent_with_who_wants_it() -> None:
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         upstream = fetcher.upstreams[0]
         await upstream.probe()
-        assert upstream.budget.take(100_000, Purpose.WARM_UP, upstream.now) == 0.0
+        assert upstream.budget.take(150_000, Purpose.WARM_UP, upstream.now) == 0.0
         wanted = Wanted(frozenset({A}))
         before = running[0].bodies
         lazy = asyncio.create_task(fetch(fetcher, wanted, Purpose.WARM_UP))

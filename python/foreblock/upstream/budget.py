@@ -7,6 +7,9 @@ the purposes after it may spend together: flashblocks all of it, clients what th
 the others less and less. So nobody takes from a flashblock what is reserved for it, and nobody
 waits because of something less urgent.
 
+While only flashblocks have asked for a while, warming up has more, and leaves room for any other
+that comes.
+
 Times are seconds of a monotonic clock, given by the caller.
 """
 
@@ -49,6 +52,9 @@ class Purpose(IntEnum):
     WARM_UP = 4
 
 
+# Who is to find room at once, whatever was spent on warming up.
+_AWAITED: Final = frozenset({Purpose.CLIENT, Purpose.SEALED, Purpose.AUDIT})
+
 # Of what the reserve leaves.
 _SHARES: Final = {
     Purpose.CLIENT: 1.0,
@@ -56,6 +62,7 @@ _SHARES: Final = {
     Purpose.AUDIT: 0.5,
     Purpose.WARM_UP: 0.25,
 }
+_CALM_SHARE: Final = 0.375  # of warming up, while only flashblocks ask
 
 
 def price(method: str) -> int:
@@ -74,12 +81,18 @@ class UnitBudget:
         self._spent: Final[deque[tuple[float, Purpose, float]]] = deque()
         self._sums: Final = dict.fromkeys(Purpose, 0.0)  # of the last second
         self._paused_until = 0.0
+        self._calm_from = 0.0  # when nobody but flashblocks will have asked for a whole window
 
     def share(self, purpose: Purpose) -> float:
         """What this purpose and those after it may spend in a second."""
         if purpose is Purpose.FLASHBLOCK:
             return self.units
         return self.units * (1 - self._reserve) * _SHARES[purpose]
+
+    def _share_now(self, purpose: Purpose, now: float) -> float:
+        if purpose is Purpose.WARM_UP and now >= self._calm_from:
+            return self.units * (1 - self._reserve) * _CALM_SHARE
+        return self.share(purpose)
 
     def take(self, units: float, purpose: Purpose, now: float) -> float:
         """Take units; returns 0.0, or the seconds after which to try again.
@@ -95,6 +108,8 @@ class UnitBudget:
     def wait(self, units: float, purpose: Purpose, now: float) -> float:
         """The seconds until this can be taken, if nobody takes anything meanwhile."""
         self._forget(now)
+        if purpose in _AWAITED:
+            self._calm_from = now + WINDOW
         waits = [self._paused_until - now]
         waits += [self._wait_for(each, units, now) for each in Purpose if each <= purpose]
         return max(0.0, *waits)
@@ -110,7 +125,7 @@ class UnitBudget:
     def _wait_for(self, share_of: Purpose, units: float, now: float) -> float:
         """The seconds until units fit into one share."""
         spent = sum(self._sums[each] for each in Purpose if each >= share_of)
-        limit = max(self.share(share_of), units)
+        limit = max(self._share_now(share_of, now), units)
         if spent + units <= limit + 1e-9:
             return 0.0
         for at, purpose, cost in self._spent:
