@@ -1,15 +1,31 @@
 """Checks 5, 7 and 9: an upstream that lies, one in bad weather, and endpoints that lack things."""
 
 import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from follow.check_live import NEED_PROOFS, PATIENT, judge_verdict, judged
-from follow.check_options import BLOCK_TIME, CheckOptions, Outcome, scene
+from follow.check_options import BLOCK_TIME, CheckOptions, Outcome, Scene, scene
 from follow.fault_kinds import KINDS, STORMS
+from follow.judge import Verdict
 from support.servers.dev_processes import Network
 from support.servers.waiting import PATIENCE, until
 
 LIE_RATE = 0.01
 DAMAGE = tuple(kind for kind in KINDS if kind != "delay")
+# This strikes nothing that a follower asks for which proves everything, but for the question what
+# an upstream can do. So it is there from the beginning on, and always.
+OF_PROBES = {"no-overrides": 1.0}
+# This strikes what is seldom asked for: codes are soon known.
+SELDOM = {"flip-code": 0.2}
+# At an endpoint of its own, which takes numbers only: a bare hash is tried only where hashes in
+# objects are refused, and the latest block is looked for at the start, and while nothing is behind.
+# The first kind that can strike a request does.
+BESIDE = {"hash-objects": 1.0, "number-only": 1.0, "heights": 1.0}
+BESIDE_ANCHOR = 5
+# The others strike now and then; those that have not by the end do so more often for a while.
+RARE_RATE, RARE_SECONDS, RARE_TIMES = 0.5, 5.0, 12
 STORM_RATE = 0.1
 ANSWERS = 100_000
 BACK_SECONDS = BLOCK_TIME + 2.0
@@ -26,20 +42,48 @@ def _faults(options: CheckOptions, *words: str) -> str:
 def lies(options: CheckOptions) -> Outcome:
     """Check 5: 1 % of answers damaged in every way; nothing wrong is served."""
     outcome = Outcome()
-    with scene(options) as found:
-        found.proxy.faults(_faults(options, *(f"{kind}={LIE_RATE}" for kind in DAMAGE)))
+    with scene(options, faults=_words(OF_PROBES | SELDOM)) as found:
+        found.proxy.faults(_faults(options, _words(_rates(LIE_RATE, DAMAGE) | SELDOM)))
         verdict = judged(options, found, options.minutes * 60)
-        struck = found.proxy.tell()["struck"]
+        _strike_the_rest(options, found, verdict)
+        struck = Counter(found.proxy.tell()["struck"])
         _, said = found.follower.network.probe("/readyz?verbose")
+    few = replace(options, anchor=min(options.anchor, BESIDE_ANCHOR))
+    with scene(few, faults=_words(BESIDE)) as found:
+        verdict.add(judged(few, found, RARE_SECONDS))
+        struck += Counter(found.proxy.tell()["struck"])
     outcome.lines += [*verdict.lines(), *verdict.differences[:10], said]
     outcome.must(not verdict.differences, f"{len(verdict.differences)} wrong answers")
     wanted = ANSWERS if options.is_whole else 100
     outcome.must(verdict.answers.total() >= wanted, f"at least {wanted:,} answers are judged")
-    missing = [kind for kind in DAMAGE if kind not in struck]
-    outcome.say(f"struck: {struck}")
-    if options.is_whole:
-        outcome.must(not missing, f"every kind struck; {missing} did not")
+    outcome.say(f"struck: {dict(struck)}")
+    must_have_struck(outcome, struck)
     return outcome
+
+
+def must_have_struck(outcome: Outcome, struck: Mapping[str, int]) -> None:
+    """Every kind of damage was done: of one that was not, nothing is known."""
+    never = [kind for kind in DAMAGE if not struck.get(kind)]
+    outcome.must(not never, f"all {len(DAMAGE)} kinds struck; never: {', '.join(never) or 'none'}")
+
+
+def _strike_the_rest(options: CheckOptions, found: Scene, verdict: Verdict) -> None:
+    """Let the kinds that have not struck yet do so; what is answered meanwhile is judged too."""
+    for _ in range(RARE_TIMES):
+        struck = found.proxy.tell()["struck"]
+        left = [kind for kind in DAMAGE if kind not in struck and kind not in BESIDE]
+        if not left:
+            return
+        found.proxy.faults(_faults(options, _words(_rates(RARE_RATE, left))))
+        verdict.add(judged(options, found, RARE_SECONDS))
+
+
+def _rates(rate: float, kinds: Iterable[str]) -> dict[str, float]:
+    return dict.fromkeys(kinds, rate) | OF_PROBES
+
+
+def _words(rates: Mapping[str, float]) -> str:
+    return ",".join(f"{kind}={rate:g}" for kind, rate in rates.items())
 
 
 def weather(options: CheckOptions) -> Outcome:

@@ -8,6 +8,7 @@ has passed. An answer is equal to the letter, or it is a difference.
 
 import json
 import random
+import re
 import threading
 import time
 from collections import Counter, deque
@@ -27,6 +28,7 @@ ABOUT = ("pending",) * 4 + ("latest",) * 2 + ("pin", "number", "hash")
 # Errors that say that the follower cannot answer now; every other one is an answer.
 NOT_NOW = {-32002, -32005}
 SHOWN = 400  # characters of an answer
+REASON = 120  # characters of why there is none
 
 
 @dataclass(slots=True)
@@ -37,7 +39,8 @@ class Verdict:
     abouts: Counter[str] = field(default_factory=Counter)  # the same, by what was named
     errors: Counter[str] = field(default_factory=Counter)  # equal, and an error at both
     differences: list[str] = field(default_factory=list)
-    unanswered: Counter[str] = field(default_factory=Counter)
+    unanswered: Counter[str] = field(default_factory=Counter)  # by reason
+    unanswered_kinds: Counter[str] = field(default_factory=Counter)
     unjudged: Counter[str] = field(default_factory=Counter)  # the upstream could not be asked
     gone: int = 0  # answers about what is not kept any more, which is promised to nobody for ever
     seconds: list[float] = field(default_factory=list)  # that a batch took at the follower
@@ -47,7 +50,7 @@ class Verdict:
         for mine, theirs in (
             (self.answers, other.answers), (self.abouts, other.abouts),
             (self.errors, other.errors), (self.unanswered, other.unanswered),
-            (self.unjudged, other.unjudged),
+            (self.unanswered_kinds, other.unanswered_kinds), (self.unjudged, other.unjudged),
         ):  # fmt: skip
             mine.update(theirs)
         self.gone += other.gone
@@ -63,7 +66,11 @@ class Verdict:
         shown = [f"{self.answers.total():>9,} answers judged and equal, "
                  f"{self.errors.total():,} of them errors at both",
                  f"{len(self.differences):>9,} differences {self._kinds() or ''}",
-                 f"{self.unanswered.total():>9,} not answered {dict(self.unanswered) or ''}",
+                 f"{self.unanswered.total():>9,} not answered",
+                 *(f"{count:>9,} not answered: {why}"
+                   for why, count in self.unanswered.most_common()),
+                 *(f"{count:>9,} not answered, of {kind}"
+                   for kind, count in self.unanswered_kinds.most_common(5)),
                  f"{self.unjudged.total():>9,} not judged {dict(self.unjudged) or ''}",
                  f"{self.gone:>9,} about what is no longer kept"]  # fmt: skip
         shown += [f"{count:>9,} {kind}" for kind, count in self.answers.most_common()]
@@ -194,7 +201,8 @@ class Judge:
     ) -> None:
         error = mine.get("error")
         if error and error["code"] in NOT_NOW:
-            self.verdict.unanswered[f"{error['code']} {error['message'][:60]}"] += 1
+            self.verdict.unanswered[reason(error)] += 1
+            self.verdict.unanswered_kinds[f"{question.kind} at {about}"] += 1
             return
         if _content(mine) != _content(theirs):
             self.verdict.differences.append(
@@ -206,6 +214,12 @@ class Judge:
         self.verdict.abouts[about] += 1
         if error:
             self.verdict.errors[f"{question.kind}: {error['message'][:60]}"] += 1
+
+
+def reason(error: Json) -> str:
+    """Why something is not answered: without its numbers, so that the same count together."""
+    message = re.sub(r"0x[0-9a-f]+|[0-9]+(\.[0-9]+)?", "#", error["message"])
+    return f"{error['code']} {message[:REASON]}"
 
 
 def _is_before(block: Identity, base: Identity) -> bool:

@@ -3,6 +3,7 @@
 import pytest
 
 from follow.check_options import CheckOptions, Outcome
+from follow.check_weather import DAMAGE, must_have_struck
 from follow.run import CANNOT, CHECKS, FAILS, HOLDS, Check, run
 
 SHORT = CheckOptions(
@@ -25,6 +26,14 @@ def test_equality_holds_for_a_full_follower(capsys: pytest.CaptureFixture[str]) 
     assert "0 differences" in said, said
     # How many answers three seconds are depends on the machine.
     assert code == HOLDS or "FAILS: at least 100 answers" in said
+
+
+def test_a_kind_of_damage_that_never_struck_fails() -> None:
+    for struck, holds in ((DAMAGE, True), (DAMAGE[1:], False), ((), False)):
+        outcome = Outcome()
+        must_have_struck(outcome, dict.fromkeys(struck, 1))
+        assert (not outcome.complaints) is holds
+    assert DAMAGE[0] in outcome.lines[-1]
 
 
 def test_what_does_not_hold_fails(

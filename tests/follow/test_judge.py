@@ -8,7 +8,7 @@ import pytest
 
 from follow.batch_client import Answered, BatchClient, Identity
 from follow.freshness import Freshness, share
-from follow.judge import BATCH, Judge, JudgePlan, Verdict, judge
+from follow.judge import BATCH, Judge, JudgePlan, Verdict, judge, reason
 from follow.pairs import Pair, full_pair
 from follow.proxied import weather_proxy
 from follow.questions import BLOCK, Question, Questions
@@ -70,6 +70,13 @@ def test_what_is_not_answered_is_counted_and_no_difference(pair: Pair, fault: st
     assert found.unanswered.total() > 3 * BATCH // 2
     assert not found.differences
     assert not found.answers
+
+
+def test_reasons_that_differ_in_numbers_are_counted_together() -> None:
+    said = ("nothing of 0xab12 in 1.5 s", "nothing of 0xcd34 in 2 s")
+    assert {reason({"code": -32002, "message": each}) for each in said} == {
+        "-32002 nothing of # in # s"
+    }
 
 
 def test_an_error_that_says_not_now_is_not_an_answer() -> None:
