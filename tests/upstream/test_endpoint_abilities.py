@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,11 +12,12 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream, RefusedAnswer
 from foreblock.upstream.asked import Asked, AskedCode, AskedProof
 from foreblock.upstream.attempt import _settled
-from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.budget import Purpose, UnitBudget
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.refusals import RefusalKind, retry_after
 from foreblock.upstream.unit_urls import split_units
 from foreblock.upstream.upstream_endpoint import ONLY_SECONDS, PROBE_AGAIN, Upstream
+from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import Wanted
 from support.upstreams.fetching import (
     PROVEN,
@@ -198,3 +200,31 @@ def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:
             assert upstream.ways == whole
 
     fetching(test, ToyNode(), clock=clock)
+
+
+@pytest.mark.parametrize(
+    ("usual", "left", "waits"),
+    [
+        (0.2, 2.0, 1.0),  # half of it: another try has the rest
+        (0.4, 2.0, 2.0),  # in half of it not nearly all answers come
+        (0.2, 60.0, 1.6),  # longer than it may take: eight times what most take
+    ],
+)
+def test_an_answer_that_does_not_come_leaves_time_for_another_try(
+    usual: float, left: float, waits: float
+) -> None:
+    upstream = Upstream("http://nobody", DrivenClock(), UnitBudget(RICH))
+    for _ in range(16):
+        upstream.durations.add(usual)
+    waited: list[float] = []
+
+    async def post(_: bytes, seconds: float, *, is_urgent: bool) -> None:
+        assert not is_urgent
+        waited.append(seconds)
+        raise RefusedAnswer(RefusalKind.UNREACHABLE.value, "no answer")
+
+    upstream._connections = SimpleNamespace(post=post)  # type: ignore[assignment, misc]
+    asking = upstream.ask([("eth_chainId", [])], Urgency(Purpose.CLIENT), upstream.now + left)
+    with pytest.raises(RefusedAnswer):
+        asyncio.run(asking)
+    assert waited == [pytest.approx(waits)]
