@@ -28,7 +28,7 @@ BELOW = {
     "metrics": "_engine",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
     "scheduling": "errors",
-    "bus": "clock errors",
+    "bus": "clock errors types",
     "server": "errors scheduling setting",
     "settings": "errors server setting",
     "page": "server",

@@ -8,6 +8,7 @@ import pytest
 from foreblock._engine import Message, sign_transaction
 from foreblock.errors import RejectedTransaction
 from foreblock.ledger.reading.view import Ledger
+from foreblock.types import Transaction
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
 from support.payloads.dev_state import ALICE, BOB
 from support.servers.asking import Asker, asker, error
@@ -26,6 +27,9 @@ class Recorder:
         if self._refusal:
             raise RejectedTransaction(self._refusal)
         self.taken.append((raw, sender))
+
+    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+        return False
 
     def next_nonce(self, _sender: bytes) -> int:
         return 0

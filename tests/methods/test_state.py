@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.ledger.rules.addresses import created_address
+from foreblock.types import Transaction
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
 from support.payloads.bytecode import code
 from support.payloads.dev_state import ALICE, BOB
@@ -24,6 +25,9 @@ class Waiting:
 
     async def submit(self, _raw: bytes, _sender: bytes) -> None:
         raise AssertionError("nothing is sent")
+
+    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+        return False
 
     def next_nonce(self, sender: bytes) -> int:
         return self._nonces.get(sender, 0)

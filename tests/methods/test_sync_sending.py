@@ -39,6 +39,9 @@ class Sequencer:
             raise RejectedTransaction(self.refusal)
         self.taken.set()
 
+    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+        return False
+
     def next_nonce(self, _sender: bytes) -> int:
         return 0
 

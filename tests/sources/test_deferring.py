@@ -19,7 +19,7 @@ from foreblock.bus.commands import (
     SetAccount,
     TakeSnapshot,
 )
-from foreblock.bus.deferral import NOT_PUT_OFF
+from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF
 from foreblock.ledger.storage.commits import TO_STORE
 from foreblock.methods import make_families
 from foreblock.methods.dev.commanding import PUT_OFF
@@ -27,6 +27,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.sources.command_journal import CommandJournal, JournaledCommand
 from foreblock.sources.deferring import MOST_COMMANDS, DeferredChanges, LoopDeferral
+from foreblock.types import Transaction
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.chains.dev_service import InProcess
 from support.chains.whole_state import check_roots
@@ -225,10 +226,22 @@ def test_a_broken_record_is_the_end_of_the_journal(tmp_path: Path) -> None:
     journal.close()
 
 
+class NothingHere:
+    """Does nothing at once."""
+
+    def submit_now(self, transaction: Transaction, *, may_replace: bool) -> bool:  # noqa: ARG002
+        return False
+
+    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, ARG002, its own
+        return NOT_DONE
+
+
 @pytest.fixture
 def loop_deferral(tmp_path: Path) -> Iterator[tuple[Deferred, LoopDeferral, list[object]]]:
     deferred, heard = Deferred(tmp_path), list[object]()
-    made = LoopDeferral(lambda: deferred.changes, lambda: True, heard.append, heard.append)
+    made = LoopDeferral(
+        lambda: deferred.changes, lambda: True, heard.append, heard.append, NothingHere()
+    )
     yield deferred, made, heard
     deferred.changes.close()
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SendUnsigned, SetAccount
+from foreblock.bus.deferral import NOT_DONE
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
@@ -30,6 +31,7 @@ from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sources import pool_questions
 from foreblock.sources.network_writer import MOST_CHECKED, NetworkWriter
+from foreblock.types import Transaction
 from support.chains.sequencing import TERMS, Accounts, transfer
 from support.servers.waiting import PATIENCE
 
@@ -107,6 +109,13 @@ class Source:
         if sender in self.nonces:
             raise RejectedTransaction("replacement transaction underpriced")
         self.submit(raw, sender)
+
+    def take(self, transaction: Transaction, *, may_replace: bool) -> None:
+        take = self.submit if may_replace else self.submit_next
+        take(transaction.raw, transaction.sender)
+
+    def takes_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, all are alike
+        return self.short
 
     def next_nonce(self, sender: bytes) -> int:
         return self.nonces.get(sender, 0)
@@ -473,3 +482,109 @@ def test_workers_hear_of_commits_before_the_answer() -> None:
     stage = play(scene, lambda stage: PoolPart(3, ()) in stage.said)
     said = [each for each in stage.said if isinstance(each, Committed | Done)]
     assert said == [Committed("main", 2), Done(1), Committed("main", 3), Done(2)]
+
+
+def at_rest(scene: Callable[[Stage], None], *, stops: bool = True) -> Stage:
+    """Play a scene when the writer has nothing to do, and nobody has to be woken."""
+
+    async def run() -> Stage:
+        stage = Stage()
+        stage.source.short = True
+        stage.writer.do_here(lambda: stage.said.append(Done(0, "forgotten")))
+        running = asyncio.create_task(stage.writer.run())
+        async with asyncio.timeout(PATIENCE):
+            while not stage.writer.is_at_rest:  # noqa: ASYNC110, what is waited for has no event
+                await asyncio.sleep(0)
+        scene(stage)
+        if stops:
+            stage.writer.stop()
+        try:
+            await running
+        finally:
+            await stage.writer.close()
+        return stage
+
+    return asyncio.run(run())
+
+
+def test_a_transaction_is_taken_at_once_where_nothing_else_is_done() -> None:
+    sent = transfer(0, 0)
+
+    def scene(stage: Stage) -> None:
+        assert stage.writer.submit_now(sent, may_replace=True)
+        assert stage.source.settled == 1
+        assert stage.said == [NextNonce("main", sent.sender, 1)]
+        with pytest.raises(RejectedTransaction, match="replacement"):
+            stage.writer.submit_now(sent, may_replace=False)
+        stage.submit(1, b"raw")
+        assert not stage.writer.submit_now(sent, may_replace=True), "one before it is not done"
+
+    at_rest(scene)
+
+
+def test_a_transaction_that_takes_long_is_not_taken_at_once() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.short = False
+        assert not stage.writer.submit_now(transfer(0, 0), may_replace=True)
+        assert stage.writer.execute_now(Mine()) is NOT_DONE
+        stage.source.short = True
+        assert stage.writer.execute_now(Mine(1_000)) is NOT_DONE
+
+    assert not at_rest(scene).source.nonces
+
+
+def test_a_command_is_carried_out_at_once_where_nothing_else_is_done() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.outcome, stage.source.nonces = 7, {ALICE: 2}
+        stage.source.on_command = lambda: setattr(stage.source, "last_commit", 2)
+        assert stage.writer.execute_now(Mine()) == 7
+        assert stage.said == [Committed("main", 2), NextNonce("main", ALICE, 2)]
+        stage.source.nonces = {ALICE: 1}
+        assert stage.writer.execute_now(Mine()) == 7
+        assert stage.said[2:] == [Done(0, "forgotten"), NextNonce("main", ALICE, 1)]
+        stage.source.outcome = RefusedCommand("no")
+        with pytest.raises(RefusedCommand, match="no"):
+            stage.writer.execute_now(Mine())
+        assert stage.writer.is_at_rest
+
+    at_rest(scene)
+
+
+def test_what_is_put_off_comes_before_what_is_done_at_once() -> None:
+    def scene(stage: Stage) -> None:
+        stage.writer.put_off_to(lambda: stage.source.commands.append(Mine(3)))
+        stage.writer.execute_now(Mine(4))
+        assert stage.source.commands == [Mine(3), Mine(4)]
+
+    at_rest(scene)
+
+
+def test_what_is_done_at_once_and_breaks_the_chain_ends_the_network() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.outcome = ZeroDivisionError()
+        with pytest.raises(RefusedCommand, match="begun anew"):
+            stage.writer.execute_now(Mine())
+        assert not stage.writer.is_at_rest
+        assert not stage.writer.submit_now(transfer(0, 0), may_replace=True)
+
+    with pytest.raises(ZeroDivisionError):
+        at_rest(scene, stops=False)
+
+
+def test_what_is_due_sooner_after_something_done_at_once_is_done_in_time() -> None:
+    async def run() -> int:
+        stage = Stage()
+        stage.source.short = True
+        running = asyncio.create_task(stage.writer.run())
+        async with asyncio.timeout(PATIENCE):
+            while not stage.writer.is_at_rest:  # noqa: ASYNC110, what is waited for has no event
+                await asyncio.sleep(0)
+            stage.writer.submit_now(transfer(0, 0), may_replace=True)  # which makes a tick due
+            while not stage.source.ticks:  # noqa: ASYNC110, the same
+                await asyncio.sleep(0)
+        stage.writer.stop()
+        await running
+        await stage.writer.close()
+        return stage.source.ticks
+
+    assert asyncio.run(run()) == 1

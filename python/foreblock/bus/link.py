@@ -366,8 +366,7 @@ class WriterLink:
     def _hear_of_commands(self, message: ToWorker) -> None:
         match message:
             case ChainChanged(number, network):
-                self.forget(network)
-                self._tell_changed()
+                self.hear_of_change(network)
                 if self._transport is not None:
                     self._transport.write(frame(Heard(number)))
             case Done(number, result):
@@ -376,6 +375,11 @@ class WriterLink:
                 self._end(number, RefusedCommand(why))
             case _:
                 pass
+
+    def hear_of_change(self, network: str) -> None:
+        """Forget what was told of a network whose chain a command has changed."""
+        self.forget(network)
+        self._tell_changed()
 
     def forget(self, network: str) -> None:
         """Drop the hints about a network whose chain was changed."""

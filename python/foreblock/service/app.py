@@ -61,6 +61,7 @@ from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
 from foreblock.settings.networks import DevChain, Network
+from foreblock.types import Transaction
 
 if TYPE_CHECKING:
     from foreblock.service.beyond import BeyondAnchor
@@ -171,6 +172,13 @@ class WriterSubmissions:
     async def submit(self, raw: bytes, sender: bytes) -> None:
         """Submit a transaction; raises as `WriterLink.submit` does."""
         await self.link.submit(self.network, raw, sender)
+
+    def submit_now(self, transaction: Transaction) -> bool:
+        """Submit a transaction at once, where the chain is written in this process."""
+        deferral = self.link.deferral(self.network)
+        if deferral is None or not deferral.is_alone:
+            return False
+        return deferral.here.submit_now(transaction, may_replace=True)
 
     def next_nonce(self, sender: bytes) -> int:
         """The next nonce of a sender as the writer knows it; 0 if unknown."""

@@ -1,12 +1,16 @@
-"""Commands of a development chain: on their way to its writer, or put off in the same process."""
+"""Commands of a development chain: on their way to its writer, or for this process to do.
+
+Where it writes the chain, commands are put off or done at once.
+"""
 
 from dataclasses import dataclass
 from typing import Any
 
 from foreblock.bus.commands import AnyCommand
-from foreblock.bus.deferral import NOT_PUT_OFF, Deferral
+from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF, Deferral
 from foreblock.bus.link import WriterLink
 from foreblock.methods.dev.commanding import PUT_OFF
+from foreblock.types import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +20,17 @@ class WriterCommands:
     link: WriterLink
     network: str
 
-    async def submit_next(self, raw: bytes, sender: bytes) -> None:
+    async def submit_next(self, transaction: Transaction) -> None:
         """Submit a transaction that replaces no other; raises as `WriterLink.submit` does."""
+        raw, sender = transaction.raw, transaction.sender
         await self.link.submit(self.network, raw, sender, may_replace=False)
+
+    def submit_next_now(self, transaction: Transaction) -> bool:
+        """The same at once, where the chain is written in this process."""
+        deferral = self.link.deferral(self.network)
+        if deferral is None or not deferral.is_alone:
+            return False
+        return deferral.here.submit_now(transaction, may_replace=False)
 
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises as `WriterLink.command` does."""
@@ -29,6 +41,13 @@ class WriterCommands:
         deferral = self.link.deferral(self.network)
         return NOT_PUT_OFF if deferral is None else deferral.put_off(command)
 
+    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Carry out a command at once, where the chain is written in this process."""
+        deferral = self.link.deferral(self.network)
+        if deferral is None or not deferral.is_alone:
+            return NOT_DONE
+        return deferral.here.execute_now(command)
+
 
 @dataclass(frozen=True, slots=True)
 class Settling:
@@ -38,12 +57,15 @@ class Settling:
 
     def one(self, method: str) -> None:
         """Carry out what was put off, unless this may be as well."""
-        self.item(method)
-        if not self.deferral.may_put_off:
-            self.deferral.settle()
+        deferral = self.deferral
+        deferral.is_alone = True
+        deferral.may_put_off = method in PUT_OFF
+        if not deferral.may_put_off:
+            deferral.settle()
 
     def batch(self) -> None:
         """Carry out what was put off."""
+        self.deferral.is_alone = False
         self.deferral.settle()
 
     def item(self, method: str) -> None:

@@ -107,7 +107,9 @@ def _deferral(
         lambda: writer.is_at_rest,
         settled,
         writer.fail,
+        writer,
     )
+    writer.do_here(partial(link.hear_of_change, writer.name))
     writer.put_off_to(deferral.settle)
     return deferral
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from foreblock.bus.commands import AddBalance, AnyCommand, Revert, SetAccount, TakeSnapshot
-from foreblock.bus.deferral import NOT_PUT_OFF
+from foreblock.bus.deferral import NOT_PUT_OFF, DoneHere
 from foreblock.ledger.storage.deferred_row import read_carried_out
 from foreblock.ledger.storage.snapshot_rows import MOST
 from foreblock.sequencer.dev.branching import BranchingSequencer
@@ -139,6 +139,7 @@ class LoopDeferral:
         is_at_rest: Callable[[], bool],
         settled: Callable[[bool], None],
         failed: Callable[[BaseException], None],
+        here: DoneHere,
     ) -> None:
         """`settled` hears whether the chain was taken back.
 
@@ -151,7 +152,9 @@ class LoopDeferral:
         self._begun: DeferredChanges | None = None  # that has something waiting
         self._timer: asyncio.TimerHandle | None = None
         self._watching: Final[list[Callable[[bool], None]]] = []
+        self.here: Final = here
         self.may_put_off = False
+        self.is_alone = False
 
     def watch(self, call: Callable[[bool], None]) -> None:
         """Say whether something waits when that changes."""

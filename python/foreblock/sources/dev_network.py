@@ -207,6 +207,15 @@ class DevChainSource:
         (transaction,) = decode_transactions([raw], senders=[sender])
         self._sequencer.submit(transaction, may_replace=False)
 
+    def take(self, transaction: Transaction, *, may_replace: bool) -> None:
+        """The same for one that is decoded."""
+        self._sequencer.submit(transaction, may_replace=may_replace)
+
+    def takes_now(self, transaction: Transaction) -> bool:
+        """Whether that and what follows takes a millisecond at most, without a disk."""
+        is_short = self._commits_shortly and not self.waiting
+        return is_short and transaction.gas_limit <= SHORT_GAS
+
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
         self._sequencer.settle()

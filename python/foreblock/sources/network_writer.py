@@ -11,9 +11,10 @@ after transactions (`pool_questions`), so that who has sent one finds it.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, Protocol, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import structlog
 
@@ -32,6 +33,7 @@ from foreblock.bus.commands import (
     SetPrinting,
     TakeSnapshot,
 )
+from foreblock.bus.deferral import NOT_DONE
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
     Accepted,
@@ -46,11 +48,18 @@ from foreblock.bus.frames import (
     ToWorker,
 )
 from foreblock.clock import Clock
-from foreblock.errors import ForeblockError, RefusedCommand, SequencerUnavailable
+from foreblock.errors import (
+    ForeblockError,
+    OutcomeUnknown,
+    RefusedCommand,
+    RejectedTransaction,
+    SequencerUnavailable,
+)
 from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.sources.chain_source import ChainSource
 from foreblock.sources.pool_questions import PoolQuestions
 from foreblock.sources.submission_queue import SubmissionQueue, Submitted
+from foreblock.types import Transaction
 
 HINTS: Final = 10_000  # senders whose nonces are followed
 MOST_TOGETHER: Final = 256  # commands of one commit
@@ -74,61 +83,6 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 
-class Source(Protocol):
-    """A writer of a chain. One call at a time, but for `next_due_ns` and `last_commit`."""
-
-    @property
-    def next_due_ns(self) -> int:
-        """When `tick` has something to do, in monotonic time."""
-
-    @property
-    def last_commit(self) -> int:
-        """The number of the last commit."""
-
-    def tick(self) -> None:
-        """Do what is due."""
-
-    def submit(self, raw: bytes, sender: bytes) -> None:
-        """Take a transaction, or raise `ForeblockError` with the reason why not."""
-
-    def submit_next(self, raw: bytes, sender: bytes) -> None:
-        """The same for one that may not replace another of its nonce."""
-
-    def settle(self) -> None:
-        """Do what must have happened when those who sent transactions are answered."""
-
-    def is_short(self, command: AnyCommand) -> bool:
-        """Whether a command takes a millisecond at most, without waiting for a disk."""
-
-    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
-        """The same of transactions, and of what must have happened when they are answered."""
-
-    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command; raises `RefusedCommand`."""
-
-    def execute_together(
-        self, commands: Sequence[SetAccount | AddBalance]
-    ) -> list[RefusedCommand | None]:
-        """Carry out commands that set accounts, in one commit; gives which were refused."""
-
-    def next_nonce(self, sender: bytes) -> int:
-        """The nonce after a sender's transactions that wait."""
-
-    def next_nonces(self) -> dict[bytes, int]:
-        """The same for the senders whose transactions wait, up to a number that takes little."""
-
-    @property
-    def waiting(self) -> int:
-        """How many transactions wait."""
-
-    @property
-    def window(self) -> PoolWindow:
-        """A look at the transactions that wait."""
-
-    def close(self) -> None:
-        """Close the store."""
-
-
 def _nothing() -> None:
     pass
 
@@ -139,7 +93,7 @@ class NetworkWriter:
     def __init__(
         self,
         name: str,
-        source: Source,
+        source: ChainSource,
         clock: Clock,
         executor: ThreadPoolExecutor,
         tell: Callable[[ToWorker], None],
@@ -165,7 +119,9 @@ class NetworkWriter:
         self._asked: Final = PoolQuestions(clock)
         self._wake: Final = asyncio.Event()
         self._stopping = False
-        self._is_working = False  # the thread
+        self._is_resting = False  # nothing is done
+        self._rests_until_ns = 0
+        self._changed: Callable[[], None] = _nothing
         self._settle: Callable[[], None] = _nothing  # before anything is done
         self._failure: BaseException | None = None
         self._told_commit = source.last_commit
@@ -188,8 +144,64 @@ class NetworkWriter:
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing is done, and nothing waits to be."""
-        waits = self._orders or self._submitted or self._asked or self._stopping
-        return not (self._is_working or waits)
+        waits = self._orders or self._submitted or self._asked
+        return self._is_resting and not (waits or self._stopping or self._failure)
+
+    def do_here(self, changed: Callable[[], None]) -> None:
+        """Let `submit_now` and `execute_now` be called, by the loop of the only worker.
+
+        `changed` lets it forget what it was told.
+        """
+        self._changed = changed
+
+    def submit_now(self, transaction: Transaction, *, may_replace: bool) -> bool:
+        """Take a transaction at once; false where that has to wait.
+
+        Raises `RejectedTransaction`, and `OutcomeUnknown` where the network fails with it.
+        """
+        source, sender = self._source, transaction.sender
+        if not (self.is_at_rest and source.takes_now(transaction)):
+            return False
+        try:
+            self._settle()
+            why = self._refusal(partial(source.take, transaction, may_replace=may_replace))
+            source.settle()
+            nonce = source.next_nonce(sender)
+        except BaseException as error:
+            self.fail(error)
+            raise OutcomeUnknown from error
+        self._done_here({sender: nonce})
+        self._count(is_accepted=why is None)
+        if why is not None:
+            raise RejectedTransaction(why)
+        return True
+
+    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Carry out a command at once, or give `NOT_DONE`; raises `RefusedCommand`."""
+        if not (self.is_at_rest and self._source.is_short(command)):
+            return NOT_DONE
+        try:
+            self._settle()
+            result, nonces, is_wrong = self._execute(command)
+        except RefusedCommand:
+            self._done_here({})
+            raise
+        except BaseException as error:
+            self.fail(error)
+            raise RefusedCommand(FAILED) from error
+        if is_wrong:
+            self._forget_told()
+            self._changed()
+        self._done_here(nonces)
+        return result
+
+    def _done_here(self, nonces: dict[bytes, int]) -> None:
+        """Say what has happened, and look again when something is due, if that is sooner now."""
+        self._tell_of_commit()
+        for sender, nonce in nonces.items():
+            self._hint(sender, nonce)
+        if self._source.next_due_ns < self._rests_until_ns:
+            self._wake.set()
 
     def put_off_to(self, settle: Callable[[], None]) -> None:
         """Call this on the loop before anything is done, to do what was put off until then."""
@@ -198,8 +210,7 @@ class NetworkWriter:
     def settled(self, forget: Callable[[], None], taken_back: bool) -> None:  # noqa: FBT001, a callback
         """Hear that what was put off is done; `forget` lets workers forget hints that are wrong."""
         if taken_back and self._is_told_wrong():
-            self._nonces.clear()
-            self._told = {}
+            self._forget_told()
             forget()
         self._tell_of_commit()
 
@@ -234,10 +245,12 @@ class NetworkWriter:
                 await self._carry_out_next()
             if self._asked:
                 await self._asked.answer(self._on_thread, self._source)
-            left = self._source.next_due_ns - self._clock.monotonic_ns()
+            due_ns = self._source.next_due_ns
+            left = due_ns - self._clock.monotonic_ns()
             if left <= 0:
                 self._correct_hints(*await self._on_thread(self._tick))
             else:
+                self._rests_until_ns = due_ns
                 await self._rest(left / 1e9)
 
     async def close(self) -> None:
@@ -261,11 +274,7 @@ class NetworkWriter:
         if is_short:
             done = work()
         else:
-            self._is_working = True
-            try:
-                done = await asyncio.get_running_loop().run_in_executor(self._executor, work)
-            finally:
-                self._is_working = False
+            done = await asyncio.get_running_loop().run_in_executor(self._executor, work)
         self._tell_of_commit()
         return done
 
@@ -279,9 +288,11 @@ class NetworkWriter:
         if self._submitted or self._asked or self._orders or self._stopping or self._failure:
             return
         handle = asyncio.get_running_loop().call_later(seconds, self._wake.set)
+        self._is_resting = True
         try:
             await self._wake.wait()
         finally:
+            self._is_resting = False
             handle.cancel()
 
     async def _take_in(self, portion: list[Submitted]) -> None:
@@ -296,12 +307,11 @@ class NetworkWriter:
         outcomes = await self._do(lambda: self._judge_all(messages), is_short=is_short)
         for (message, respond), (answer, nonce) in zip(portion, outcomes, strict=True):
             self._hint(message.sender, nonce)
-            self._count(answer)
+            self._count(is_accepted=isinstance(answer, Accepted))
             respond(answer)
 
-    def _count(self, answer: Accepted | Rejected) -> None:
-        metrics = self._metrics
-        (metrics.accepted if isinstance(answer, Accepted) else metrics.rejected).add()
+    def _count(self, *, is_accepted: bool) -> None:
+        (self._metrics.accepted if is_accepted else self._metrics.rejected).add()
 
     async def _carry_out_next(self) -> None:
         """Execute the next command; those that set accounts together, as far as they wait."""
@@ -345,12 +355,15 @@ class NetworkWriter:
         Views are of the last commit in every worker; only hints have to be forgotten.
         """
         if is_wrong:
-            self._nonces.clear()
-            self._told = {}
+            self._forget_told()
             if self._tell_of_change is not None:
                 await self._tell_of_change(self.name)
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
+
+    def _forget_told(self) -> None:
+        self._nonces.clear()
+        self._told = {}
 
     def _is_told_wrong(self) -> bool:
         """On the thread: whether a nonce may have fallen that workers were told."""
@@ -407,15 +420,20 @@ class NetworkWriter:
         return answer, self._source.next_nonce(message.sender)
 
     def _submit(self, message: Submit) -> Accepted | Rejected:
+        take = self._source.submit if message.may_replace else self._source.submit_next
+        why = self._refusal(partial(take, message.raw, message.sender))
+        return Accepted(message.id) if why is None else Rejected(message.id, why)
+
+    def _refusal(self, take: Callable[[], None]) -> str | None:
+        """Why a transaction is not taken; none where it is."""
         try:
-            take = self._source.submit if message.may_replace else self._source.submit_next
-            take(message.raw, message.sender)
+            take()
         except ForeblockError as refusal:
-            return Rejected(message.id, str(refusal))
+            return str(refusal)
         except Exception:
             log.exception("submission_failed", network=self.name)
-            return Rejected(message.id, "internal error")
-        return Accepted(message.id)
+            return "internal error"
+        return None
 
     def _tick(self) -> tuple[dict[bytes, int], int]:
         """On the thread: do what is due; gives the nonces of hinted senders, and how many wait."""

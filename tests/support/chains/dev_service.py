@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from foreblock.bus.commands import AnyCommand
-from foreblock.bus.deferral import NOT_PUT_OFF
+from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF
 from foreblock.bus.frames import WaitingTransaction
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.keys import Keys
-from foreblock.types import decode_transactions
+from foreblock.types import Transaction, decode_transactions
 from support.chains.dev_chain import ACCOUNTS, DevChain
 from support.servers.asking import Asker, asker
 
@@ -28,10 +28,18 @@ class InProcess:
     def next_nonce(self, sender: bytes) -> int:
         return self.chain.sequencer.next_nonce(sender)
 
-    async def submit_next(self, raw: bytes, sender: bytes) -> None:
-        (transaction,) = decode_transactions([raw], senders=[sender])
+    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+        return False
+
+    async def submit_next(self, transaction: Transaction) -> None:
         self.chain.sequencer.submit(transaction, may_replace=False)
         self.chain.sequencer.settle()
+
+    def submit_next_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+        return False
+
+    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, ARG002, its own
+        return NOT_DONE
 
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         return self.chain.execute(command)

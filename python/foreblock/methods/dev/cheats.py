@@ -15,7 +15,7 @@ from foreblock.methods.dev.commanding import (
     U256,
     Commands,
     Number,
-    answered,
+    done_or_answered,
     number,
     put_off_or_answered,
     word,
@@ -83,11 +83,12 @@ class CheatMethods:
         amount = word(_amount(params))
         return self._all([AddBalance(each, amount) for each in _addresses(params)])
 
-    def set_nonce(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_nonce(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set the nonce of an account; it never falls."""
         params = _read_nonce(raw)
         nonce = number(params.nonce, 1)
-        return answered(self._execute(SetAccount(address(params.address, 0), nonce=nonce)))
+        command = SetAccount(address(params.address, 0), nonce=nonce)
+        return done_or_answered(self._commands, command)
 
     def set_code(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set the code of an account; its storage stays."""

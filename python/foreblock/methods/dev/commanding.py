@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 from foreblock.bus.commands import AnyCommand
-from foreblock.bus.deferral import NOT_PUT_OFF
+from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF
 from foreblock.methods.params import refuse
 from foreblock.scheduling.steps import InOrder
+from foreblock.types import Transaction
 
 Number = int | str
 U64: Final = 2**64 - 1
@@ -32,11 +33,14 @@ PUT_OFF: Final = frozenset(
 class Commands(Protocol):
     """The connection to the sequencer of one development chain."""
 
-    async def submit_next(self, raw: bytes, sender: bytes) -> None:
+    async def submit_next(self, transaction: Transaction) -> None:
         """Return when the pool has a transaction; refused where it has one of the same nonce.
 
         Raises as `Submissions.submit` does.
         """
+
+    def submit_next_now(self, transaction: Transaction) -> bool:
+        """Whether the pool has it already; where it waits, `submit_next` does. Raises the same."""
 
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Return when the command is carried out and all workers serve the change.
@@ -46,6 +50,12 @@ class Commands(Protocol):
 
     def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """The result of a command that is carried out before anybody can tell, or `NOT_PUT_OFF`."""
+
+    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """The result of a command that is carried out at once, or `NOT_DONE`.
+
+        Raises `RefusedCommand`.
+        """
 
 
 def number(value: Number, argument: int, path: str = "", most: int = U64) -> int:
@@ -73,9 +83,15 @@ def put_off_or_answered(
 ) -> bytes | Awaitable[bytes]:
     """The JSON text of a command's result: at once where the command can be put off."""
     result = commands.put_off(command)
-    if result is NOT_PUT_OFF:
-        return answered(commands.execute(command), write)
-    return write(result)
+    return done_or_answered(commands, command, write) if result is NOT_PUT_OFF else write(result)
+
+
+def done_or_answered(
+    commands: Commands, command: AnyCommand, write: Callable[[Any], bytes] = lambda _: b"null"
+) -> bytes | Awaitable[bytes]:
+    """The JSON text of a command's result: at once where the command can be done so."""
+    result = commands.execute_now(command)
+    return answered(commands.execute(command), write) if result is NOT_DONE else write(result)
 
 
 def answered(

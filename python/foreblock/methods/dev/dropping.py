@@ -12,7 +12,7 @@ from msgspec import Raw
 from foreblock.bus.commands import DropTransactions
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.receipts import read_hash
-from foreblock.methods.dev.commanding import Commands, answered, write_bool
+from foreblock.methods.dev.commanding import Commands, done_or_answered, write_bool
 from foreblock.methods.node.about import take_none
 from foreblock.methods.params import Params, address, reader
 from foreblock.methods.shapes import write_data
@@ -31,25 +31,27 @@ class DropMethods:
     """Methods that empty the pool."""
 
     def __init__(self, commands: Commands) -> None:
-        self._execute: Final = commands.execute
+        self._commands: Final = commands
 
-    def drop(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def drop(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Take a transaction out of the pool; gives its hash, or null where it does not wait."""
-        return answered(self._execute(DropTransactions(hash=read_hash(raw))), _first_or_null)
+        return done_or_answered(
+            self._commands, DropTransactions(hash=read_hash(raw)), _first_or_null
+        )
 
-    def drop_as_hardhat(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def drop_as_hardhat(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same; gives whether it waited."""
-        return answered(self._execute(DropTransactions(hash=read_hash(raw))), write_bool)
+        return done_or_answered(self._commands, DropTransactions(hash=read_hash(raw)), write_bool)
 
-    def drop_all(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def drop_all(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Take all transactions out of the pool."""
         take_none(raw)
-        return answered(self._execute(DropTransactions()))
+        return done_or_answered(self._commands, DropTransactions())
 
-    def drop_of_sender(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def drop_of_sender(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Take all transactions of an account out of the pool."""
         sender = address(_read_sender(raw).address, 0)
-        return answered(self._execute(DropTransactions(sender=sender)))
+        return done_or_answered(self._commands, DropTransactions(sender=sender))
 
 
 def _first_or_null(dropped: list[bytes]) -> bytes:

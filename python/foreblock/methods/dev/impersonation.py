@@ -8,7 +8,7 @@ from msgspec import Raw
 from foreblock.bus.commands import Impersonate, ImpersonateAll
 from foreblock.errors import InvalidParams
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.dev.commanding import Commands, answered, write_true
+from foreblock.methods.dev.commanding import Commands, done_or_answered, write_true
 from foreblock.methods.dev.mining import SwitchParams
 from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated, write_accounts
 from foreblock.methods.node.about import take_none
@@ -39,35 +39,35 @@ class ImpersonationMethods:
 
     def __init__(self, keys: Keys, commands: Commands) -> None:
         self._keys: Final = keys
-        self._execute: Final = commands.execute
+        self._commands: Final = commands
 
     def request_accounts(self, view: LedgerView, raw: Raw) -> bytes:
         """The accounts that the service sends for, as a wallet is asked."""
         take_none(raw)
         return write_accounts(view, self._keys)
 
-    def impersonate(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def impersonate(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Take transactions of this account without a signature."""
-        return answered(self._execute(Impersonate(address(_read_account(raw).address, 0))))
+        return done_or_answered(self._commands, Impersonate(address(_read_account(raw).address, 0)))
 
-    def stop(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def stop(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Take transactions of this account with a signature only."""
         who = address(_read_account(raw).address, 0)
-        return answered(self._execute(Impersonate(who, is_on=False)))
+        return done_or_answered(self._commands, Impersonate(who, is_on=False))
 
-    def impersonate_all(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def impersonate_all(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Take transactions of every account without a signature, or no longer."""
-        return answered(self._execute(ImpersonateAll(_read_switch(raw).is_on)))
+        return done_or_answered(self._commands, ImpersonateAll(_read_switch(raw).is_on))
 
-    def add_account(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def add_account(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same as anvil_impersonateAccount, as Ganache has it."""
         who = address(_read_passphrase(raw).address, 0)
-        return answered(self._execute(Impersonate(who)), write_true)
+        return done_or_answered(self._commands, Impersonate(who), write_true)
 
-    def remove_account(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def remove_account(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same as anvil_stopImpersonatingAccount, as Ganache has it."""
         who = address(_read_passphrase(raw).address, 0)
-        return answered(self._execute(Impersonate(who, is_on=False)), write_true)
+        return done_or_answered(self._commands, Impersonate(who, is_on=False), write_true)
 
     def unlock(self, view: LedgerView, raw: Raw) -> bytes:
         """True for an account that the service sends for; accounts are never locked."""

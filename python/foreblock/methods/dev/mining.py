@@ -19,7 +19,7 @@ from foreblock.methods.dev.commanding import (
     U64,
     Commands,
     Number,
-    answered,
+    done_or_answered,
     number,
     write_true,
 )
@@ -87,9 +87,9 @@ class MiningMethods:
     """Methods about blocks and time."""
 
     def __init__(self, commands: Commands) -> None:
-        self._execute: Final = commands.execute
+        self._commands: Final = commands
 
-    def evm_mine(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def evm_mine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Seal the block in progress, or several; the first has the timestamp that is given."""
         options = _read_evm_mine(raw).options
         if options is None:
@@ -98,26 +98,26 @@ class MiningMethods:
             options = MineOptions(timestamp=options)
         timestamp = None if options.timestamp is None else _seconds(options.timestamp, 0)
         blocks = 1 if options.blocks is None else number(options.blocks, 0, "$.blocks")
-        mined = self._execute(Mine(max(blocks, 1), None, timestamp))
-        return answered(mined, lambda _: b'"0x0"')
+        mined = Mine(max(blocks, 1), None, timestamp)
+        return done_or_answered(self._commands, mined, lambda _: b'"0x0"')
 
-    def mine(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def mine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Seal this many blocks, so many seconds apart."""
         params = _read_mine(raw)
         blocks = 1 if params.blocks is None else number(params.blocks, 0)
         interval = None if params.interval is None else number(params.interval, 1)
         # viem says 0 for none; then a distance of blocks that was set is theirs.
-        return answered(self._execute(Mine(blocks, interval or None)))
+        return done_or_answered(self._commands, Mine(blocks, interval or None))
 
-    def interval_mine(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def interval_mine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Seal the block in progress, as the clock would."""
         take_none(raw)
-        return answered(self._execute(Mine()), write_true)
+        return done_or_answered(self._commands, Mine(), write_true)
 
-    def set_automine(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_automine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let each transaction seal a block, or none: then blocks are mined on command only."""
         mining = "automine" if _read_switch(raw).is_on else "manual"
-        return answered(self._execute(SetMining(mining)), write_true)  # type: ignore[arg-type]
+        return done_or_answered(self._commands, SetMining(mining), write_true)  # type: ignore[arg-type]
 
     def get_automine(self, view: LedgerView, raw: Raw) -> bytes:
         """Whether each transaction seals a block."""
@@ -125,11 +125,11 @@ class MiningMethods:
         state = view.dev_state
         return b"true" if state is not None and state.mining == "automine" else b"false"
 
-    def set_interval_mining(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_interval_mining(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Seal a block every so many seconds; 0 seals blocks on command only."""
         seconds = number(_read_amount(raw).value, 0, most=3_600)
         command = SetMining("clock", seconds) if seconds else SetMining("manual")
-        return answered(self._execute(command), write_true)
+        return done_or_answered(self._commands, command, write_true)
 
     def get_interval_mining(self, view: LedgerView, raw: Raw) -> bytes:
         """The seconds from block to block, or null where no clock seals blocks."""
@@ -139,63 +139,63 @@ class MiningMethods:
             return b"null"
         return b"%d" % state.block_time
 
-    def increase_time(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def increase_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let the time of the chain run this many seconds further ahead; gives all of them."""
         seconds = number(_read_amount(raw).value, 0)
-        return answered(self._execute(IncreaseTime(seconds)), lambda total: b"%d" % total)
+        return done_or_answered(self._commands, IncreaseTime(seconds), lambda total: b"%d" % total)
 
-    def set_next_block_timestamp(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_next_block_timestamp(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this timestamp; time goes on from it."""
         timestamp = _seconds(_read_amount(raw).value, 0)
-        return answered(self._execute(SetNextTimestamp(timestamp)))
+        return done_or_answered(self._commands, SetNextTimestamp(timestamp))
 
-    def set_time(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let the time of the chain be this now; gives by how many seconds it changed."""
         timestamp = _seconds(_read_amount(raw).value, 0)
-        return answered(self._execute(SetTime(timestamp)), lambda changed: b"%d" % changed)
+        return done_or_answered(self._commands, SetTime(timestamp), lambda changed: b"%d" % changed)
 
-    def set_timestamp_interval(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_timestamp_interval(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let each block be so many seconds after the one before, whatever the clock says."""
         return self._set_interval(number(_read_amount(raw).value, 0))
 
-    def set_timestamp_interval_ms(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_timestamp_interval_ms(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same in milliseconds, as viem sends it under Hardhat's name."""
         return self._set_interval(number(_read_amount(raw).value, 0) // MILLISECONDS)
 
-    def _set_interval(self, seconds: int) -> Awaitable[bytes]:
-        return answered(self._execute(SetTimestampInterval(seconds)))
+    def _set_interval(self, seconds: int) -> bytes | Awaitable[bytes]:
+        return done_or_answered(self._commands, SetTimestampInterval(seconds))
 
-    def remove_timestamp_interval(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def remove_timestamp_interval(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let timestamps follow the clock again."""
         take_none(raw)
-        return answered(self._execute(SetTimestampInterval(None)), write_true)
+        return done_or_answered(self._commands, SetTimestampInterval(None), write_true)
 
-    def set_next_base_fee(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_next_base_fee(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this base fee, whatever the rule says."""
         fee = number(_read_amount(raw).value, 0)
-        return answered(self._execute(NextBlock(base_fee=fee)))
+        return done_or_answered(self._commands, NextBlock(base_fee=fee))
 
-    def set_min_gas_price(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_min_gas_price(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let no base fee be below this, from the next block on."""
         fee = number(_read_amount(raw).value, 0)
-        return answered(self._execute(NextBlock(minimum_base_fee=fee)), write_true)
+        return done_or_answered(self._commands, NextBlock(minimum_base_fee=fee), write_true)
 
-    def set_gas_limit(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_gas_limit(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress, and all after it, this gas limit."""
         limit = number(_read_amount(raw).value, 0)
         if not limit:
             refuse(0, "", "a block needs some gas")
-        return answered(self._execute(NextBlock(gas_limit=limit)), write_true)
+        return done_or_answered(self._commands, NextBlock(gas_limit=limit), write_true)
 
-    def set_coinbase(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_coinbase(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let fees of the block in progress, and of all after it, go to this address."""
         coinbase = address(_read_coinbase(raw).address, 0)
-        return answered(self._execute(NextBlock(coinbase=coinbase)))
+        return done_or_answered(self._commands, NextBlock(coinbase=coinbase))
 
-    def set_prev_randao(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def set_prev_randao(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this randomness."""
         value = hash32(_read_randao(raw).value, 0)
-        return answered(self._execute(NextBlock(prev_randao=value)))
+        return done_or_answered(self._commands, NextBlock(prev_randao=value))
 
 
 def _seconds(value: Number, argument: int) -> int:

@@ -31,7 +31,7 @@ from foreblock.methods.pool.sync_sending import Renew, SyncSendMethods
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import LongWait
+from foreblock.scheduling.steps import LongWait, Then
 
 TRIES: Final = 100  # to be the first with a nonce, against other workers
 WAIT_SECONDS: Final = 5.0  # for transactions of the same account
@@ -70,9 +70,13 @@ class UnlockedMethods:
         self._scheduler: Final = scheduler
         self._turns: Final = {each: asyncio.Lock() for each in keys.addresses}
 
-    def send(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def send(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The hash of a transaction of one of the accounts, once the pool has it."""
-        return self._answer(view, raw, self._send)
+        prepared = self._preparation(view, raw, anybody=False)
+        if isinstance(prepared, Awaitable):
+            return Then(prepared, partial(self._sent, view))
+        sent = self._sent_now(view, prepared)
+        return self._sent(view, prepared) if sent is None else write_data(sent)
 
     def send_unsigned(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """The same for any account, as if it were impersonated."""
@@ -112,6 +116,28 @@ class UnlockedMethods:
 
     async def _send(self, view: LedgerView, raw: Raw, *, anybody: bool = False) -> bytes:
         prepared = await self._prepared(view, raw, anybody=anybody)
+        return await self._send_prepared(view, prepared, anybody=anybody)
+
+    async def _sent(self, view: LedgerView, prepared: Prepared) -> bytes:
+        return write_data(await self._send_prepared(view, prepared))
+
+    def _sent_now(self, view: LedgerView, prepared: Prepared) -> bytes | None:
+        """The hash of a transaction that could be sent without waiting."""
+        sender = prepared.call.sender
+        if prepared.is_unsigned or prepared.nonce is not None or self._turns[sender].locked():
+            return None
+        secret = self._keys.required(sender)
+        transaction = prepared.signed(self._filling.next_nonce(view, sender), secret)
+        try:
+            return transaction.hash if self._commands.submit_next_now(transaction) else None
+        except (RejectedTransaction, PoolRefusal) as refusal:
+            if not str(refusal).startswith(TAKEN):
+                raise
+            return None  # the next nonce is tried
+
+    async def _send_prepared(
+        self, view: LedgerView, prepared: Prepared, *, anybody: bool = False
+    ) -> bytes:
         if prepared.is_unsigned:
             return await self._send_without_signature(prepared, anybody=anybody)
         secret = self._keys.required(prepared.call.sender)
@@ -134,7 +160,7 @@ class UnlockedMethods:
             for tried in range(1, TRIES + 1):
                 transaction = prepared.signed(self._filling.next_nonce(view, sender), secret)
                 try:
-                    await self._commands.submit_next(transaction.raw, sender)
+                    await self._commands.submit_next(transaction)
                 except (RejectedTransaction, PoolRefusal) as refusal:
                     if tried == TRIES or not str(refusal).startswith(TAKEN):
                         raise
@@ -152,10 +178,15 @@ class UnlockedMethods:
         return sent
 
     async def _prepared(self, view: LedgerView, raw: Raw, *, anybody: bool) -> Prepared:
+        found = self._preparation(view, raw, anybody=anybody)
+        return await found if isinstance(found, Awaitable) else found
+
+    def _preparation(
+        self, view: LedgerView, raw: Raw, *, anybody: bool
+    ) -> Prepared | Awaitable[Prepared]:
         if len(raw) > MOST_BYTES:
             raise RefusedCall(
                 f"transaction too large: its arguments have {len(raw)} bytes, limit {MOST_BYTES}"
             )
         steps = partial(self._preparing.steps, view, raw, anybody)
-        found = self._scheduler.run(steps, view.client)
-        return await found if isinstance(found, Awaitable) else found
+        return self._scheduler.run(steps, view.client)

@@ -51,6 +51,12 @@ class Submissions(Protocol):
         `OutcomeUnknown` where it is not.
         """
 
+    def submit_now(self, transaction: Transaction) -> bool:
+        """Whether the pool has taken the transaction already; where it waits, `submit` does.
+
+        Raises the same.
+        """
+
     def next_nonce(self, sender: bytes) -> int:
         """The nonce after the sender's transactions in the pool; 0 where nothing is known."""
 
@@ -61,6 +67,10 @@ class NoSequencer:
     async def submit(self, raw: bytes, sender: bytes) -> None:  # noqa: ARG002, as in the protocol
         """Refuse."""
         raise SequencerUnavailable
+
+    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as in the protocol
+        """False: there is no pool."""
+        return False
 
     def next_nonce(self, sender: bytes) -> int:  # noqa: ARG002, as in the protocol
         """0: there is no pool."""
@@ -73,10 +83,12 @@ class SendMethods:
     def __init__(self, submissions: Submissions) -> None:
         self._submissions = submissions
 
-    def send_raw_transaction(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def send_raw_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The hash of the transaction, once the pool has it."""
         params = _read(raw)
         transaction = read_transaction(data(params.transaction, 0), view.profile)
+        if self._submissions.submit_now(transaction):
+            return shapes.write_data(transaction.hash)
         return self._submit(transaction)
 
     async def _submit(self, transaction: Transaction) -> bytes:

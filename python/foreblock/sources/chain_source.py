@@ -1,0 +1,73 @@
+"""What a network's writer runs: a source of blocks that takes transactions and commands.
+
+`dev_network` has the one of dev chains; `network_writer` says which thread calls it.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
+from foreblock.errors import RefusedCommand
+from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.types import Transaction
+
+
+class ChainSource(Protocol):
+    """A writer of a chain. One call at a time, but for `next_due_ns` and `last_commit`."""
+
+    @property
+    def next_due_ns(self) -> int:
+        """When `tick` has something to do, in monotonic time."""
+
+    @property
+    def last_commit(self) -> int:
+        """The number of the last commit."""
+
+    def tick(self) -> None:
+        """Do what is due."""
+
+    def submit(self, raw: bytes, sender: bytes) -> None:
+        """Take a transaction, or raise `ForeblockError` with the reason why not."""
+
+    def submit_next(self, raw: bytes, sender: bytes) -> None:
+        """The same for one that may not replace another of its nonce."""
+
+    def take(self, transaction: Transaction, *, may_replace: bool) -> None:
+        """The same for one that is decoded."""
+
+    def takes_now(self, transaction: Transaction) -> bool:
+        """Whether it takes a millisecond at most, with what must have happened afterwards."""
+
+    def settle(self) -> None:
+        """Do what must have happened when those who sent transactions are answered."""
+
+    def is_short(self, command: AnyCommand) -> bool:
+        """Whether a command takes a millisecond at most, without waiting for a disk."""
+
+    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
+        """The same of transactions, and of what must have happened when they are answered."""
+
+    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Carry out a command; raises `RefusedCommand`."""
+
+    def execute_together(
+        self, commands: Sequence[SetAccount | AddBalance]
+    ) -> list[RefusedCommand | None]:
+        """Carry out commands that set accounts, in one commit; gives which were refused."""
+
+    def next_nonce(self, sender: bytes) -> int:
+        """The nonce after a sender's transactions that wait."""
+
+    def next_nonces(self) -> dict[bytes, int]:
+        """The same for the senders whose transactions wait, up to a number that takes little."""
+
+    @property
+    def waiting(self) -> int:
+        """How many transactions wait."""
+
+    @property
+    def window(self) -> PoolWindow:
+        """A look at the transactions that wait."""
+
+    def close(self) -> None:
+        """Close the store."""
