@@ -50,6 +50,9 @@ class Link:
     def when_changed(self, call: Callable[[], None]) -> None:
         self.changed = call
 
+    def request_printer(self, network: str) -> Callable[[str], None]:
+        return lambda method: self.print(network, method, is_request=True)
+
     def print(self, network: str, text: str, *, is_request: bool = False) -> None:
         self.printed.append((network, text, is_request))
 

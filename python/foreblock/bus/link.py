@@ -103,6 +103,7 @@ class WriterLink:
         self._followers: Final[dict[Callable[[], None], str]] = {}  # with their networks
         self._changed: list[Callable[[], None]] = []
         self._deferrals: Final[dict[str, Deferral]] = {}
+        self._printed_here: Final[dict[str, Callable[[str], None]]] = {}
         self._unprinted = 0
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
@@ -265,6 +266,14 @@ class WriterLink:
             return
         missed, self._unprinted = self._unprinted, 0
         say(transport, Print(network, text, is_request, missed))
+
+    def print_here(self, network: str, request: Callable[[str], None]) -> None:
+        """Let this print the requests of a network that is written in this process."""
+        self._printed_here[network] = request
+
+    def request_printer(self, network: str) -> Callable[[str], None]:
+        """What prints that a client of a network has called a method."""
+        return self._printed_here.get(network) or partial(self.print, network, is_request=True)
 
     def when_changed(self, call: Callable[[], None]) -> None:
         """Call this when a command has changed a chain, and after each connection."""

@@ -70,6 +70,7 @@ async def _run(text: bytes, line: socket.socket) -> None:
         opened.push_async_callback(writer.close)
         link = WriterLink("")
         link.start_here(exchange)
+        link.print_here(network.name, printer.request)
         changes = source.open_deferred()
         opened.callback(changes.close)
         link.put_off_to(network.name, _deferral(link, writer, source, changes))

@@ -72,10 +72,10 @@ class PrintedRequests:
         self._ledger.hold_fast_path("printed", held=is_on)
 
     def _printed(self, name: str, run: MethodFunction) -> MethodFunction:
-        link, network = self._link, self._name
+        tell = self._link.request_printer(self._name)
 
         def printed(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-            link.print(network, name, is_request=True)
+            tell(name)
             try:
                 result = run(view, raw)
             except ForeblockError as error:
