@@ -274,6 +274,29 @@ def test_what_waits_is_carried_out_soon_and_who_watches_hears(
     assert deferred.chain.pending_balance(PEOPLE[0]) == 10
 
 
+def test_what_waits_is_carried_out_in_a_pause_and_not_while_more_comes(
+    loop_deferral: tuple[Deferred, LoopDeferral, list[object]],
+) -> None:
+    deferred, deferral, heard = loop_deferral
+    add = AddBalance(PEOPLE[0], b"\5".rjust(32, b"\0"))
+
+    async def run() -> None:
+        put_off(deferral, add)
+        put_off(deferral, add)
+        deferral._settle_late()
+        assert not heard, "one has come since the timer was set"
+        deferral._settle_late()
+        assert heard == [False]
+        put_off(deferral, add)
+        put_off(deferral, add)
+        deferral._until = 0.0
+        deferral._settle_late()
+        assert heard == [False, False], "they have waited for long enough"
+
+    asyncio.run(run())
+    assert deferred.chain.pending_balance(PEOPLE[0]) == 20
+
+
 def test_many_do_not_wait(loop_deferral: tuple[Deferred, LoopDeferral, list[object]]) -> None:
     deferred, deferral, heard = loop_deferral
 

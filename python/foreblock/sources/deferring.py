@@ -2,8 +2,9 @@
 
 A commit costs as much for one account that is set by hand as for a hundred. So those that set
 accounts, snapshots and ways back to them are written to a journal, answered, and carried out
-together: before anything else reads or changes the chain, or after `LONGEST` seconds. Nobody
-sees the chain without them, and who is killed carries them out when it begins again.
+together: before anything else reads or changes the chain, when none has come for `PAUSE` seconds,
+or after `LONGEST` of them. Nobody sees the chain without them, and who is killed carries them out
+when it begins again.
 
 All of it is on the loop. Only what is short is put off, where commits wait for no disk, nothing
 waits in the pool, and no thread works on the chain.
@@ -23,7 +24,8 @@ from foreblock.sequencer.dev.deferred import DeferredCommands, carry_out
 from foreblock.sequencer.dev.execution import is_short
 from foreblock.sources.command_journal import CommandJournal, JournaledCommand
 
-LONGEST: Final = 0.01  # seconds
+PAUSE: Final = 0.01  # seconds
+LONGEST: Final = 0.1
 MOST_COMMANDS: Final = 256  # that are carried out together, in some milliseconds
 
 
@@ -151,6 +153,8 @@ class LoopDeferral:
         self._failed: Final = failed
         self._begun: DeferredChanges | None = None  # that has something waiting
         self._timer: asyncio.TimerHandle | None = None
+        self._counted = 0  # commands that waited when the timer was set
+        self._until = 0.0  # they wait for a pause, on the loop's clock
         self._watching: Final[list[Callable[[bool], None]]] = []
         self.here: Final = here
         self.may_put_off = False
@@ -171,7 +175,8 @@ class LoopDeferral:
             return result
         if self._begun is None:
             self._begun = changes
-            self._timer = asyncio.get_running_loop().call_later(LONGEST, self._settle_late)
+            self._until = asyncio.get_running_loop().time() + LONGEST
+            self._await_pause(changes.count)
             self._say(is_waiting=True)
         elif changes.count >= MOST_COMMANDS:
             self.settle()
@@ -196,6 +201,15 @@ class LoopDeferral:
         for call in self._watching:
             call(is_waiting)
 
+    def _await_pause(self, count: int) -> None:
+        self._counted = count
+        self._timer = asyncio.get_running_loop().call_later(PAUSE, self._settle_late)
+
     def _settle_late(self) -> None:
+        """Carry out what was put off, unless more is still coming."""
+        count = 0 if self._begun is None else self._begun.count
+        if count > self._counted and asyncio.get_running_loop().time() < self._until:
+            self._await_pause(count)
+            return
         with suppress(Exception):  # the network fails with it
             self.settle()
