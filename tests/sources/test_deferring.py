@@ -2,7 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,12 @@ class Deferred:
         except Killed:
             self.begin_again()
 
+    def join(self, change: Callable[[], object]) -> None:
+        """Carry out what waits together with a change."""
+        self.changes.carry_out(is_followed=True)
+        change()
+        self.changes.end()
+
 
 def world(chain: DevChain) -> dict[bytes, tuple[int, list[int]]]:
     """What there is at `pending`."""
@@ -131,6 +138,17 @@ steps = st.one_of(
 )
 
 
+def _send(chain: DevChain) -> None:
+    nonce = chain.sequencer.next_nonce(ACCOUNTS[0].address)
+    chain.submit(send(ACCOUNTS[0], nonce, PEOPLE[0], 5, gas=50_000))
+
+
+CHANGES: dict[object, Callable[[DevChain], object]] = {
+    "send": _send,
+    "mine": lambda chain: chain.execute(Mine()),
+}
+
+
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps, min_size=5, max_size=40))
 def test_what_is_put_off_is_as_if_it_was_not(todo: list[AnyCommand | str | int]) -> None:
@@ -143,14 +161,13 @@ def test_what_is_put_off_is_as_if_it_was_not(todo: list[AnyCommand | str | int])
                 continue
             if step == "kill":
                 deferred.begin_again()
+            elif step in CHANGES:
+                CHANGES[step](eager)
+                deferred.join(partial(CHANGES[step], deferred.chain))
+                if step == "mine":  # what went along is there after a kill
+                    deferred.begin_again()
             else:
                 deferred.settle(killed_after=step if isinstance(step, int) else None)
-            for chain in (eager, deferred.chain):
-                if step == "send":
-                    nonce = chain.sequencer.next_nonce(ACCOUNTS[0].address)
-                    chain.submit(send(ACCOUNTS[0], nonce, PEOPLE[0], 5, gas=50_000))
-                elif step == "mine":
-                    chain.execute(Mine())
             assert world(deferred.chain) == world(eager)
             assert deferred.chain.sequencer.parent.number == eager.sequencer.parent.number
             assert (
@@ -176,6 +193,36 @@ def test_accounts_that_are_set_one_after_the_other_are_one_commit(tmp_path: Path
     assert commits(deferred.chain) == before
     deferred.settle()
     assert commits(deferred.chain) == before + 1
+
+
+def test_a_snapshot_goes_with_the_change_that_follows_it(tmp_path: Path) -> None:
+    deferred = Deferred(tmp_path)
+    before = commits(deferred.chain)
+    taken = deferred.execute(TakeSnapshot())
+    deferred.join(lambda: deferred.chain.execute(Mine()))
+    assert commits(deferred.chain) == before + 1
+    deferred.begin_again()
+    assert deferred.execute(Revert(taken)) is True
+
+
+def test_a_snapshot_is_committed_where_the_change_comes_to_nothing(tmp_path: Path) -> None:
+    deferred = Deferred(tmp_path)
+    before = commits(deferred.chain)
+    taken = deferred.execute(TakeSnapshot())
+    deferred.join(lambda: None)
+    assert commits(deferred.chain) == before + 1
+    deferred.begin_again()
+    assert deferred.execute(Revert(taken)) is True
+
+
+def test_who_is_killed_amid_a_change_has_the_snapshot_before_it(tmp_path: Path) -> None:
+    deferred = Deferred(tmp_path)
+    taken = deferred.execute(TakeSnapshot())
+    deferred.commits.left = 0
+    with pytest.raises(Killed):
+        deferred.join(lambda: deferred.chain.execute(Mine()))
+    deferred.begin_again()
+    assert deferred.execute(Revert(taken)) is True
 
 
 def test_what_was_never_seen_is_never_carried_out(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -552,9 +553,15 @@ def test_a_command_is_carried_out_at_once_where_nothing_else_is_done() -> None:
 
 def test_what_is_put_off_comes_before_what_is_done_at_once() -> None:
     def scene(stage: Stage) -> None:
-        stage.writer.put_off_to(lambda: stage.source.commands.append(Mine(3)))
+        @contextmanager
+        def joined() -> Iterator[None]:
+            stage.source.commands.append(Mine(3))
+            yield
+            stage.source.commands.append(Mine(5))
+
+        stage.writer.put_off_to(lambda: None, joined)
         stage.writer.execute_now(Mine(4))
-        assert stage.source.commands == [Mine(3), Mine(4)]
+        assert stage.source.commands == [Mine(3), Mine(4), Mine(5)]
 
     at_rest(scene)
 

@@ -9,7 +9,7 @@ from typing import Any
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF, Deferral
 from foreblock.bus.link import WriterLink
-from foreblock.methods.dev.commanding import PUT_OFF
+from foreblock.methods.dev.commanding import JOINING, PUT_OFF
 from foreblock.types import Transaction
 
 
@@ -56,11 +56,11 @@ class Settling:
     deferral: Deferral
 
     def one(self, method: str) -> None:
-        """Carry out what was put off, unless this may be as well."""
+        """Carry out what was put off, unless this may be as well, or does so itself."""
         deferral = self.deferral
         deferral.is_alone = True
         deferral.may_put_off = method in PUT_OFF
-        if not deferral.may_put_off:
+        if not (deferral.may_put_off or method in JOINING):
             deferral.settle()
 
     def batch(self) -> None:

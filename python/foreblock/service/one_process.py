@@ -111,7 +111,7 @@ def _deferral(
         writer,
     )
     writer.do_here(partial(link.hear_of_change, writer.name))
-    writer.put_off_to(deferral.settle)
+    writer.put_off_to(deferral.settle, deferral.joined)
     return deferral
 
 

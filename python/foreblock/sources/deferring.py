@@ -11,8 +11,8 @@ waits in the pool, and no thread works on the chain.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from foreblock.bus.commands import AddBalance, AnyCommand, Revert, SetAccount, TakeSnapshot
@@ -55,6 +55,7 @@ class DeferredChanges:
             done = carried_out.steps if batch == carried_out.batch else 0
             carry_out(sequencer, self._deferred, batch, done)
         self._batch = max(batch, carried_out.batch)
+        self._commit = 0  # the last one when what waited was carried out
         self._begin()
 
     @property
@@ -79,14 +80,26 @@ class DeferredChanges:
         self._take(recorded)
         return result
 
-    def carry_out(self) -> bool:
-        """Carry out what waits; gives whether the chain was taken back."""
+    def carry_out(self, *, is_followed: bool = False) -> bool:
+        """Carry out what waits; gives whether the chain was taken back.
+
+        Where a change of the chain follows, which is committed, `end` has to be called after it.
+        """
         deferred = self._deferred
         if deferred.goes_back:
             self._catch_up()
-        carry_out(self._sequencer, deferred, self._batch)
-        self._begin()
+        carry_out(self._sequencer, deferred, self._batch, is_followed=is_followed)
+        self._commit = self._sequencer.writer.last_commit
+        if not is_followed:
+            self._begin()
         return deferred.goes_back
+
+    def end(self) -> None:
+        """Commit what was to go with a change that has come to nothing."""
+        sequencer = self._sequencer
+        if self._deferred.ends_uncommitted and sequencer.writer.last_commit == self._commit:
+            sequencer.commit_state()
+        self._begin()
 
     def close(self) -> None:
         """Close the journal."""
@@ -182,7 +195,16 @@ class LoopDeferral:
             self.settle()
         return result
 
-    def settle(self) -> None:
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Carry out what was put off, its last commit together with that of a change."""
+        changes = self._begun
+        self.settle(is_followed=True)
+        yield
+        if changes is not None:
+            changes.end()
+
+    def settle(self, *, is_followed: bool = False) -> None:
         """Carry out what was put off."""
         changes, timer = self._begun, self._timer
         if changes is None or timer is None:
@@ -190,7 +212,7 @@ class LoopDeferral:
         self._begun = self._timer = None
         timer.cancel()
         try:
-            taken_back = changes.carry_out()
+            taken_back = changes.carry_out(is_followed=is_followed)
         except BaseException as error:
             self._failed(error)
             raise

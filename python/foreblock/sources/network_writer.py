@@ -13,6 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -123,6 +124,7 @@ class NetworkWriter:
         self._rests_until_ns = 0
         self._changed: Callable[[], None] = _nothing
         self._settle: Callable[[], None] = _nothing  # before anything is done
+        self._joined: Callable[[], AbstractContextManager[None]] = nullcontext
         self._failure: BaseException | None = None
         self._told_commit = source.last_commit
 
@@ -163,9 +165,9 @@ class NetworkWriter:
         if not (self.is_at_rest and source.takes_now(transaction)):
             return False
         try:
-            self._settle()
-            why = self._refusal(partial(source.take, transaction, may_replace=may_replace))
-            source.settle()
+            with self._joined():
+                why = self._refusal(partial(source.take, transaction, may_replace=may_replace))
+                source.settle()
             nonce = source.next_nonce(sender)
         except BaseException as error:
             self.fail(error)
@@ -181,14 +183,15 @@ class NetworkWriter:
         if not (self.is_at_rest and self._source.is_short(command)):
             return NOT_DONE
         try:
-            self._settle()
-            result, nonces, is_wrong = self._execute(command)
-        except RefusedCommand:
-            self._done_here({})
-            raise
+            with self._joined():
+                done = self._executed_or_refused(command)
         except BaseException as error:
             self.fail(error)
             raise RefusedCommand(FAILED) from error
+        if isinstance(done, RefusedCommand):
+            self._done_here({})
+            raise done
+        result, nonces, is_wrong = done
         if is_wrong:
             self._forget_told()
             self._changed()
@@ -203,9 +206,14 @@ class NetworkWriter:
         if self._source.next_due_ns < self._rests_until_ns:
             self._wake.set()
 
-    def put_off_to(self, settle: Callable[[], None]) -> None:
-        """Call this on the loop before anything is done, to do what was put off until then."""
-        self._settle = settle
+    def put_off_to(
+        self, settle: Callable[[], None], joined: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        """Call this on the loop before anything is done, to do what was put off until then.
+
+        `joined` does so, too, for a change that is made on the loop inside of it.
+        """
+        self._settle, self._joined = settle, joined
 
     def settled(self, forget: Callable[[], None], taken_back: bool) -> None:  # noqa: FBT001, a callback
         """Hear that what was put off is done; `forget` lets workers forget hints that are wrong."""
@@ -401,6 +409,14 @@ class NetworkWriter:
         is_wrong = not isinstance(command, ADDING) and self._is_told_wrong()
         is_wrong |= isinstance(command, SetPrinting)  # workers look at it when they hear of it
         return result, self._source.next_nonces(), is_wrong
+
+    def _executed_or_refused(
+        self, command: AnyCommand
+    ) -> tuple[Any, dict[bytes, int], bool] | RefusedCommand:
+        try:
+            return self._execute(command)
+        except RefusedCommand as refusal:
+            return refusal
 
     def _judge_all(self, messages: list[Submit]) -> list[tuple[Accepted | Rejected, int]]:
         outcomes = [self._judge(each) for each in messages]

@@ -30,6 +30,10 @@ PUT_OFF: Final = frozenset(
 )
 
 
+# Methods that look at nothing and change the chain: what was put off is carried out with them.
+JOINING: Final = frozenset(("eth_sendRawTransaction", "evm_mine", "anvil_mine", "hardhat_mine"))
+
+
 class Commands(Protocol):
     """The connection to the sequencer of one development chain."""
 

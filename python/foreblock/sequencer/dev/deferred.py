@@ -36,6 +36,11 @@ class DeferredCommands:
         return bool(self._steps) and isinstance(self._steps[0], Revert)
 
     @property
+    def ends_uncommitted(self) -> bool:
+        """Whether its last step is a snapshot, which makes no commit of its own."""
+        return bool(self._steps) and isinstance(self._steps[-1], int)
+
+    @property
     def snapshots(self) -> int:
         """How many snapshots are to be taken."""
         return sum(isinstance(each, int) for each in self._steps)
@@ -73,11 +78,17 @@ class DeferredCommands:
 
 
 def carry_out(
-    sequencer: BranchingSequencer, deferred: DeferredCommands, batch: int, done: int = 0
+    sequencer: BranchingSequencer,
+    deferred: DeferredCommands,
+    batch: int,
+    done: int = 0,
+    *,
+    is_followed: bool = False,
 ) -> None:
     """Carry out what waits, but for the first steps that are `done`.
 
-    The commit of each step says so: who is killed goes on with the next.
+    The commit of each step says so: who is killed goes on with the next. Snapshots that are
+    the last go with the commit that comes next, where it `is_followed` by one at once.
     """
     writer = sequencer.writer
     if deferred.next_snapshot > sequencer.state.next_snapshot:
@@ -91,5 +102,5 @@ def carry_out(
             branches.remember(sequencer, step)
         else:
             branches.revert(sequencer, step)
-    if deferred.steps and isinstance(deferred.steps[-1], int):
+    if deferred.ends_uncommitted and not is_followed:
         sequencer.commit_state()
