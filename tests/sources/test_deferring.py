@@ -15,6 +15,7 @@ from foreblock._engine import Batch, Heads, Store
 from foreblock.bus.commands import (
     AddBalance,
     AnyCommand,
+    IncreaseTime,
     Mine,
     Revert,
     SetAccount,
@@ -111,6 +112,12 @@ def world(chain: DevChain) -> dict[bytes, tuple[int, list[int]]]:
         }
 
 
+def times(chain: DevChain) -> tuple[int, int, int]:
+    """Of the latest block, of the one in progress, and of the chain."""
+    sequencer = chain.sequencer
+    return sequencer.parent.timestamp, sequencer.base.timestamp, sequencer.time
+
+
 people = st.sampled_from(PEOPLE)
 amounts = st.integers(1, 9)
 commands = st.one_of(
@@ -124,6 +131,7 @@ commands = st.one_of(
         amounts,
     ),
     st.just(TakeSnapshot()),
+    st.builds(IncreaseTime, st.integers(0, 50)),
     st.builds(Revert, st.integers(0, 6)),
 )
 steps = st.one_of(
@@ -170,6 +178,7 @@ def test_what_is_put_off_is_as_if_it_was_not(todo: list[AnyCommand | str | int])
                 deferred.settle(killed_after=step if isinstance(step, int) else None)
             assert world(deferred.chain) == world(eager)
             assert deferred.chain.sequencer.parent.number == eager.sequencer.parent.number
+            assert times(deferred.chain) == times(eager)
             assert (
                 deferred.chain.sequencer.state.next_snapshot == eager.sequencer.state.next_snapshot
             )

@@ -15,7 +15,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from foreblock.bus.commands import AddBalance, Revert, SetAccount, TakeSnapshot
+from foreblock.bus.commands import AddBalance, IncreaseTime, Revert, SetAccount, TakeSnapshot
 
 _HEAD: Final = struct.Struct(">II")
 _BATCH: Final = struct.Struct(">Q")
@@ -24,8 +24,8 @@ _BATCH: Final = struct.Struct(">Q")
 class JournaledCommand(Struct, frozen=True, array_like=True):
     """One command."""
 
-    command: SetAccount | AddBalance | TakeSnapshot | Revert
-    snapshot: int | None = None  # the id of the one that it takes
+    command: SetAccount | AddBalance | TakeSnapshot | Revert | IncreaseTime
+    result: int | None = None  # the id of the snapshot that it takes, by how much time is ahead
 
 
 class CommandBatch(NamedTuple):

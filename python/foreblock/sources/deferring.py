@@ -1,10 +1,10 @@
 """Puts off commands of a dev chain that one process serves and writes.
 
 A commit costs as much for one account that is set by hand as for a hundred. So those that set
-accounts, snapshots and ways back to them are written to a journal, answered, and carried out
-together: before anything else reads or changes the chain, when none has come for `PAUSE` seconds,
-or after `LONGEST` of them. Nobody sees the chain without them, and who is killed carries them out
-when it begins again.
+accounts or the time, snapshots and ways back to them are written to a journal, answered, and
+carried out together: before anything else reads or changes the chain, when none has come for
+`PAUSE` seconds, or after `LONGEST` of them. Nobody sees the chain without them, and who is killed
+carries them out when it begins again.
 
 All of it is on the loop. Only what is short is put off, where commits wait for no disk, nothing
 waits in the pool, and no thread works on the chain.
@@ -15,13 +15,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from foreblock.bus.commands import AddBalance, AnyCommand, Revert, SetAccount, TakeSnapshot
-from foreblock.bus.deferral import NOT_PUT_OFF, DoneHere
+from foreblock.bus.commands import (
+    AddBalance,
+    AnyCommand,
+    IncreaseTime,
+    Revert,
+    SetAccount,
+    TakeSnapshot,
+)
+from foreblock.bus.deferral import NOT_PUT_OFF, DoneHere, NotPutOff
+from foreblock.errors import RefusedCommand
 from foreblock.ledger.storage.deferred_row import read_carried_out
 from foreblock.ledger.storage.snapshot_rows import MOST
 from foreblock.sequencer.dev.branching import BranchingSequencer
-from foreblock.sequencer.dev.deferred import DeferredCommands, carry_out
+from foreblock.sequencer.dev.deferred import DeferredCommands, carry_out, commit_end
 from foreblock.sequencer.dev.execution import is_short
+from foreblock.sequencer.dev.mining import increased_offset
 from foreblock.sources.command_journal import CommandJournal, JournaledCommand
 
 PAUSE: Final = 0.01  # seconds
@@ -70,7 +79,7 @@ class DeferredChanges:
             return result
         if isinstance(command, SetAccount | AddBalance | Revert):
             recorded = JournaledCommand(command)
-        elif isinstance(command, TakeSnapshot):
+        elif isinstance(command, TakeSnapshot | IncreaseTime):
             recorded = JournaledCommand(command, result)
         assert recorded is not None, "no other command has a result"
         try:
@@ -96,9 +105,8 @@ class DeferredChanges:
 
     def end(self) -> None:
         """Commit what was to go with a change that has come to nothing."""
-        sequencer = self._sequencer
-        if self._deferred.ends_uncommitted and sequencer.writer.last_commit == self._commit:
-            sequencer.commit_state()
+        if self._sequencer.writer.last_commit == self._commit:
+            commit_end(self._sequencer, self._deferred)
         self._begin()
 
     def close(self) -> None:
@@ -114,10 +122,11 @@ class DeferredChanges:
     def _result(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """What a command will give, if that is certain and takes little."""
         sequencer, deferred = self._sequencer, self._deferred
-        if not isinstance(command, SetAccount | AddBalance | TakeSnapshot | Revert):
-            return NOT_PUT_OFF
-        if isinstance(command, SetAccount) and command.nonce is not None:
-            return NOT_PUT_OFF  # it may be too low
+        if isinstance(command, IncreaseTime):
+            return self._offset_after(command)
+        is_uncertain = isinstance(command, SetAccount) and command.nonce is not None
+        if is_uncertain or not isinstance(command, SetAccount | AddBalance | TakeSnapshot | Revert):
+            return NOT_PUT_OFF  # a nonce may be too low
         if isinstance(command, Revert):
             is_stored = sequencer.snapshots.block_of(command.id) is not None
             if not deferred.has_snapshot(command.id, is_stored=is_stored):
@@ -129,10 +138,25 @@ class DeferredChanges:
             return deferred.next_snapshot if is_room else NOT_PUT_OFF
         return True if isinstance(command, Revert) else None
 
+    def _offset_after(self, command: IncreaseTime) -> int | NotPutOff:
+        """By how much time will be ahead, where the next transaction or block makes it seen."""
+        sequencer, deferred = self._sequencer, self._deferred
+        is_automine = sequencer.state.mining == "automine"
+        if not is_automine or deferred.goes_back or not is_short(sequencer, command):
+            return NOT_PUT_OFF
+        offset = sequencer.state.offset if deferred.offset is None else deferred.offset
+        try:
+            return increased_offset(sequencer, offset, command)
+        except RefusedCommand:
+            return NOT_PUT_OFF
+
     def _take(self, recorded: JournaledCommand) -> None:
         command = recorded.command
         if isinstance(command, TakeSnapshot):
-            self._deferred.take_snapshot(recorded.snapshot)
+            self._deferred.take_snapshot(recorded.result)
+        elif isinstance(command, IncreaseTime):
+            assert recorded.result is not None, "it is written with its result"
+            self._deferred.set_offset(recorded.result)
         elif isinstance(command, Revert):
             self._deferred.revert(command)
         else:

@@ -26,6 +26,7 @@ PUT_OFF: Final = frozenset(
         *("anvil_setStorageAt", "hardhat_setStorageAt"),
         *("evm_setAccountStorageAt", "tenderly_setStorageAt"),
         *("evm_snapshot", "anvil_snapshot", "evm_revert", "anvil_revert"),
+        *("evm_increaseTime", "anvil_increaseTime"),
     )
 )
 

@@ -21,6 +21,7 @@ from foreblock.methods.dev.commanding import (
     Number,
     done_or_answered,
     number,
+    put_off_or_answered,
     write_true,
 )
 from foreblock.methods.node.about import take_none
@@ -142,7 +143,8 @@ class MiningMethods:
     def increase_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let the time of the chain run this many seconds further ahead; gives all of them."""
         seconds = number(_read_amount(raw).value, 0)
-        return done_or_answered(self._commands, IncreaseTime(seconds), lambda total: b"%d" % total)
+        command = IncreaseTime(seconds)
+        return put_off_or_answered(self._commands, command, lambda total: b"%d" % total)
 
     def set_next_block_timestamp(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this timestamp; time goes on from it."""

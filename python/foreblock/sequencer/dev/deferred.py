@@ -5,15 +5,22 @@ the way back to it is never carried out: nobody has seen it.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from foreblock.bus.commands import AddBalance, Revert, SetAccount
 from foreblock.ledger.storage.deferred_row import KEY, CarriedOut, encode_carried_out
 from foreblock.sequencer.dev import branches, cheats
 from foreblock.sequencer.dev.branching import BranchingSequencer
 
-# Accounts to set, the id of a snapshot to take, or a way back.
-Step = list[SetAccount | AddBalance] | int | Revert
+
+class TimeAhead(NamedTuple):
+    """A step: time is so many seconds ahead from then on."""
+
+    offset: int
+
+
+# Accounts to set, the id of a snapshot to take, a way back, or another time.
+Step = list[SetAccount | AddBalance] | int | Revert | TimeAhead
 
 
 class DeferredCommands:
@@ -37,8 +44,21 @@ class DeferredCommands:
 
     @property
     def ends_uncommitted(self) -> bool:
-        """Whether its last step is a snapshot, which makes no commit of its own."""
-        return bool(self._steps) and isinstance(self._steps[-1], int)
+        """Whether its last step makes no commit of its own: a snapshot, or another time."""
+        return bool(self._steps) and isinstance(self._steps[-1], int | TimeAhead)
+
+    @property
+    def offset(self) -> int | None:
+        """By how much time is ahead after all of it; none where it stays as it is."""
+        ahead = (each.offset for each in reversed(self._steps) if isinstance(each, TimeAhead))
+        return next(ahead, None)
+
+    def set_offset(self, offset: int) -> None:
+        """Let time be so much ahead."""
+        self.count += 1
+        if self._steps and isinstance(self._steps[-1], TimeAhead):
+            self._steps.pop()
+        self._steps.append(TimeAhead(offset))
 
     @property
     def snapshots(self) -> int:
@@ -87,8 +107,9 @@ def carry_out(
 ) -> None:
     """Carry out what waits, but for the first steps that are `done`.
 
-    The commit of each step says so: who is killed goes on with the next. Snapshots that are
-    the last go with the commit that comes next, where it `is_followed` by one at once.
+    The commit of each step says so: who is killed goes on with the next. A last step without a
+    commit of its own goes with the one that comes next, where it `is_followed` by one at once:
+    the block that this seals has the time that was asked for.
     """
     writer = sequencer.writer
     if deferred.next_snapshot > sequencer.state.next_snapshot:
@@ -100,7 +121,20 @@ def carry_out(
             cheats.set_accounts(sequencer, step)
         elif isinstance(step, int):
             branches.remember(sequencer, step)
+        elif isinstance(step, TimeAhead):
+            sequencer.set_offset(step.offset)
+            if place < len(deferred.steps):
+                sequencer.begin_at(None)
         else:
             branches.revert(sequencer, step)
-    if deferred.ends_uncommitted and not is_followed:
+    if not is_followed:
+        commit_end(sequencer, deferred)
+
+
+def commit_end(sequencer: BranchingSequencer, deferred: DeferredCommands) -> None:
+    """Commit the last step where it has made no commit."""
+    last = deferred.steps[-1] if deferred.steps else None
+    if isinstance(last, TimeAhead):
+        sequencer.begin_at(None)
+    elif isinstance(last, int):
         sequencer.commit_state()

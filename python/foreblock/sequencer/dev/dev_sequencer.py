@@ -433,9 +433,18 @@ class DevSequencer(ChaoticSequencer):
             dropped = self._pool.drop([each.hash for each in self._pool])
         return dropped
 
+    @property
+    def wall_seconds(self) -> int:
+        """The time of the machine."""
+        return self._clock.wall_ns() // SECOND_NS
+
     def follow_time(self, timestamp: int) -> None:
         """Let this be the time of the chain now."""
-        self.change(offset=timestamp - self._clock.wall_ns() // SECOND_NS)
+        self.change(offset=timestamp - self.wall_seconds)
+
+    def set_offset(self, offset: int) -> None:
+        """Let time be so much ahead, for the block in progress, too, once it begins anew."""
+        self.change(offset=offset, keeps_time=False)
 
     def catch_up_with_blocks(self) -> None:
         """Let the time be that of the latest block, where that is ahead of it."""

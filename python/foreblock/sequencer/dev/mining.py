@@ -69,11 +69,17 @@ def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
 
     Blocks that were mined at once may be ahead of it: it goes on from the latest.
     """
-    sequencer.catch_up_with_blocks()
-    offset = sequencer.state.offset + command.seconds
-    _check_range(sequencer.parent.timestamp + offset)
-    sequencer.change(offset=offset, keeps_time=False)
+    offset = increased_offset(sequencer, sequencer.state.offset, command)
+    sequencer.set_offset(offset)
     sequencer.begin_at(None)
+    return offset
+
+
+def increased_offset(sequencer: DevSequencer, offset: int, command: IncreaseTime) -> int:
+    """By how much time is ahead after such a command, where it was ahead by `offset` before."""
+    behind = sequencer.parent.timestamp - (sequencer.wall_seconds + offset)
+    offset += max(behind, 0) + command.seconds
+    _check_range(sequencer.parent.timestamp + offset)
     return offset
 
 
