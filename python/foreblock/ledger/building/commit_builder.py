@@ -11,6 +11,7 @@ or revived last; and the indices of logs and of addresses, whose ends a rewind l
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Self
 
 from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
@@ -26,6 +27,15 @@ from foreblock.ledger.storage.given_up import GivenUp
 _ALL: Final = 1 << 20  # more rows than a height can have
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a partial is found, and by which hash."""
+
+    block: int
+    index: int
+    hash: bytes
+
+
 class CommitBuilder:
     """The steps of a commit; heads, notes and rows beside them go to `batch` itself."""
 
@@ -37,6 +47,7 @@ class CommitBuilder:
         self._opened: View | None = None
         self._dropped: set[int] = set()
         self._revived: set[int] = set()
+        self._added: dict[int, _Place] = {}  # partials that the store does not have yet
         self._hashes: set[bytes] = set()  # of partials that this commit adds or revives
         self._given_up: Final[list[GivenUp]] = []  # for good, on a chain that is built here
 
@@ -77,6 +88,7 @@ class CommitBuilder:
             parent_hash=header.parent_hash if stands_on_partial else None,
             rows=closed.entries,
         )
+        self._added[number] = _Place(header.number, closed.index, header.hash)
         self._put(closed.rows(number, before, received_at_ns))
         self._name(header.number, number, header.hash)
         return number
@@ -204,11 +216,10 @@ class CommitBuilder:
         self._revived.update(partials)
         self._dropped.difference_update(partials)
         for number in partials:
-            partial = self._view.partial(number)
-            assert partial is not None, "it was stored before it was dropped"
-            key = partial_rows.by_place_key(partial.block, partial.index)
+            place = self._place(number)
+            key = partial_rows.by_place_key(place.block, place.index)
             self.batch.put(key, partial_rows.encode_numbers((number,)))
-            self._name(partial.block, number, partial.hash)
+            self._name(place.block, number, place.hash)
 
     def seals_as(self, computed: Iterable[SealsAs]) -> None:
         """Store what partials would seal as; that alone is no reason for a commit."""
@@ -251,6 +262,14 @@ class CommitBuilder:
         meaning = partial_rows.encode_by_hash(block, number)
         self.batch.put(partial_rows.by_hash_key(block_hash), meaning)
         self._hashes.add(block_hash)
+
+    def _place(self, number: int) -> _Place:
+        """The place of a partial that this commit adds, or that was stored before."""
+        if number in self._added:
+            return self._added[number]
+        partial = self._view.partial(number)
+        assert partial is not None, "it was stored before it was dropped"
+        return _Place(partial.block, partial.index, partial.hash)
 
     def _is_taken(self, block_hash: bytes) -> bool:
         row = self._view.row(partial_rows.by_hash_key(block_hash))
