@@ -88,12 +88,14 @@ def _transaction(nonce: int) -> str:
 
 def test_what_is_too_much_is_dropped_and_counted() -> None:
     texts: list[str] = []
-    begun, free = threading.Event(), threading.Event()
+    begun, free, ended = threading.Event(), threading.Event(), threading.Event()
 
     def put(text: str) -> None:
         texts.append(text)
         begun.set()
         assert free.wait(PATIENCE)
+        if text == str(MOST_WAITING - 1):
+            ended.set()
 
     printer = NetworkPrinter(put)
     printer.text("first")
@@ -102,6 +104,7 @@ def test_what_is_too_much_is_dropped_and_counted() -> None:
         printer.text(str(number))
     printer.miss(4)
     free.set()
+    assert ended.wait(PATIENCE)
     printer.close()
     assert texts[:3] == ["first", "(7 requests or texts are not shown)", "0"]
     assert texts[3:] == [str(number) for number in range(1, MOST_WAITING)]

@@ -286,8 +286,11 @@ def test_a_fault_is_an_error_and_never_a_value(kind: RefusalKind) -> None:
     async def alone(fetcher: Fetcher, running: list[ToyNode]) -> None:
         await fetcher.upstreams[0].probe()
         running[0].weather = lambda *_: FAULTS[kind]
-        with pytest.raises(NoUpstream, match=kind.value):
-            await fetch(fetcher, wanted, seconds=2.0)
+        said = ""
+        while kind.value not in said:  # on a busy machine nothing may come within the time
+            with pytest.raises(NoUpstream) as refused:
+                await fetch(fetcher, wanted, seconds=2.0)
+            said = str(refused.value)
         assert fetcher.upstreams[0].refusals[kind.value] > 0
 
     async def beside(fetcher: Fetcher, running: list[ToyNode]) -> None:
