@@ -372,7 +372,7 @@ def test_large_blocks_cost_no_questions(browser: Browser) -> None:
         bars = "[...document.querySelectorAll('.slot.sealed:not(.whole)')].at(-1).querySelectorAll"
         hrefs = tab.evaluate(f"[...{bars}('.bars > a')].map(each => each.getAttribute('href'))")
         assert [int(each.rpartition(".")[2]) for each in hrefs] == list(range(len(hrefs)))
-        assert len(hrefs) > 5
+        assert len(hrefs) > 1
         tab.wait_for_text(".transactions .way", "→")
         # Blocks are asked for when the page is opened, and transactions not at all.
         assert sum("eth_getBlockByNumber" in each for each in tab.sent) == 1
