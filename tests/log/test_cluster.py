@@ -54,3 +54,20 @@ def test_the_leader_is_killed_and_the_writer_goes_on(servers: list[NatsServer]) 
                 assert fresh.position == writer.position
 
     asyncio.run(run())
+
+
+def test_a_cluster_with_little_room_keeps_less(tmp_path: Path) -> None:
+    servers = nats_cluster(tmp_path, storage="2GB")
+    for each in servers:
+        each.start()
+
+    async def run() -> None:
+        async with node(*(each.url for each in servers), replicas=3) as writer:
+            answer = await writer.connection.ask_jetstream("STREAM.INFO.FB_main")
+            assert answer.fields["config"]["max_bytes"] == 1 << 30
+
+    try:
+        asyncio.run(run())
+    finally:
+        for each in servers:
+            each.kill()

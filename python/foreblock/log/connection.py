@@ -40,7 +40,6 @@ RECONNECT_SECONDS: Final = 0.1
 ANSWER_SECONDS: Final = 1.0
 _PENDING_BYTES: Final = 64 << 20
 _NO_STREAM: Final = 10059
-_NO_ROOM: Final = (10047, 10023)  # for a stream of this size: on a server, in a cluster
 FAILURES: Final = (nats.errors.Error, TimeoutError, OSError)
 
 Heard = Callable[[Msg], Awaitable[None]]
@@ -206,7 +205,7 @@ class LogConnection:
         for most_bytes in STREAM_BYTES:
             settings = new_stream(self.subjects, replicas, most_bytes)
             made = await self.ask_jetstream(f"STREAM.CREATE.{self.subjects.stream}", settings)
-            if made.error not in _NO_ROOM:
+            if not made.is_out_of_room:
                 break
         if made.error:
             raise BadLogStream(self.subjects.stream, made.why)

@@ -4,11 +4,14 @@ An error of JetStream is an answer, with a code; `LogUnreachable` is raised wher
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from foreblock.errors import LogUnreachable
+
+_NO_ROOM: Final = (10047, 10023)  # for a stream of this size: on a server, in a cluster
+_NO_PEERS: Final = 10005  # to place a stream on: they are away, or they have no room
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,13 @@ class ApiAnswer:
     @property
     def why(self) -> str:
         return str(self.fields.get("error", {}).get("description", ""))
+
+    @property
+    def is_out_of_room(self) -> bool:
+        """Whether a stream was refused for its size; 10005 has other causes beside."""
+        if self.error == _NO_PEERS:
+            return "insufficient storage" in self.why
+        return self.error in _NO_ROOM
 
 
 def read_answer(data: bytes) -> ApiAnswer:

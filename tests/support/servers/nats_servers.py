@@ -17,9 +17,10 @@ CONFIG = """
 server_name: {name}
 listen: {host}:{port}
 max_payload: {payload}
-jetstream {{ store_dir: "{folder}/store", sync_interval: always{storage} }}
+jetstream {{ store_dir: "{folder}/store", sync_interval: always, max_file_store: {storage} }}
 {more}
 """
+STORAGE = "64GB"
 
 
 def find_server() -> str:
@@ -50,11 +51,12 @@ class NatsServer:
         more: str = "",
         host: str = "127.0.0.1",
         prefix: Sequence[str] = (),
-        storage: str = "",
+        storage: str = STORAGE,
     ) -> None:
         """`prefix` precedes its command.
 
-        `storage` is what streams may use of the disk, as in 2GB; else most that is free.
+        `storage` is what streams may reserve. Left to itself a server takes most of what is
+        free, so that what it refuses depends on the disk; reserving writes nothing.
         """
         self.folder = folder
         self.port = free_port()
@@ -72,7 +74,7 @@ class NatsServer:
                 payload=payload,
                 folder=folder,
                 more=more,
-                storage=f", max_file_store: {storage}" if storage else "",
+                storage=storage,
             )
         )
         self._process: subprocess.Popen[bytes] | None = None
@@ -141,6 +143,7 @@ def nats_cluster(
     hosts: Sequence[str] = (),
     prefixes: Sequence[Sequence[str]] = (),
     payload: str = "1MB",
+    storage: str = STORAGE,
 ) -> list[NatsServer]:
     """Servers that know each other, not started yet; on hosts of their own if some are given."""
     ports = [free_port() for _ in range(size)]
@@ -154,6 +157,7 @@ def nats_cluster(
             host=hosts[number],
             prefix=prefixes[number] if prefixes else (),
             payload=payload,
+            storage=storage,
         )
         for number, port in enumerate(ports)
     ]
