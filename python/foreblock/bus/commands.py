@@ -32,7 +32,7 @@ class Mine(Command, frozen=True):
 
 
 class SetMining(Command, frozen=True):
-    """Change what seals blocks; with `clock` every so many seconds."""
+    """Change what seals blocks; with `clock` every `block_time` seconds."""
 
     mining: Mining
     block_time: int | None = None
@@ -186,7 +186,7 @@ class CloseFlashblock(Command, frozen=True):
 
 
 class SetFlashblockInterval(Command, frozen=True):
-    """Close an index every so many milliseconds; 0 only on demand."""
+    """Close an index every `milliseconds`; 0 only on demand."""
 
     milliseconds: int
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from foreblock.bus.commands import AnyCommand
-from foreblock.bus.deferral import Deferral
+from foreblock.bus.deferral import Deferral, DoneHere
 from foreblock.bus.direct import DirectEnd, DirectTransport, say
 from foreblock.bus.exchange import Exchange
 from foreblock.bus.frames import (
@@ -128,6 +128,11 @@ class WriterLink:
     def deferral(self, network: str) -> Deferral | None:
         """What puts off commands of a network; none where none are."""
         return self._deferrals.get(network)
+
+    def here(self, network: str) -> DoneHere | None:
+        """What changes a network at once; none where the request that is answered has to wait."""
+        deferral = self._deferrals.get(network)
+        return deferral.here if deferral is not None and deferral.is_alone else None
 
     async def tried(self) -> None:
         """Wait for the first connection or its failure.

@@ -175,10 +175,8 @@ class WriterSubmissions:
 
     def submit_now(self, transaction: Transaction) -> bool:
         """Submit a transaction at once, where the chain is written in this process."""
-        deferral = self.link.deferral(self.network)
-        if deferral is None or not deferral.is_alone:
-            return False
-        return deferral.here.submit_now(transaction, may_replace=True)
+        here = self.link.here(self.network)
+        return here is not None and here.submit_now(transaction, may_replace=True)
 
     def next_nonce(self, sender: bytes) -> int:
         """The next nonce of a sender as the writer knows it; 0 if unknown."""

@@ -27,10 +27,8 @@ class WriterCommands:
 
     def submit_next_now(self, transaction: Transaction) -> bool:
         """The same at once, where the chain is written in this process."""
-        deferral = self.link.deferral(self.network)
-        if deferral is None or not deferral.is_alone:
-            return False
-        return deferral.here.submit_now(transaction, may_replace=False)
+        here = self.link.here(self.network)
+        return here is not None and here.submit_now(transaction, may_replace=False)
 
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises as `WriterLink.command` does."""
@@ -43,10 +41,8 @@ class WriterCommands:
 
     def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command at once, where the chain is written in this process."""
-        deferral = self.link.deferral(self.network)
-        if deferral is None or not deferral.is_alone:
-            return NOT_DONE
-        return deferral.here.execute_now(command)
+        here = self.link.here(self.network)
+        return NOT_DONE if here is None else here.execute_now(command)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from foreblock.sequencer.dev.branching import BranchingSequencer
 
 
 class TimeAhead(NamedTuple):
-    """A step: time is so many seconds ahead from then on."""
+    """A step: time is `offset` seconds ahead from then on."""
 
     offset: int
 

@@ -1,0 +1,131 @@
+"""What one network in the writer does at once, while its request is answered."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from foreblock.bus.commands import Mine
+from foreblock.bus.deferral import NOT_DONE
+from foreblock.bus.frames import (
+    Committed,
+    Done,
+    NextNonce,
+)
+from foreblock.errors import RefusedCommand, RejectedTransaction
+from support.chains.network_stage import ALICE, Stage
+from support.chains.sequencing import transfer
+from support.servers.waiting import PATIENCE
+
+
+def at_rest(scene: Callable[[Stage], None], *, stops: bool = True) -> Stage:
+    """Play a scene when the writer has nothing to do, and nobody has to be woken."""
+
+    async def run() -> Stage:
+        stage = Stage()
+        stage.source.short = True
+        stage.writer.do_here(lambda: stage.said.append(Done(0, "forgotten")))
+        running = asyncio.create_task(stage.writer.run())
+        async with asyncio.timeout(PATIENCE):
+            while not stage.writer.is_at_rest:  # noqa: ASYNC110, what is waited for has no event
+                await asyncio.sleep(0)
+        scene(stage)
+        if stops:
+            stage.writer.stop()
+        try:
+            await running
+        finally:
+            await stage.writer.close()
+        return stage
+
+    return asyncio.run(run())
+
+
+def test_a_transaction_is_taken_at_once_where_nothing_else_is_done() -> None:
+    sent = transfer(0, 0)
+
+    def scene(stage: Stage) -> None:
+        assert stage.writer.submit_now(sent, may_replace=True)
+        assert stage.source.settled == 1
+        assert stage.said == [NextNonce("main", sent.sender, 1)]
+        with pytest.raises(RejectedTransaction, match="replacement"):
+            stage.writer.submit_now(sent, may_replace=False)
+        stage.submit(1, b"raw")
+        assert not stage.writer.submit_now(sent, may_replace=True), "one before it is not done"
+
+    at_rest(scene)
+
+
+def test_a_transaction_that_takes_long_is_not_taken_at_once() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.short = False
+        assert not stage.writer.submit_now(transfer(0, 0), may_replace=True)
+        assert stage.writer.execute_now(Mine()) is NOT_DONE
+        stage.source.short = True
+        assert stage.writer.execute_now(Mine(1_000)) is NOT_DONE
+
+    assert not at_rest(scene).source.nonces
+
+
+def test_a_command_is_carried_out_at_once_where_nothing_else_is_done() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.outcome, stage.source.nonces = 7, {ALICE: 2}
+        stage.source.on_command = lambda: setattr(stage.source, "last_commit", 2)
+        assert stage.writer.execute_now(Mine()) == 7
+        assert stage.said == [Committed("main", 2), NextNonce("main", ALICE, 2)]
+        stage.source.nonces = {ALICE: 1}
+        assert stage.writer.execute_now(Mine()) == 7
+        assert stage.said[2:] == [Done(0, "forgotten"), NextNonce("main", ALICE, 1)]
+        stage.source.outcome = RefusedCommand("no")
+        with pytest.raises(RefusedCommand, match="no"):
+            stage.writer.execute_now(Mine())
+        assert stage.writer.is_at_rest
+
+    at_rest(scene)
+
+
+def test_what_is_put_off_comes_before_what_is_done_at_once() -> None:
+    def scene(stage: Stage) -> None:
+        @contextmanager
+        def joined() -> Iterator[None]:
+            stage.source.commands.append(Mine(3))
+            yield
+            stage.source.commands.append(Mine(5))
+
+        stage.writer.put_off_to(lambda: None, joined)
+        stage.writer.execute_now(Mine(4))
+        assert stage.source.commands == [Mine(3), Mine(4), Mine(5)]
+
+    at_rest(scene)
+
+
+def test_what_is_done_at_once_and_breaks_the_chain_ends_the_network() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.outcome = ZeroDivisionError()
+        with pytest.raises(RefusedCommand, match="begun anew"):
+            stage.writer.execute_now(Mine())
+        assert not stage.writer.is_at_rest
+        assert not stage.writer.submit_now(transfer(0, 0), may_replace=True)
+
+    with pytest.raises(ZeroDivisionError):
+        at_rest(scene, stops=False)
+
+
+def test_what_is_due_sooner_after_something_done_at_once_is_done_in_time() -> None:
+    async def run() -> int:
+        stage = Stage()
+        stage.source.short = True
+        running = asyncio.create_task(stage.writer.run())
+        async with asyncio.timeout(PATIENCE):
+            while not stage.writer.is_at_rest:  # noqa: ASYNC110, what is waited for has no event
+                await asyncio.sleep(0)
+            stage.writer.submit_now(transfer(0, 0), may_replace=True)  # which makes a tick due
+            while not stage.source.ticks:  # noqa: ASYNC110, the same
+                await asyncio.sleep(0)
+        stage.writer.stop()
+        await running
+        await stage.writer.close()
+        return stage.source.ticks
+
+    assert asyncio.run(run()) == 1

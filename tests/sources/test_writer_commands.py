@@ -1,0 +1,201 @@
+"""Commands to one network in the writer: in order, together, and what workers hear of them."""
+
+import asyncio
+import threading
+
+import pytest
+
+from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SendUnsigned, SetAccount
+from foreblock.bus.frames import (
+    Accepted,
+    Committed,
+    Done,
+    NextNonce,
+    Order,
+    PoolPart,
+    Refused,
+    Rejected,
+    Submit,
+    ToWorker,
+)
+from foreblock.errors import RefusedCommand
+from foreblock.sources.network_writer import MOST_CHECKED
+from support.chains.network_stage import ALICE, BOB, DEADLINE, Stage, play
+
+
+def order(stage: Stage, number: int, deadline_ns: int = DEADLINE) -> None:
+    stage.writer.order(Order(number, "main", Mine(number), deadline_ns), stage.said.append)
+
+
+def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.outcome = 7
+        stage.submit(1, b"raw")
+        order(stage, 2)
+        order(stage, 3)
+
+    stage = play(scene, lambda stage: Done(3, 7) in stage.said)
+    assert stage.source.commands == [Mine(2), Mine(3)]
+    assert stage.source.settled == 1
+    said = [each for each in stage.said if isinstance(each, Accepted | Done)]
+    assert said == [Accepted(1), Done(2, 7), Done(3, 7)]
+    assert len(stage.source.threads) == 1
+
+
+def listen_for_changes(stage: Stage) -> None:
+    """Note when workers forget."""
+
+    async def told(_: str) -> None:
+        stage.said.append(Done(0, "forgotten"))
+
+    stage.writer._tell_of_change = told  # type: ignore[misc]
+
+
+def test_after_a_nonce_has_fallen_workers_forget_and_hear_again_which_come_next() -> None:
+    """Also of senders of whom nothing waits any more: workers still remember their nonces."""
+
+    def scene(stage: Stage) -> None:
+        def include() -> None:
+            stage.source.waiting = 0
+
+        def take_back() -> None:
+            stage.source.nonces = {BOB: 2, ALICE: 1}
+
+        listen_for_changes(stage)
+        stage.source.on_tick, stage.source.on_command = include, take_back
+        for number in range(2):
+            stage.submit(number, b"raw")
+            stage.submit(number, b"raw", BOB)
+        order(stage, 7)
+
+    stage = play(scene, lambda stage: Done(7) in stage.said)
+    after = stage.said[stage.said.index(Done(0, "forgotten")) + 1 :]
+    assert after[:3] == [NextNonce("main", BOB, 2), NextNonce("main", ALICE, 1), Done(7)]
+
+
+def test_workers_forget_nothing_while_no_nonce_falls() -> None:
+    def scene(stage: Stage) -> None:
+        def go_on() -> None:
+            stage.source.nonces[BOB] = 5
+
+        listen_for_changes(stage)
+        stage.source.on_command = go_on
+        stage.submit(1, b"raw")
+        stage.submit(2, b"raw", BOB)
+        order(stage, 3)
+
+    stage = play(scene, lambda stage: Done(3) in stage.said)
+    assert Done(0, "forgotten") not in stage.said
+    assert stage.said[-2:] == [NextNonce("main", BOB, 5), Done(3)]
+
+
+def test_who_was_told_of_many_senders_forgets_after_every_command() -> None:
+    def scene(stage: Stage) -> None:
+        listen_for_changes(stage)
+        for number in range(MOST_CHECKED + 1):
+            stage.submit(number, b"raw", bytes([number]) * 20)
+        order(stage, 30)
+        order(stage, 31)
+
+    stage = play(scene, lambda stage: Done(31) in stage.said)
+    assert stage.said.count(Done(0, "forgotten")) == 2
+
+
+def test_workers_forget_nothing_after_a_command_that_only_adds() -> None:
+    def scene(stage: Stage) -> None:
+        listen_for_changes(stage)
+        stage.source.nonces[BOB] = 3
+        asked = SendUnsigned(BOB, ALICE, bytes(32), b"", 21_000)
+        stage.writer.order(Order(1, "main", asked, DEADLINE), stage.said.append)
+
+    stage = play(scene, lambda stage: Done(1) in stage.said)
+    assert stage.said[:2] == [NextNonce("main", BOB, 3), Done(1)]
+
+
+def test_one_that_may_not_replace_another_is_refused() -> None:
+    def scene(stage: Stage) -> None:
+        for number in (1, 2):
+            message = Submit(number, "main", b"raw", ALICE, DEADLINE, may_replace=False)
+            stage.writer.submit(message, stage.said.append)
+
+    refused = Rejected(2, "replacement transaction underpriced")
+    stage = play(scene, lambda stage: refused in stage.said)
+    assert Accepted(1) in stage.said
+
+
+def test_command_that_is_refused_or_late_is_answered() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.outcome = RefusedCommand("no")
+        order(stage, 1, stage.clock.monotonic_ns())
+        order(stage, 2)
+
+    stage = play(scene, lambda stage: Refused(2, "no") in stage.said)
+    assert Refused(1, "sequencer not available") in stage.said
+    assert stage.source.commands == [Mine(2)]
+
+
+def test_command_that_breaks_the_chain_is_answered_and_ends_the_network() -> None:
+    async def run() -> list[ToWorker]:
+        stage = Stage()
+        stage.source.outcome = ZeroDivisionError()
+        order(stage, 1)
+        order(stage, 2)
+        with pytest.raises(ZeroDivisionError):
+            await stage.writer.run()
+        await stage.writer.close()
+        return stage.said
+
+    assert asyncio.run(run()) == [
+        Refused(1, "the command failed, and the chain is begun anew"),
+        Refused(2, "sequencer not available"),
+    ]
+
+
+def test_commands_that_set_accounts_are_carried_out_together_and_in_order() -> None:
+    commands: list[AnyCommand] = [
+        SetAccount(ALICE, nonce=1),
+        AddBalance(ALICE, bytes(32)),
+        Mine(),
+        SetAccount(BOB),
+    ]
+
+    def scene(stage: Stage) -> None:
+        stage.source.outcome = 7
+        for number, command in enumerate(commands):
+            stage.writer.order(Order(number, "main", command, DEADLINE), stage.said.append)
+
+    stage = play(scene, lambda stage: len(stage.said) == len(commands))
+    assert stage.source.together == [2]
+    assert stage.said == [Done(0, None), Done(1, None), Done(2, 7), Done(3, 7)]
+
+
+def test_what_is_short_is_done_on_the_loop_and_what_is_long_on_the_thread() -> None:
+    here = threading.get_ident()
+    threads: list[int] = []
+
+    def scene(stage: Stage) -> None:
+        def note() -> None:
+            threads.append(threading.get_ident())
+
+        stage.source.short, stage.source.on_command, stage.source.on_submit = True, note, note
+        stage.submit(0, b"raw")
+        order(stage, 1)
+        order(stage, 1_000)
+
+    play(scene, lambda stage: Done(1_000) in stage.said)
+    assert [each == here for each in threads] == [True, True, False]
+
+
+def test_workers_hear_of_commits_before_the_answer() -> None:
+    def scene(stage: Stage) -> None:
+        def commit() -> None:
+            stage.source.last_commit += 1
+
+        stage.source.on_command = commit
+        order(stage, 1)
+        order(stage, 2)
+        stage.ask(3)
+
+    stage = play(scene, lambda stage: PoolPart(3, ()) in stage.said)
+    said = [each for each in stage.said if isinstance(each, Committed | Done)]
+    assert said == [Committed("main", 2), Done(1), Committed("main", 3), Done(2)]

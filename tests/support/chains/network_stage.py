@@ -1,0 +1,158 @@
+"""A network in the writer whose source counts what is asked of it."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SetAccount
+from foreblock.bus.frames import (
+    AskPool,
+    Submit,
+    ToWorker,
+)
+from foreblock.clock import DrivenClock
+from foreblock.errors import RefusedCommand, RejectedTransaction
+from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.sequencer.transaction_pool import TransactionPool
+from foreblock.sources.network_writer import NetworkWriter
+from foreblock.types import Transaction
+from support.chains.sequencing import TERMS, Accounts
+from support.servers.waiting import PATIENCE
+
+ALICE, BOB = b"\1" * 20, b"\2" * 20
+NEVER = 1 << 62
+DEADLINE = 2 * 10**9
+
+
+class Source:
+    """Counts what is asked of it, and on which threads."""
+
+    def __init__(self) -> None:
+        self.due = NEVER
+        self.ticks = 0
+        self.together: list[int] = []
+        self.nonces: dict[bytes, int] = {}
+        self.waiting = 0
+        self.pool = TransactionPool(TERMS, Accounts())
+        self.threads: set[int] = set()
+        self.closed = False
+        self.settled = 0
+        self.commands: list[AnyCommand] = []
+        self.outcome: object = None  # of commands
+        self.last_commit = 1
+        self.short = False
+        self.on_command: Callable[[], None] = lambda: None
+        self.on_tick: Callable[[], None] = lambda: None
+        self.on_submit: Callable[[], None] = lambda: None
+
+    @property
+    def next_due_ns(self) -> int:
+        return self.due
+
+    def tick(self) -> None:
+        self.threads.add(threading.get_ident())
+        self.ticks += 1
+        self.due = NEVER
+        self.on_tick()
+
+    def settle(self) -> None:
+        self.settled += 1
+
+    def is_short(self, command: AnyCommand) -> bool:
+        return self.short and command != Mine(1_000)
+
+    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
+        return self.short and len(raws) == len(senders) == 1
+
+    def execute_together(
+        self, commands: Sequence[SetAccount | AddBalance]
+    ) -> list[RefusedCommand | None]:
+        self.together.append(len(commands))
+        return [None for _ in commands]
+
+    def execute(self, command: AnyCommand) -> object:
+        self.threads.add(threading.get_ident())
+        self.commands.append(command)
+        self.on_command()
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+    def submit(self, raw: bytes, sender: bytes) -> None:
+        self.threads.add(threading.get_ident())
+        if raw == b"bad":
+            raise RejectedTransaction("nonce too low")
+        if raw == b"broken":
+            raise ZeroDivisionError
+        self.nonces[sender] = self.nonces.get(sender, 0) + 1
+        self.waiting += 1
+        self.on_submit()
+        self.due = 0  # the next tick includes it
+
+    def submit_next(self, raw: bytes, sender: bytes) -> None:
+        if sender in self.nonces:
+            raise RejectedTransaction("replacement transaction underpriced")
+        self.submit(raw, sender)
+
+    def take(self, transaction: Transaction, *, may_replace: bool) -> None:
+        take = self.submit if may_replace else self.submit_next
+        take(transaction.raw, transaction.sender)
+
+    def takes_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, all are alike
+        return self.short
+
+    def next_nonce(self, sender: bytes) -> int:
+        return self.nonces.get(sender, 0)
+
+    def next_nonces(self) -> dict[bytes, int]:
+        return dict(self.nonces)
+
+    @property
+    def window(self) -> PoolWindow:
+        self.threads.add(threading.get_ident())
+        return PoolWindow(self.pool, {})
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Stage:
+    """A writer over a source, and everything that is said, in order."""
+
+    def __init__(self) -> None:
+        self.source = Source()
+        self.clock = DrivenClock()
+        self.said: list[ToWorker] = []
+        self.writer = NetworkWriter(
+            "main", self.source, self.clock, ThreadPoolExecutor(1), self.said.append
+        )
+
+    async def run(self, scene: Callable[["Stage"], object], until: Callable[[], bool]) -> None:
+        running = asyncio.create_task(self.writer.run())
+        scene(self)
+        async with asyncio.timeout(PATIENCE):
+            while not until():  # noqa: ASYNC110, what is waited for has no event
+                await asyncio.sleep(0)
+        self.writer.stop()
+        await running
+        await self.writer.close()
+        assert self.source.closed
+        assert self.source.short or threading.get_ident() not in self.source.threads
+
+    def ask(self, number: int, deadline_ns: int = DEADLINE, *about: bytes) -> None:
+        message = AskPool(number, "main", "found" if about else "all", about, deadline_ns)
+        self.writer.ask(message, self.said.append)
+
+    def submit(self, number: int, raw: bytes, sender: bytes = ALICE) -> None:
+        message = Submit(number, "main", raw, sender, DEADLINE)
+        self.writer.submit(message, self.said.append)
+
+
+def play(scene: Callable[[Stage], object], until: Callable[[Stage], bool]) -> Stage:
+    async def run() -> Stage:
+        stage = Stage()
+        await stage.run(scene, lambda: until(stage))
+        return stage
+
+    return asyncio.run(run())
