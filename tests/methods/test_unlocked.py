@@ -1,17 +1,27 @@
 """What accounts send and sign through the service, with keys and without."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.unsigned_deposits import MARK
+from foreblock.methods.dev.preparing import Preparing
+from foreblock.methods.keys import Keys
+from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.options import Options
+from foreblock.methods.pool.filling import FillMethods
+from foreblock.scheduling.steps import UNHURRIED
 from foreblock.types import decode_transaction
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
-from support.chains.dev_service import dev_service
+from support.chains.dev_service import InProcess, dev_service
 from support.servers.asking import Asker, error, request
+from support.servers.long_work import scheduler
 
 ALICE, BOB = ("0x" + each.address.hex() for each in ACCOUNTS[:2])
 NOBODY = "0x" + "dd" * 20
@@ -38,6 +48,23 @@ def test_an_account_sends_and_everything_is_filled_in(tmp_path: Path) -> None:
         assert receipt(client, sent)["status"] == "0x1"
         assert client.ask("eth_getBalance", NOBODY, "latest") == "0x5"
         check_by_import(chain, tmp_path / "check")
+
+
+def test_a_transaction_is_prepared_in_one_step_after_a_new_block(tmp_path: Path) -> None:
+    """What has to wait for its turn cannot be sent while its request is answered."""
+    keys = Keys({each.address: each.secret for each in ACCOUNTS})
+    raw = Raw(json.dumps([{"from": ALICE, "to": NOBODY, "value": "0x1"}]).encode())
+    with dev_service(tmp_path) as (chain, client):
+        client.ask("eth_sendTransaction", {"from": BOB, "to": NOBODY})  # whose fee is read now
+        filling = FillMethods(
+            Options("ethereum"), scheduler(1_000), InProcess(chain), PriorityFees()
+        )
+        with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
+            steps = Preparing(keys, filling).steps(view, raw, False, UNHURRIED)
+            with pytest.raises(StopIteration) as done:
+                next(steps)
+        assert done.value.value.call.gas == 21_000
+        assert done.value.value.call.max_priority_fee_per_gas
 
 
 def test_the_first_account_sends_what_names_none(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from foreblock.methods.dev.commanding import U64, Number, number, word
 from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated
 from foreblock.methods.params import Params, address, read_in_turn, reader
 from foreblock.methods.pool.filling import FillMethods, check_parts, read_asked
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps, paced
 from foreblock.types import (
     Transaction,
     deposit_transaction,
@@ -137,7 +137,7 @@ class Preparing:
         if not pays:
             call = _unpriced(call)
         else:
-            call = yield from self._priced(view, call)
+            call = yield from paced(self._priced(view, call), pace)
             call = _with_fees_of(kind, call, view.resolve("pending").header.base_fee_per_gas)
         gas = asked.gas
         if gas is None:

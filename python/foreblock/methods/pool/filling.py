@@ -35,7 +35,7 @@ from foreblock.methods.pool.unsigned_transaction import (
 )
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps, paced
 
 MOST_BLOBS: Final = 6  # geth: of one transaction
 # Of the arguments. A pool takes transactions of 128 KiB, which have no more as JSON.
@@ -94,7 +94,7 @@ class FillMethods:
 
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
         asked = yield from read_in_turn(read_asked, raw)
-        call = yield from self.priced(view, asked.call)
+        call = yield from paced(self.priced(view, asked.call), pace)
         nonce = self.next_nonce(view, call.sender) if asked.nonce is None else asked.nonce
         check_parts(call, asked.lists)
         gas = asked.gas
@@ -127,7 +127,7 @@ class FillMethods:
         )
 
     def priced(self, view: LedgerView, call: Call) -> Steps[Call]:
-        """The call with fees, after geth's checks of those that it has."""
+        """The call with fees; those that it has are checked as by geth. Knows no pace."""
         head = view.resolve(self._unnamed)
         if call.max_fee_per_blob_gas == 0:
             raise RefusedCall("maxFeePerBlobGas, if specified, must be non-zero")
