@@ -244,3 +244,33 @@ def test_a_server_that_comes_late_is_waited_for(tmp_path: Path) -> None:
         asyncio.run(run())
     finally:
         server.kill()
+
+
+def test_no_server_is_looked_for_after_the_end(
+    server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Python 3.12 a cancellation is lost that comes as an attempt ends."""
+
+    async def run() -> None:
+        connection = LogConnection(LogServers([server.url], MAIN), "test")
+        await connection.open()
+        client, lost, begun = connection._client, [0], asyncio.Event()
+
+        async def lose_a_cancellation(_: object) -> None:
+            begun.set()
+            try:
+                await asyncio.sleep(PATIENCE)
+            except asyncio.CancelledError:
+                lost[0] += 1
+                if lost[0] > 1:
+                    raise
+                raise ConnectionRefusedError from None
+
+        monkeypatch.setattr(client, "_connect_to_server", lose_a_cancellation)
+        server.kill()
+        await begun.wait()
+        await connection.close()
+        assert client._reconnection_task is not None
+        assert client._reconnection_task.done()
+
+    asyncio.run(run())

@@ -8,6 +8,7 @@ answer, which is no answer about the log.
 Appending is in `append`, following in `tail`, announcements are in `announce`.
 """
 
+import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable, NobodyListens
+from foreblock.log.first_of import end
 from foreblock.log.jetstream import ApiAnswer, StreamState, read_answer
 from foreblock.log.stream_settings import (
     STREAM_BYTES,
@@ -59,6 +61,13 @@ class _CheckedClient(Client):
     """A client that looks at a server before it says who it is."""
 
     needs_tls = False
+
+    async def close(self) -> None:
+        """The same, and no server is looked for any more, whatever nats-py has not heard."""
+        await super().close()
+        searching = self._reconnection_task
+        if searching is not None and searching is not asyncio.current_task():
+            await end([searching])
 
     async def _process_connect_init(self) -> None:
         """The same, and a server that fails here is let alone: nats-py leaves its socket open."""

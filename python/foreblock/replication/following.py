@@ -27,6 +27,7 @@ from foreblock.ledger.storage.commits import LogRow
 from foreblock.ledger.storage.open_store import Store, begin_chain
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
+from foreblock.log.first_of import first_of
 from foreblock.log.forwarding import hearing_hints
 from foreblock.log.head import HeadAnnouncement
 from foreblock.log.parts import StoredCommit
@@ -35,7 +36,6 @@ from foreblock.log.standby import Standby
 from foreblock.log.submission import NonceHint
 from foreblock.log.tail import LogTail, NextCommit
 from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.replication.first_of import first_of
 from foreblock.replication.log_facts import LogFacts, Pursuit
 from foreblock.replication.log_session import LogSession
 from foreblock.replication.role import Role, first_role

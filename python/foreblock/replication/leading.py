@@ -17,9 +17,9 @@ from foreblock.clock import boot_id
 from foreblock.errors import LogUnreachable
 from foreblock.ledger.storage.commits import Store
 from foreblock.log.announce import Announcer
+from foreblock.log.first_of import end, first_of
 from foreblock.log.forwarding import taking_submissions
 from foreblock.log.position import LogPosition
-from foreblock.replication.first_of import end, first_of
 from foreblock.replication.forwarded import Reception, Written
 from foreblock.replication.hints import HintPublisher
 from foreblock.replication.log_facts import LogFacts, facts_of_writer

@@ -38,9 +38,9 @@ from foreblock.errors import (
 )
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.log.first_of import end
 from foreblock.log.journal import Journal
 from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.replication.first_of import end
 from foreblock.replication.following import Listeners, LogFollowing
 from foreblock.replication.forwarded import Forwarding
 from foreblock.replication.leading import Leading, LedNetwork, OpenSource
