@@ -130,6 +130,13 @@ class ToyNode:
         return found
 
 
+class _QuietServer(ThreadingHTTPServer):
+    """Says nothing of a client that has gone: what is said is that client's to test."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass
+
+
 @contextmanager
 def toy_node(node: ToyNode, path: str = "") -> Iterator[ToyNode]:
     """The node at an address, which it then has."""
@@ -166,7 +173,7 @@ def toy_node(node: ToyNode, path: str = "") -> Iterator[ToyNode]:
         def log_message(self, *_: object) -> None:
             """A test prints nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _QuietServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
