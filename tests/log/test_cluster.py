@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
@@ -11,14 +12,21 @@ from support.servers.log_nodes import Node, looked_until, node
 from support.servers.nats_servers import NatsServer, nats_cluster
 
 
+@contextmanager
+def started(servers: list[NatsServer]) -> Iterator[list[NatsServer]]:
+    try:
+        for each in servers:
+            each.start()
+        yield servers
+    finally:
+        for each in servers:
+            each.kill()
+
+
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[list[NatsServer]]:
-    found = nats_cluster(tmp_path)
-    for each in found:
-        each.start()
-    yield found
-    for each in found:
-        each.kill()
+    with started(nats_cluster(tmp_path)) as found:
+        yield found
 
 
 async def leader(of: Node) -> str:
@@ -56,18 +64,12 @@ def test_the_leader_is_killed_and_the_writer_goes_on(servers: list[NatsServer]) 
     asyncio.run(run())
 
 
-def test_a_cluster_with_little_room_keeps_less(tmp_path: Path) -> None:
-    servers = nats_cluster(tmp_path, storage="2GB")
-    for each in servers:
-        each.start()
-
-    async def run() -> None:
-        async with node(*(each.url for each in servers), replicas=3) as writer:
+@pytest.mark.parametrize("size", [1, 3])
+def test_servers_with_little_room_keep_less(tmp_path: Path, size: int) -> None:
+    async def run(urls: list[str]) -> None:
+        async with node(*urls, replicas=size) as writer:
             answer = await writer.connection.ask_jetstream("STREAM.INFO.FB_main")
             assert answer.fields["config"]["max_bytes"] == 1 << 30
 
-    try:
-        asyncio.run(run())
-    finally:
-        for each in servers:
-            each.kill()
+    with started(nats_cluster(tmp_path, size, storage="2GB")) as servers:
+        asyncio.run(run([each.url for each in servers]))

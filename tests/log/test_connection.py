@@ -58,21 +58,6 @@ def test_the_stream_is_made_as_specified(server: NatsServer) -> None:
     asyncio.run(run())
 
 
-def test_a_server_with_little_room_keeps_less(tmp_path: Path) -> None:
-    server = NatsServer(tmp_path / "nats", storage="2GB")
-    server.start()
-
-    async def run() -> None:
-        async with node(server.url) as writer:
-            answer = await writer.connection.ask_jetstream("STREAM.INFO.FB_main")
-            assert answer.fields["config"]["max_bytes"] == 1 << 30
-
-    try:
-        asyncio.run(run())
-    finally:
-        server.kill()
-
-
 def test_a_stream_with_other_settings_is_refused_with_all_that_is_wrong(
     server: NatsServer,
 ) -> None:
