@@ -9,9 +9,9 @@ from foreblock.clock import DrivenClock, SystemClock
 from foreblock.errors import LogUnreachable
 from foreblock.log.announce import Announcer, ask_writer
 from foreblock.log.head import decode_head
-from support.servers.log_nodes import BOOT, Node, looked_until, node
+from support.servers.log_nodes import BOOT, Node, node
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import PATIENCE
+from support.servers.waiting import PATIENCE, looked_until
 
 
 async def heads_of(listener: Node) -> asyncio.Queue[bytes]:

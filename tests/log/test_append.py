@@ -10,8 +10,9 @@ from foreblock.clock import SystemClock
 from foreblock.errors import Deposed, ForkedLog, LogLostCommits, LogUnreachable, MalformedLogMessage
 from foreblock.log.append import Appender
 from foreblock.log.journal import Journal
-from support.servers.log_nodes import Node, looked_until, node
+from support.servers.log_nodes import Node, node
 from support.servers.nats_servers import NatsServer
+from support.servers.waiting import looked_until
 
 
 def test_commits_have_the_sequences_that_were_known_before(server: NatsServer) -> None:

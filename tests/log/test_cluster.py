@@ -8,8 +8,9 @@ from random import Random
 
 import pytest
 
-from support.servers.log_nodes import Node, looked_until, node
+from support.servers.log_nodes import Node, node
 from support.servers.nats_servers import NatsServer, nats_cluster
+from support.servers.waiting import looked_until
 
 
 @contextmanager

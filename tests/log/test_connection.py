@@ -12,9 +12,9 @@ from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable
 from foreblock.log.connection import LogConnection, LogServers
 from foreblock.log.stream_settings import check_version, differences, new_stream
 from foreblock.log.subjects import LogSubjects
-from support.servers.log_nodes import Node, looked_until, node, retried
+from support.servers.log_nodes import Node, node, retried
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import PATIENCE
+from support.servers.waiting import PATIENCE, looked_until
 
 MAIN = LogSubjects("main")
 

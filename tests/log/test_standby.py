@@ -14,9 +14,9 @@ from foreblock.log.head import HeadAnnouncement
 from foreblock.log.standby import Standby
 from foreblock.log.tail import LogTail
 from foreblock.log.takeover import StandbyStep
-from support.servers.log_nodes import BOOT, Node, looked_until, node
+from support.servers.log_nodes import BOOT, Node, node
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import PATIENCE
+from support.servers.waiting import PATIENCE, looked_until
 
 SILENCE = 2.0
 TENTH = 10**8

@@ -41,9 +41,8 @@ from foreblock.sources.dev_network import DevChainSource
 from support.chains.dev_chain import ACCOUNTS, send
 from support.servers.dev_processes import package_environment
 from support.servers.log_networks import Machine, dev, replica, running
-from support.servers.log_nodes import looked_until
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import PATIENCE
+from support.servers.waiting import PATIENCE, looked_until
 
 WRITES = "this node writes"
 REFUSED = "snapshot_not_taken"

@@ -16,7 +16,7 @@ from foreblock.bus.frames import (
 from foreblock.errors import RefusedCommand, RejectedTransaction
 from support.chains.network_stage import ALICE, Stage
 from support.chains.sequencing import transfer
-from support.servers.waiting import PATIENCE
+from support.servers.waiting import looked_until
 
 
 def at_rest(scene: Callable[[Stage], None], *, stops: bool = True) -> Stage:
@@ -27,9 +27,7 @@ def at_rest(scene: Callable[[Stage], None], *, stops: bool = True) -> Stage:
         stage.source.short = True
         stage.writer.do_here(lambda: stage.said.append(Done(0, "forgotten")))
         running = asyncio.create_task(stage.writer.run())
-        async with asyncio.timeout(PATIENCE):
-            while not stage.writer.is_at_rest:  # noqa: ASYNC110, what is waited for has no event
-                await asyncio.sleep(0)
+        await looked_until(lambda: stage.writer.is_at_rest)
         scene(stage)
         if stops:
             stage.writer.stop()
@@ -117,12 +115,9 @@ def test_what_is_due_sooner_after_something_done_at_once_is_done_in_time() -> No
         stage = Stage()
         stage.source.short = True
         running = asyncio.create_task(stage.writer.run())
-        async with asyncio.timeout(PATIENCE):
-            while not stage.writer.is_at_rest:  # noqa: ASYNC110, what is waited for has no event
-                await asyncio.sleep(0)
-            stage.writer.submit_now(transfer(0, 0), may_replace=True)  # which makes a tick due
-            while not stage.source.ticks:  # noqa: ASYNC110, the same
-                await asyncio.sleep(0)
+        await looked_until(lambda: stage.writer.is_at_rest)
+        stage.writer.submit_now(transfer(0, 0), may_replace=True)  # which makes a tick due
+        await looked_until(lambda: stage.source.ticks > 0)
         stage.writer.stop()
         await running
         await stage.writer.close()

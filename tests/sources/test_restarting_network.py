@@ -24,7 +24,7 @@ from foreblock.bus.frames import (
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreFull
 from foreblock.sources.restarting_network import RestartingNetwork
-from support.servers.waiting import PATIENCE
+from support.servers.waiting import PATIENCE, looked_until
 
 FULL = StoreFull(1)
 
@@ -85,9 +85,8 @@ class Stage:
 
     async def run(self, until: Callable[[], bool]) -> None:
         running = asyncio.create_task(self.kept.run())
+        await looked_until(until)
         async with asyncio.timeout(PATIENCE):
-            while not until():  # noqa: ASYNC110, what is waited for has no event
-                await asyncio.sleep(0)
             self.kept.stop()
             await running
         await self.kept.close()

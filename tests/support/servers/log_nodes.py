@@ -131,10 +131,3 @@ async def retried(call: Callable[[], Awaitable[None]]) -> None:
                 return await call()
             except (LogUnreachable, BadLogStream):
                 await asyncio.sleep(0.01)
-
-
-async def looked_until(condition: Callable[[], bool]) -> None:
-    """Wait for what has no event."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110, there is nothing to be woken by
-            await asyncio.sleep(0.005)

@@ -3,6 +3,7 @@
 Nothing may depend on how fast the machine is. `PATIENCE` only ends what hangs.
 """
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -22,3 +23,10 @@ def until(condition: Callable[[], T | None], what: str) -> T:
         assert waited < PATIENCE, f"waited for {PATIENCE:g} s until {what}"
         threading.Event().wait(min(max(LOOK_SECONDS, waited / 20), LONGEST_LOOK))
     return found
+
+
+async def looked_until(condition: Callable[[], bool]) -> None:
+    """Wait for what has no event."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110, there is nothing to be woken by
+            await asyncio.sleep(LOOK_SECONDS)
