@@ -79,6 +79,15 @@ def test_the_rest_is_answered_here(
     assert MARK not in reply.headers
 
 
+@pytest.mark.parametrize("params", [b"", b',"params":[]', b',"params":null'])
+def test_the_forks_are_those_of_the_upstream_with_or_without_params(
+    ethereum: Asker, passing: Follower, params: bytes
+) -> None:
+    reply = passing.reply(b'{"jsonrpc":"2.0","id":1,"method":"eth_config"%b}' % params)
+    assert json.loads(reply.body)["result"] == ethereum.ask("eth_config")
+    assert reply.headers.endswith(MARK)
+
+
 def test_a_block_that_is_named_by_a_hash_of_old_is_passed_on(
     ethereum: Asker, passing: Follower
 ) -> None:

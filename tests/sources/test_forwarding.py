@@ -12,7 +12,7 @@ from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp, ToWo
 from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedAnswer
 from foreblock.secret_urls import secrets_of, without_these
-from foreblock.sources.forwarding import MOST, TransactionForwarding
+from foreblock.sources.forwarding import BLOBS_STAY, MOST, TransactionForwarding
 from foreblock.types import keccak256
 from foreblock.upstream.connections import HttpReply
 from support.servers.toy_endpoint import ToyError, toy_endpoint
@@ -124,6 +124,13 @@ def test_only_a_clear_answer_is_an_outcome(status: int, body: bytes, heard: list
         "method": "eth_sendRawTransaction",
         "params": [f"0x{RAW.hex()}"],
     }
+
+
+def test_blobs_stay_here() -> None:
+    worker, endpoint = Worker(), Endpoint(200, result(HASH))
+    forwarded(endpoint, worker, Submit(1, "main", b"\x03" + RAW[1:], bytes(20), 10**9))
+    assert worker.said == [Rejected(1, BLOBS_STAY)]
+    assert not endpoint.posted
 
 
 def test_failure_on_the_way_is_said_without_secrets() -> None:

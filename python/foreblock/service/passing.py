@@ -19,6 +19,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.table import MethodFunction
+from foreblock.rpc.envelope import NO_PARAMS
 from foreblock.scheduling.reply import Text
 from foreblock.service.upstream_answer import Find, beside
 from foreblock.upstream.old_blocks import AskUpstream
@@ -96,7 +97,7 @@ class PassedOn:
             return None  # it is said here what is wrong with it
 
         async def find() -> Text:
-            return await self._ask(name, bytes(raw) or b"[]")
+            return await self._ask(name, b"[]" if raw == NO_PARAMS else bytes(raw))
 
         return find
 

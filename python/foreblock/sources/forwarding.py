@@ -5,6 +5,8 @@ waits for the receipt work alike. A worker hears `TakenUp` before the transactio
 machine; from then on, what the endpoint does not clearly refuse has an unknown outcome, and is
 not answered: the worker says so after its deadline. Nothing is sent twice on purpose. The URL
 appears nowhere: neither in answers nor in logs are its secrets.
+
+Workers hand on what stands in blocks. Blobs do not, so transactions with blobs stay here.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp
 from foreblock.clock import Clock, SystemClock
 from foreblock.errors import RefusedAnswer, SequencerUnavailable
+from foreblock.ledger.rules.transaction_types import BLOB
 from foreblock.primitives import format_data, harmless
 from foreblock.secret_urls import safe_url
 from foreblock.types import keccak256
@@ -25,6 +28,7 @@ from foreblock.upstream.sent_answer import SentAnswer, SentOutcome, read_sent
 
 MOST: Final = 64  # on their way at a time
 SECONDS: Final = 2.5  # for an answer; workers wait for three
+BLOBS_STAY: Final = "transactions with blobs are not forwarded: send it to a node of the chain"
 
 log = structlog.get_logger()
 
@@ -61,6 +65,9 @@ class TransactionForwarding:
 
     def submit(self, message: Submit, respond: Respond) -> None:
         """Forward a transaction, on the loop; the answer goes to its worker."""
+        if message.raw[0] == BLOB:
+            respond(Rejected(message.id, BLOBS_STAY))
+            return
         if len(self._tasks) >= MOST:
             respond(Busy(message.id))
             return
