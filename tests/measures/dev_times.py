@@ -128,13 +128,17 @@ def timed(name: str, into: list[tuple[str, float]], per: int = 1) -> Iterator[No
 
 def sending(client: Client, _chosen: Chosen) -> Measured:
     """Send, ask for the receipt, read a balance: each, and all of it."""
+    yield from _sending(client, "")
+
+
+def _sending(client: Client, where: str) -> Measured:
     found: list[tuple[str, float]] = []
     for _ in range(REPEATS):
         raw = client.transaction()
-        with timed("send, receipt, read", found):
-            with timed("  eth_sendRawTransaction", found):
+        with timed(f"send, receipt, read{where}", found):
+            with timed(f"  eth_sendRawTransaction{where}", found):
                 transaction_hash = client.ask("eth_sendRawTransaction", raw)
-            with timed("  eth_getTransactionReceipt", found):
+            with timed(f"  eth_getTransactionReceipt{where}", found):
                 while client.ask("eth_getTransactionReceipt", transaction_hash) is None:
                     pass
             client.ask("eth_getBalance", NOBODY, "latest")
@@ -170,14 +174,15 @@ def _snapshots(client: Client, where: str) -> Measured:
     yield from found
 
 
-def late_snapshots(client: Client, chosen: Chosen) -> Measured:
-    """Snapshots of a long chain, and one of before all that."""
+def late(client: Client, chosen: Chosen) -> Measured:
+    """Transactions and snapshots of a long chain, and a revert to before all that."""
     found: list[tuple[str, float]] = []
     first = client.ask("evm_snapshot")
     before = client.nonce
     for _ in range(chosen.transactions):
         client.exchange(request("eth_sendRawTransaction", client.transaction()))
     where = f"after {chosen.transactions} transactions"
+    yield from _sending(client, f", {where}")
     yield from _snapshots(client, where)
     with timed(f"evm_revert of {chosen.transactions} blocks, all", found):
         assert client.ask("evm_revert", first)
@@ -269,7 +274,7 @@ SCENARIOS = (
     Scenario(slots),
     Scenario(slots_together),
     Scenario(mining, is_long=True),
-    Scenario(late_snapshots, is_long=True),
+    Scenario(late, is_long=True),
 )
 
 
