@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from foreblock._engine import keccak256
 from foreblock.ledger.rules import call_templates
-from foreblock.ledger.rules.call_templates import CallTemplates, Key, Kind, KnownCall, SlotRule
+from foreblock.ledger.rules.call_templates import CallTemplates, Key, Kind, SlotRule
+from foreblock.ledger.rules.call_words import CallWords, KnownCall
 
 CODE, TOKEN, ROUTER = b"\xc0" * 32, b"\x70" * 20, b"\x90" * 20
 SELECTOR = bytes.fromhex("a9059cbb")
@@ -112,6 +113,55 @@ def test_of_several_calls_those_that_name_the_account_are_meant() -> None:
     assert (len(templates.rules(transfer.kind)), templates.rules(other.kind)) == (1, ())
     templates.learn([other], {TOKEN: [slot]}, hashed)
     assert len(templates.rules(other.kind)) == 1, "it was alone"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.integers(0, 3),
+            st.sampled_from([0, 1, 7, *range(4)]),
+            st.booleans(),
+        ),
+        max_size=8,
+    ),
+    st.lists(st.tuples(mappings, st.integers(0, 7)), max_size=6),
+)
+def test_calls_are_found_by_their_words_as_if_each_were_asked(
+    made: list[tuple[int, int, int, bool]], read: list[tuple[Mapping, int]]
+) -> None:
+    """Few people, small and large arguments, and calls of several kinds that look alike."""
+    who = [bytes([0xA0 + at]) * 20 for at in range(4)]
+    calls = [
+        call(who[sent], who[named], small, to=who[small % 4] if is_user else TOKEN)
+        for sent, named, small, is_user in made
+    ]
+    missed: dict[bytes, list[int]] = {TOKEN: [], who[1]: []}
+    hashed: dict[bytes, bytes] = {}
+    for mapping, at in read if calls else ():
+        slot, more = mapping.slot(calls[at % len(calls)])
+        hashed |= more
+        missed[calls[at % len(calls)].target if at % 2 else TOKEN] = [slot]
+    quick, plain = CallTemplates(), CallTemplates()
+    quick.learn(calls, missed, hashed)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(CallWords, "having", lambda self, _words: self._calls)
+        plain.learn(calls, missed, hashed)
+    assert quick.take_changes() == plain.take_changes()
+
+
+def test_a_call_is_not_asked_about_the_slots_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [call((1 + at).to_bytes(2) * 10, at % 3) for at in range(400)]
+    found = [Mapping(0, (sender,)).slot(each) for each in calls]
+    hashed = {place: pair for _, more in found for place, pair in more.items()}
+    asked: list[KnownCall] = []
+
+    def asked_about(each: KnownCall, *_: object) -> None:
+        asked.append(each)
+
+    monkeypatch.setattr(call_templates, "rule_of", asked_about)
+    CallTemplates().learn(calls, {TOKEN: [slot for slot, _ in found]}, hashed)
+    assert sorted(asked) == sorted(calls)
 
 
 def used(templates: CallTemplates, times: int, *, reads: bool) -> int:

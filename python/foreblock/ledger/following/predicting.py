@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from foreblock._engine import Misses, Overlay, Transaction
 from foreblock.errors import StateMissing
 from foreblock.ledger.following.wanting import WantedState
-from foreblock.ledger.rules.call_templates import CallTemplates, KnownCall, call_of, is_unknown
+from foreblock.ledger.rules.call_templates import CallTemplates, call_of, is_unknown
+from foreblock.ledger.rules.call_words import KnownCall
 
 
 def want_predicted(

@@ -13,12 +13,13 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
 from foreblock._engine import Account, keccak256
 from foreblock.errors import StateMissing
+from foreblock.ledger.rules.call_words import ADDRESS, SELECTOR, CallWords, KnownCall
 
 MOST_KINDS: Final = 4_096
 MOST_RULES: Final = 32  # of one kind
@@ -27,29 +28,13 @@ HELD_FIRST, HELD_LAST = 8, 512  # predictions between two that are held back, mo
 MOST_STRIKES: Final = 2  # times in a row that what was held back was not missed
 NESTED: Final = 3  # hashes of hashes
 STRUCT: Final = 64  # slots from a hash on that are members of its value
-SELECTOR: Final = 4  # bytes
 WORD: Final = 32
-ADDRESS: Final = 20
 SMALL: Final = 1 << 16  # smaller numbers are places of mappings, or keys that anybody may have
 _PAD: Final = bytes(WORD - ADDRESS)
 _EMPTY_CODE: Final = keccak256(b"")
 
 Key = tuple[bytes, int]  # an account and a slot
 Kind = tuple[bytes, bytes]  # the hash of a code and a selector
-
-
-class KnownCall(NamedTuple):
-    """A call or a transaction that runs a code of this hash."""
-
-    target: bytes
-    code: bytes
-    sender: bytes
-    data: bytes
-
-    @property
-    def kind(self) -> Kind:
-        """What it has in common with others."""
-        return self.code, self.data[:SELECTOR]
 
 
 class Sender(Struct, frozen=True, tag=0, array_like=True):
@@ -148,13 +133,15 @@ class CallTemplates:
         hashed: Mapping[bytes, bytes],
     ) -> None:
         """Learn from what calls have missed together, and the words that they have hashed."""
-        hashes = sorted(int.from_bytes(each) for each in hashed)
+        hashes, words = sorted(int.from_bytes(each) for each in hashed), CallWords(calls)
         for owner, slots in missed.items():
             for slot in slots:
                 self._seen((owner, slot))
                 at = bisect_right(hashes, slot) - 1
                 if at >= 0 and slot - hashes[at] < STRUCT:
-                    self._explain(calls, owner, hashes[at], slot - hashes[at], hashed)
+                    named = _words(hashes[at].to_bytes(WORD), hashed, NESTED, is_key=False)
+                    may_be = words.having((owner, *named))
+                    self._explain(may_be, owner, hashes[at], slot - hashes[at], hashed)
 
     def predict(self, call: KnownCall, is_unknown: Callable[[Key], bool]) -> Iterator[Key]:
         """The keys that a call will read, and that are unknown."""
@@ -268,6 +255,20 @@ def _value(term: Term, call: KnownCall) -> bytes | None:
         case Pair(left, right):
             first, second = _value(left, call), _value(right, call)
             return None if first is None or second is None else keccak256(first + second)
+
+
+def _words(
+    word: bytes, hashed: Mapping[bytes, bytes], depth: int, *, is_key: bool
+) -> Iterator[bytes]:
+    """The words of which a call must have one for which `rule_of` finds a rule (`_term`)."""
+    pair = hashed.get(word) if depth else None
+    if pair is not None:
+        yield from _words(pair[:WORD], hashed, depth - 1, is_key=True)
+        yield from _words(pair[WORD:], hashed, depth - 1, is_key=False)
+    elif int.from_bytes(word) >= SMALL:
+        yield word[-ADDRESS:] if word.startswith(_PAD) else word
+    elif is_key and any(word):
+        yield word
 
 
 def rule_of(
