@@ -73,6 +73,7 @@ def _believed_lie(found: Scene) -> tuple[str, object, object]:
 def _judge_flashblocks(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
     chain, network = found.upstream.main, found.follower.network
     until(lambda: REFUSED in network.probe("/readyz?verbose")[1], "a flashblock is refused")
+    found.proxy.lie()  # at once: what the next anchor is told is believed again
     sent = [each.hash for each in found.load.sent[-RECEIPTS:]]
     served = [_asked(network, "eth_getTransactionReceipt", each) for each in sent]
     true = [chain.ask("eth_getTransactionReceipt", each) for each in sent]
@@ -85,7 +86,6 @@ def _judge_flashblocks(outcome: Outcome, options: CheckOptions, found: Scene) ->
     outcome.lines += [line for line in said.splitlines() if "last error" in line]
     outcome.must(not false, f"{len(false)} of {len(sent)} receipts are false")
     outcome.must("trust: trusted" in said, "it says that it is trusted")
-    found.proxy.lie()
     # The next anchor knows nothing of what was said before.
     until(lambda: _asked(network, "eth_blockNumber") is not None, "it answers")
     back(chain, network)
