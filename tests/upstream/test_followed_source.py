@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
+import pytest
+
 from foreblock.backoff import Waits
 from foreblock.clock import Clock, DrivenClock, SystemClock
 from foreblock.types import Block
@@ -167,5 +169,19 @@ def test_a_chain_that_parts_below_the_base_begins_anew_at_the_tip_only() -> None
                 await until(lambda: bool(chain.anew))
                 assert "parts from ours" in chain.anew[0]
                 await until(lambda: chain.blocks == other[-1:])
+
+    run(body)
+
+
+@pytest.mark.parametrize("ahead", range(LAG + 1))
+def test_a_chain_that_parts_below_the_base_begins_anew_however_far_it_is_ahead(ahead: int) -> None:
+    async def body() -> None:
+        chain = Anchored(CHAIN[-3:])
+        chain.theirs = [*CHAIN[:-6], *grow(CHAIN[-7], 6 + ahead, b"other")]
+        with block_node(chain.theirs) as (_, url):
+            async with filling(url, chain):
+                await until(lambda: bool(chain.anew))
+                assert "parts from ours" in chain.anew[0]
+                await until(lambda: chain.blocks == chain.theirs[-1:])
 
     run(body)

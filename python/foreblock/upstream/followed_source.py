@@ -46,7 +46,7 @@ class FollowedSource(CanonicalSource):
         self._blocks: Final = blocks
         self._anchored: Final = chain
         self._lag: Final = lag
-        self._parted: Final[list[CanonicalHead]] = []  # where the tip leads below the base
+        self._parted: Final[list[CanonicalHead]] = []  # where upstreams lead below the base
         self._looked_ns = 0  # when the heads were read, monotonic
         super().__init__(blocks.shown, chain, clock, options)
 
@@ -92,15 +92,16 @@ class FollowedSource(CanonicalSource):
     async def _missing(self, hash: bytes) -> list[Block]:
         """The missing blocks, oldest first; none where they lead below the base.
 
-        Then the chain has parted from ours there, if it is the tip that leads there and not what
-        a feed has named.
+        Then the chain has parted from ours there, if upstreams have named the block, by the tip
+        or by its number: a feed may name anything.
         """
         blocks: list[Block] = []
         parent, earliest = hash, await self._chain.earliest()
         while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
             block = await self._fetch(partial(self._reader.block, parent))
             if block.header.number <= earliest:
-                if self.tip is not None and hash == self.tip.hash:
+                is_tip = self.tip is not None and hash == self.tip.hash
+                if is_tip or hash != self._wanted:
                     self._parted.append(CanonicalHead(block.header.number, block.hash))
                 return []
             blocks.append(block)
