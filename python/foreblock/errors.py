@@ -377,7 +377,7 @@ class PartialState(ForeblockError):
 
 
 class MissedKeys(Protocol):
-    """Keys as the engine collects them."""
+    """Keys as the engine collects them. Each look at a field makes a copy of it."""
 
     @property
     def accounts(self) -> Collection[bytes]:

@@ -40,9 +40,9 @@ class FetchedWays:
         """Know the nodes on these ways. Raises `EndpointError`, `TooMuchState`, `TimeoutError`."""
         keys: dict[int, Keys] = {}
         for each in missing:
-            of_block = keys.setdefault(each.block, {})
+            of_block, slots = keys.setdefault(each.block, {}), each.misses.slots
             for address in each.misses.accounts:
-                of_block.setdefault(address, set()).update(each.misses.slots.get(address, ()))
+                of_block.setdefault(address, set()).update(slots.get(address, ()))
         nodes: list[bytes] = []
         for _, proof in await self._proofs(keys, seconds):
             nodes += [*proof.nodes, *(node for each in proof.slots for node in each.nodes)]
@@ -90,7 +90,8 @@ def slots_before(missed: Sequence[MissedKeys]) -> KeysAt:
     """The slots of accounts that have gone since, by the blocks at which they had not."""
     keys: dict[int, Keys] = {}
     for each in missed:
+        slots = each.slots
         for address, number in each.ended.items():
             of_block = keys.setdefault(number, {})
-            of_block.setdefault(address, set()).update(each.slots.get(address, ()))
+            of_block.setdefault(address, set()).update(slots.get(address, ()))
     return keys

@@ -47,6 +47,7 @@ from foreblock.upstream.wanted import (
     FoundProof,
     FoundSlotProof,
     Wanted,
+    only_missed,
 )
 
 DIVERGED: Final = "CanonicalDiverged"
@@ -255,14 +256,7 @@ class FollowSource(FeedSource):
 
         What is known may not be stored yet.
         """
-        missed = unknown_in(self._store, wanted.accounts, wanted.slots)
-        accounts = wanted.accounts.intersection(missed.accounts)
-        left = {
-            address: keys.intersection(missed.slots.get(address, ()))
-            for address, keys in wanted.slots.items()
-        }
-        slots = {address: keys for address, keys in left.items() if keys}
-        return wanted._replace(accounts=accounts, slots=slots)
+        return only_missed(wanted, unknown_in(self._store, wanted.accounts, wanted.slots))
 
     def fit(self, proof: FoundProof) -> FoundProof | None:
         """The same keys proven at a block here, if the nodes fit there; any thread may ask."""

@@ -86,6 +86,16 @@ def wanted_of(misses: MissedKeys) -> Wanted:
     )
 
 
+def only_missed(wanted: Wanted, missed: MissedKeys) -> Wanted:
+    """These keys without the accounts and slots that are not missed."""
+    of_slots = missed.slots
+    left = {at: keys.intersection(of_slots.get(at, ())) for at, keys in wanted.slots.items()}
+    return wanted._replace(
+        accounts=wanted.accounts.intersection(missed.accounts),
+        slots={address: keys for address, keys in left.items() if keys},
+    )
+
+
 def by_history(wanted: Wanted, at: int) -> Wanted:
     """The same, with block hashes as slots of the history contract in the state of block `at`.
 

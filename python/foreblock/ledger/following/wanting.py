@@ -85,11 +85,12 @@ class WantedState:
 
     def keep_only(self, missed: MissedKeys) -> None:
         """Drop the accounts and slots that are not missed any more."""
-        self.accounts.intersection_update(missed.accounts)
-        self.needed.intersection_update(missed.accounts)
+        accounts, slots = missed.accounts, missed.slots
+        self.accounts.intersection_update(accounts)
+        self.needed.intersection_update(accounts)
         for mine in (self.slots, self.needed_slots):
             for address in list(mine):
-                mine[address].intersection_update(missed.slots.get(address, ()))
+                mine[address].intersection_update(slots.get(address, ()))
                 if not mine[address]:
                     del mine[address]
 

@@ -1,0 +1,87 @@
+"""Keys that are wanted and known by now, dropped: as plain sets say, and in one look at each field.
+
+The engine makes a copy of a field at each look: one for each account made a start of a follower
+take seconds.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreblock.ledger.following.wanting import WantedState
+from foreblock.upstream.wanted import Wanted, only_missed
+
+Slots = dict[bytes, set[int]]
+
+accounts = st.sets(st.sampled_from([bytes([each]) * 20 for each in range(5)]))
+slots = st.dictionaries(
+    st.sampled_from([bytes([each]) * 20 for each in range(5)]), st.sets(st.integers(0, 4))
+)
+
+
+class Missed:
+    """What is still missed, and how often somebody looked at its fields."""
+
+    codes: dict[bytes, bytes] = {}  # noqa: RUF012, nobody changes it
+    blocks: tuple[int, ...] = ()
+    ended: dict[bytes, int] = {}  # noqa: RUF012
+
+    def __init__(self, accounts: set[bytes], slots: Slots) -> None:
+        self._accounts = accounts
+        self._slots = slots
+        self.looks: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._accounts) + sum(map(len, self._slots.values()))
+
+    @property
+    def accounts(self) -> set[bytes]:
+        self.looks["accounts"] += 1
+        return set(self._accounts)
+
+    @property
+    def slots(self) -> Slots:
+        self.looks["slots"] += 1
+        return {address: set(keys) for address, keys in self._slots.items()}
+
+
+def both(wanted: Slots, missed: Slots) -> Slots:
+    found = {address: keys & missed.get(address, set()) for address, keys in wanted.items()}
+    return {address: keys for address, keys in found.items() if keys}
+
+
+def a_few(look: Callable[[], object], missed: Missed) -> None:
+    missed.looks.clear()
+    look()
+    assert max(missed.looks.values(), default=0) <= 1
+
+
+@given(accounts, slots, accounts, slots)
+def test_what_a_message_wants(
+    wanted: set[bytes], its_slots: Slots, missed: set[bytes], missed_slots: Slots
+) -> None:
+    state, left = WantedState(), Missed(missed, missed_slots)
+    state.need(Missed(wanted, its_slots))
+    a_few(lambda: state.keep_only(left), left)
+    assert state.accounts == state.needed == wanted & missed
+    assert state.slots == state.needed_slots == both(its_slots, missed_slots)
+
+
+@given(accounts, slots, accounts, slots)
+def test_what_is_asked_for(
+    wanted: set[bytes], its_slots: Slots, missed: set[bytes], missed_slots: Slots
+) -> None:
+    left, found = Missed(missed, missed_slots), []
+    asked = Wanted(
+        frozenset(wanted),
+        {address: frozenset(keys) for address, keys in its_slots.items()},
+        {b"\x0c" * 32: b""},
+        blocks=frozenset({7}),
+    )
+    a_few(lambda: found.append(only_missed(asked, left)), left)
+    (only,) = found
+    assert only.accounts == wanted & missed
+    assert only.slots == both(its_slots, missed_slots)
+    assert (only.codes, only.blocks) == (asked.codes, asked.blocks)
