@@ -1,7 +1,10 @@
 """A development chain in the writer, from one start to the next."""
 
+import asyncio
 import errno
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.storage.partial_rows import decode_partial_row, partial_key
 from foreblock.sequencer.dev.dev_sequencer import Outlets
@@ -23,7 +27,7 @@ from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings.networks import DevChain, Network
 from foreblock.sources import dev_network
-from foreblock.sources.dev_network import POOL_FILE, DevChainSource
+from foreblock.sources.dev_network import POOL_FILE, DevChainSource, open_dev_source
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, sealed_blocks, send
 
 QUIET = Outlets(lambda _: None, lambda _: None)
@@ -32,13 +36,21 @@ GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 
 def started(folder: Path, genesis: str = "", **options: Any) -> DevChainSource:  # noqa: ANN401, of the chain
     """A chain begun or gone on with, as by a new process."""
+    return DevChainSource(made(folder, genesis, **options), driven(), QUIET)
+
+
+def driven() -> DrivenClock:
+    return DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND)
+
+
+def made(folder: Path, genesis: str = "", **options: Any) -> Network:  # noqa: ANN401, of the chain
+    """A network with a development chain."""
     chain = DevChain(
         genesis=genesis, chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
         gas_limit=400_000_000, base_fee=10**9, block_time=2, interval_ms=200, seed=0,
         instant=False, load=0, faults=[], **options,
     )  # fmt: skip
-    network = Network(name="main", data=str(folder), source="dev", dev=chain)
-    return DevChainSource(network, DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND), QUIET)
+    return Network(name="main", data=str(folder), source="dev", dev=chain)
 
 
 def test_a_start_that_fails_loses_nothing_of_the_saved_pool(
@@ -157,3 +169,33 @@ def test_a_chain_begins_with_the_rules_the_time_and_the_accounts_that_are_asked_
 def test_a_file_of_accounts_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadGenesis, match=r"nowhere\.json: No such file"):
         started(tmp_path / "store", alloc=str(tmp_path / "nowhere.json"))
+
+
+def test_who_is_served_first_sees_how_blocks_are_mined_and_a_pending_block(tmp_path: Path) -> None:
+    async def opened() -> None:
+        executor = ThreadPoolExecutor(1)
+        network, clock = made(tmp_path, mining="mixed"), driven()
+        source = await open_dev_source(network, clock, None, executor)
+        with closing(Ledger(source.store, clock=clock).view()) as view:
+            assert view.dev_state is not None
+            assert view.dev_state.mining == "automine"
+            assert view.dev_state.also_clock
+            assert view.pending is not None
+            assert view.pending.number == 1
+        source.close()
+        executor.shutdown()
+
+    asyncio.run(opened())
+
+
+def test_a_chain_whose_first_commit_fails_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_source: DevChainSource) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(DevChainSource, "tick", fails)
+    with pytest.raises(OSError, match="the disk is gone"):
+        asyncio.run(open_dev_source(made(tmp_path), driven(), None, ThreadPoolExecutor(1)))
+    monkeypatch.undo()
+    started(tmp_path).close()  # it can be written again

@@ -4,8 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
-from functools import partial
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -353,12 +352,24 @@ async def open_dev_source(
     watchers: Watchers = NO_WATCHERS,
     commits: Commits = TO_STORE,
 ) -> DevChainSource:
-    """The source of a development chain, opened on its thread; raises `ForeblockError`."""
+    """The source of a development chain, opened on its thread; raises `ForeblockError`.
+
+    Its first flashblock is committed, unless that may have to wait for a log: who is served sees
+    how blocks are mined, and a pending block, from the first request on.
+    """
     loop, outlets = asyncio.get_running_loop(), _outlets(network, clock, feed)
+
+    def opened() -> DevChainSource:
+        source = DevChainSource(network, clock, outlets, seen, watchers, commits)
+        if commits is TO_STORE:
+            with ExitStack() as at_failure:
+                at_failure.callback(source.close)
+                source.tick()
+                at_failure.pop_all()
+        return source
+
     try:
-        return await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, outlets, seen, watchers, commits)
-        )
+        return await loop.run_in_executor(executor, opened)
     except BaseException:
         executor.shutdown()
         raise
