@@ -196,11 +196,15 @@ def _ask_for_anybody(url: str, seed: int, stop: threading.Event, codes: Counter[
 
 
 def _resident(pid: int) -> int:
-    """Bytes of memory of a process and its children."""
+    """Bytes of memory of a process and its children, without pages of files that they map.
+
+    The kernel keeps those for as long as nobody else needs the memory.
+    """
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
     pages = 0
     for each in (str(pid), *children):
-        pages += int(Path(f"/proc/{each}/statm").read_text("ascii").split()[1])
+        _, resident, of_files, *_ = Path(f"/proc/{each}/statm").read_text("ascii").split()
+        pages += int(resident) - int(of_files)
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
