@@ -138,7 +138,8 @@ def abuse(options: CheckOptions) -> Outcome:
         address = "0x" + found.load.senders[0].address.hex()
         idle = _times(found.follower.url, address)
         before = _resident(found.follower.pid)
-        waited = _waited(found.follower.network)  # while nearly all of the chain was new
+        _, said = found.follower.network.probe("/readyz?verbose")
+        waited = _waited(said)  # while nearly all of the chain was new
         threads = [
             threading.Thread(
                 target=_ask_for_anybody, args=(found.follower.url, seed, stop, refused)
@@ -156,8 +157,8 @@ def abuse(options: CheckOptions) -> Outcome:
             for thread in threads:
                 thread.join()
         after = _resident(found.follower.pid)
-        waited = _waited(found.follower.network) - waited
         _, said = found.follower.network.probe("/readyz?verbose")
+        waited = _waited(said) - waited
         busiest = found.proxy.tell()["busiest"]["units"]
     late = fresh.lateness()
     outcome.say(f"of the abusers: {dict(refused)} answers by code of their error, 0 for none")
@@ -173,9 +174,8 @@ def abuse(options: CheckOptions) -> Outcome:
     return outcome
 
 
-def _waited(network: Network) -> int:
+def _waited(said: str) -> int:
     """How often a flashblock could not be run because the budget was spent."""
-    _, said = network.probe("/readyz?verbose")
     found = re.search(r"^state: .*UnitsSpent (\d+)", said, re.MULTILINE)
     return int(found[1]) if found else 0
 

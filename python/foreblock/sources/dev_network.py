@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -361,11 +361,12 @@ async def open_dev_source(
 
     def opened() -> DevChainSource:
         source = DevChainSource(network, clock, outlets, seen, watchers, commits)
-        if commits is TO_STORE:
-            with ExitStack() as at_failure:
-                at_failure.callback(source.close)
+        try:
+            if commits is TO_STORE:
                 source.tick()
-                at_failure.pop_all()
+        except BaseException:
+            source.close()
+            raise
         return source
 
     try:

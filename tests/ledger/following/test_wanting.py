@@ -52,7 +52,7 @@ def both(wanted: Slots, missed: Slots) -> Slots:
     return {address: keys for address, keys in found.items() if keys}
 
 
-def a_few(look: Callable[[], object], missed: Missed) -> None:
+def in_one_look(look: Callable[[], object], missed: Missed) -> None:
     missed.looks.clear()
     look()
     assert max(missed.looks.values(), default=0) <= 1
@@ -64,7 +64,7 @@ def test_what_a_message_wants(
 ) -> None:
     state, left = WantedState(), Missed(missed, missed_slots)
     state.need(Missed(wanted, its_slots))
-    a_few(lambda: state.keep_only(left), left)
+    in_one_look(lambda: state.keep_only(left), left)
     assert state.accounts == state.needed == wanted & missed
     assert state.slots == state.needed_slots == both(its_slots, missed_slots)
 
@@ -80,7 +80,7 @@ def test_what_is_asked_for(
         {b"\x0c" * 32: b""},
         blocks=frozenset({7}),
     )
-    a_few(lambda: found.append(only_missed(asked, left)), left)
+    in_one_look(lambda: found.append(only_missed(asked, left)), left)
     (only,) = found
     assert only.accounts == wanted & missed
     assert only.slots == both(its_slots, missed_slots)

@@ -13,11 +13,11 @@ from foreblock.errors import MissedKeys
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.call_templates import (
     CallTemplates,
-    Kind,
     SlotRule,
     call_of,
     is_unknown,
 )
+from foreblock.ledger.rules.call_words import Kind
 
 Kept = Mapping[Kind, Iterable[SlotRule]]
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from foreblock._engine import Account, keccak256
 from foreblock.errors import StateMissing
-from foreblock.ledger.rules.call_words import ADDRESS, SELECTOR, CallWords, KnownCall
+from foreblock.ledger.rules.call_words import ADDRESS, SELECTOR, CallWords, Kind, KnownCall
 
 MOST_KINDS: Final = 4_096
 MOST_RULES: Final = 32  # of one kind
@@ -34,7 +34,6 @@ _PAD: Final = bytes(WORD - ADDRESS)
 _EMPTY_CODE: Final = keccak256(b"")
 
 Key = tuple[bytes, int]  # an account and a slot
-Kind = tuple[bytes, bytes]  # the hash of a code and a selector
 
 
 class Sender(Struct, frozen=True, tag=0, array_like=True):

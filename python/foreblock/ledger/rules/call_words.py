@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 SELECTOR: Final = 4  # bytes
 ADDRESS: Final = 20
 
+Kind = tuple[bytes, bytes]  # the hash of a code and a selector
+
 
 class KnownCall(NamedTuple):
     """A call or a transaction that runs a code of this hash."""
@@ -24,7 +26,7 @@ class KnownCall(NamedTuple):
     data: bytes
 
     @property
-    def kind(self) -> tuple[bytes, bytes]:
+    def kind(self) -> Kind:
         """What it has in common with others."""
         return self.code, self.data[:SELECTOR]
 

@@ -14,8 +14,8 @@ import msgspec
 
 from foreblock._engine import Store, View
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.rules.call_templates import MOST_KINDS, WORD, Kind, SlotRule
-from foreblock.ledger.rules.call_words import SELECTOR
+from foreblock.ledger.rules.call_templates import MOST_KINDS, WORD, SlotRule
+from foreblock.ledger.rules.call_words import SELECTOR, Kind
 
 TEMPLATES: Final = b"M"
 _encode: Final = msgspec.msgpack.Encoder().encode
