@@ -164,6 +164,22 @@ def test_what_waits_for_the_budget_becomes_urgent_with_who_wants_it() -> None:
     fetching(test, ToyNode(), clock=DrivenClock())
 
 
+@pytest.mark.parametrize(("seconds", "kind"), [(3600, UnitsSpent), (0, NoUpstream)])
+def test_who_waits_for_units_until_the_time_is_over_is_told_so(
+    seconds: float, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        upstream = fetcher.upstreams[0]
+        await upstream.probe()
+        upstream.budget.pause(seconds, upstream.now)
+        # Others always come before it.
+        monkeypatch.setattr(upstream, "ask", lambda *_: asyncio.Event().wait())
+        with pytest.raises(kind):
+            await fetch(fetcher, Wanted(frozenset({A})), seconds=0.05)
+
+    fetching(test, ToyNode())
+
+
 def test_a_spent_budget_is_said() -> None:
     async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
         upstream = fetcher.upstreams[0]

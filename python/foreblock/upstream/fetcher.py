@@ -91,7 +91,7 @@ class Fetcher:
             if is_own and found.missing(wanted) == left:
                 break
         if wanted and not found:
-            raise self._failure(why, seconds)
+            raise self._failure(why, purpose, seconds)
         return found
 
     async def probe(self) -> list[RefusedAnswer]:
@@ -269,10 +269,12 @@ class Fetcher:
             while len(kept) > most:
                 kept.popitem(last=False)
 
-    def _failure(self, why: str, seconds: float) -> UnitsSpent | NoUpstream:
+    def _failure(self, why: str, purpose: Purpose, seconds: float) -> UnitsSpent | NoUpstream:
         now = self._now
         waits = [max(each.circuit.wait(now), each.budget.paused(now)) for each in self.upstreams]
         after = math.ceil(min(waits, default=0.0)) or 1
-        if BUDGET_SPENT in why:
+        # What waited for units until the time was over has not said why.
+        is_waiting = not why and all(each.budget.wait(1, purpose, now) for each in self.upstreams)
+        if is_waiting or BUDGET_SPENT in why:
             return UnitsSpent(after)
         return NoUpstream(why or f"nothing in {seconds:g} s", after)
