@@ -13,8 +13,6 @@ from follow.proxied import Proxy, weather_proxy
 from support.servers.dev_processes import Dev
 from support.servers.waiting import until
 
-BLOCK_TIME = 2  # seconds, as dev chains have it
-
 
 @dataclass(frozen=True)
 class CheckOptions:
@@ -27,6 +25,7 @@ class CheckOptions:
     delay: float = 0.05  # seconds between follower and upstream
     seed: int = 0
     anchor: int = 50  # block of the dev chain
+    block_time: int = 2  # seconds, as dev chains have it
     units: int = 200_000  # that may be spent at the upstream in a second
     stand_in: bool = False
     at_any_speed: bool = False  # times are not judged
@@ -80,7 +79,7 @@ def scene(
     with (
         tempfile.TemporaryDirectory(prefix="foreblock-follow-") as name,
         loaded(
-            Path(name), f"--block-time={BLOCK_TIME}", f"--seed={options.seed}", count=20,
+            Path(name), f"--block-time={options.block_time}", f"--seed={options.seed}", count=20,
             seed=options.seed, tps=options.tps if tps is None else tps,
         ) as (dev, load),
         weather_proxy(

@@ -1,9 +1,11 @@
 """Checks 8 and 10: silence, and reorganisations."""
 
 import time
+from collections import Counter
+from collections.abc import Sequence
 
-from follow.batch_client import BatchClient
-from follow.check_live import judge_verdict, judged
+from follow.batch_client import Answered, BatchClient
+from follow.check_live import base_of, judge_verdict, judged
 from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.check_weather import back
 from follow.freshness import share
@@ -14,6 +16,9 @@ SILENCE = 60.0
 FETCH_TIMEOUT = 2.0
 NOT_AVAILABLE = -32002
 COME_BACK = 5.0
+NO_END = 3600.0  # but the next word to the proxy
+COLD = 0x5E << 152  # and following: accounts of nobody
+ABOVE, BELOW = 3, 10  # blocks of a reorganisation
 
 
 def silence(options: CheckOptions) -> Outcome:
@@ -21,27 +26,55 @@ def silence(options: CheckOptions) -> Outcome:
     outcome = Outcome()
     with scene(options) as found:
         judged(options, found, min(options.minutes * 60 / 4, 60))
-        warm = _warm_times(found)
-        seconds = SILENCE if options.is_whole else 5.0
-        found.proxy.silent(seconds)
-        quiet = _warm_times(found)
-        outcome.must(
-            share(quiet, 0.99) <= 2 * share(warm, 0.99) or options.at_any_speed,
-            f"warm reads: 99 % {share(quiet, 0.99) * 1e3:.1f} ms, "
-            f"{share(warm, 0.99) * 1e3:.1f} ms before",
-        )
-        with BatchClient(found.follower.url) as client:
-            cold = client.ask([("eth_getBalance", ["0x" + "5e" * 20, "latest"])])
-        answer = (cold.answers or [{}])[0]
-        told = f"a cold read: {answer.get('error') or answer} in {cold.seconds:.1f} s"
-        is_refused = (answer.get("error") or {}).get("code") == NOT_AVAILABLE
-        in_time = cold.seconds <= FETCH_TIMEOUT + 1
-        outcome.must((is_refused and in_time) or options.stand_in, told)
-        found.proxy.silent(0)
-        came = back(found.upstream.main, found.follower.network)
-        outcome.must(came <= COME_BACK or options.at_any_speed, f"back {came:.1f} s after")
-        judge_verdict(outcome, judged(options, found, 5), 50)
+        judge_silence(outcome, options, found, SILENCE if options.is_whole else 5.0)
     return outcome
+
+
+def judge_silence(outcome: Outcome, options: CheckOptions, found: Scene, seconds: float) -> None:
+    """Let the upstream answer nothing for so many seconds, and until pending has ended."""
+    usual, warm, cold = _warm_times(found), list[float](), list[Answered]()
+    found.proxy.silent(NO_END)
+    begun = time.monotonic()
+    while not cold or time.monotonic() < begun + seconds:
+        warm += _warm_times(found)
+        cold.append(_cold_read(found, len(cold)))
+    until(lambda: _has_ended(found) or options.stand_in, "pending has ended")
+    lasted = time.monotonic() - begun
+    found.proxy.silent(0)
+    came = back(found.upstream.main, found.follower.network)
+    outcome.say(f"silent for {lasted:.0f} s, {len(warm):,} warm reads and {len(cold)} cold ones")
+    most, before = share(sorted(warm), 0.99), share(usual, 0.99)
+    is_soon = most <= 2 * before or options.at_any_speed
+    outcome.must(is_soon, f"99 % of warm reads {most * 1e3:.1f} ms, {before * 1e3:.1f} ms before")
+    _judge_cold(outcome, options, cold)
+    outcome.must(came <= COME_BACK or options.at_any_speed, f"back {came:.1f} s after")
+    judge_verdict(outcome, judged(options, found, 5), 50)
+
+
+def _cold_read(found: Scene, number: int) -> Answered:
+    """Ask for an account that nobody has asked for."""
+    address = "0x" + (COLD + number).to_bytes(20).hex()
+    with BatchClient(found.follower.url) as client:
+        return client.ask([("eth_getBalance", [address, "latest"])])
+
+
+def _has_ended(found: Scene) -> bool:
+    """Whether pending is the latest block."""
+    with BatchClient(found.follower.url) as client:
+        pending = client.ask([("eth_chainId", [])]).pending
+    return pending is not None and pending.flashblock is None
+
+
+def _judge_cold(outcome: Outcome, options: CheckOptions, cold: Sequence[Answered]) -> None:
+    """Each was told within the time of a fetch that the state is not available."""
+    codes = Counter(
+        (each.answers[0].get("error") or {}).get("code") if each.answers else each.why
+        for each in cold
+    )
+    outcome.must(set(codes) == {NOT_AVAILABLE} or options.stand_in, f"cold reads: {dict(codes)}")
+    most = max(each.seconds for each in cold)
+    is_soon = most <= FETCH_TIMEOUT + 1 or options.at_any_speed
+    outcome.must(is_soon, f"they were told after {most:.1f} s at most")
 
 
 def _warm_times(found: Scene) -> list[float]:
@@ -57,23 +90,27 @@ def reorgs(options: CheckOptions) -> Outcome:
     """Check 10: three blocks above the anchor, then some below it."""
     outcome = Outcome()
     with scene(options) as found:
-        main = found.upstream.main
-        anchored = main.latest()
-        until(lambda: main.latest() >= anchored + 5, "there are five more blocks")
-        for name, depth in (("above", 3), ("below", 10)):
-            if name == "below":
-                depth = min(main.latest() - anchored + depth, main.latest() - 1)  # noqa: PLW2901
-            main.ask("foreblock_reorg", depth)
-            begun = time.monotonic()
-            until(
-                lambda: _agree(main, found.follower.network),
-                f"both agree after a reorganisation {name} the anchor",
-            )
-            seconds = time.monotonic() - begun
-            is_soon = seconds <= COME_BACK or options.at_any_speed
-            outcome.must(is_soon, f"{depth} blocks, {name} the anchor: {seconds:.1f} s")
-            judge_verdict(outcome, judged(options, found, 5), 50)
+        for depth in (ABOVE, -BELOW):
+            judge_reorg(outcome, options, found, depth)
     return outcome
+
+
+def judge_reorg(outcome: Outcome, options: CheckOptions, found: Scene, depth: int) -> None:
+    """Give up so many blocks that are above the anchor, or if negative so many below it."""
+    main, anchored, name = found.upstream.main, base_of(found), "above" if depth > 0 else "below"
+    until(lambda: main.latest() > anchored + abs(depth), f"there are {abs(depth)} more blocks")
+    if depth < 0:
+        depth = min(main.latest() - anchored - depth, main.latest() - 1)
+    main.ask("foreblock_reorg", depth)
+    begun = time.monotonic()
+    until(
+        lambda: _agree(main, found.follower.network),
+        f"both agree after a reorganisation {name} the anchor",
+    )
+    seconds = time.monotonic() - begun
+    is_soon = seconds <= COME_BACK or options.at_any_speed
+    outcome.must(is_soon, f"{depth} blocks, {name} the anchor: {seconds:.1f} s")
+    judge_verdict(outcome, judged(options, found, 5), 50)
 
 
 def _agree(chain: Network, follower: Network) -> bool:

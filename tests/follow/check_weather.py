@@ -2,11 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from follow.check_live import NEED_PROOFS, PATIENT, judge_verdict, judged
-from follow.check_options import BLOCK_TIME, CheckOptions, Outcome, Scene, scene
+from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.fault_kinds import KINDS, STORMS
 from follow.judge import Verdict
 from support.servers.dev_processes import Network
@@ -27,8 +27,9 @@ BESIDE_ANCHOR = 5
 # The others strike now and then; those that have not by the end do so more often for a while.
 RARE_RATE, RARE_SECONDS, RARE_TIMES = 0.5, 5.0, 12
 STORM_RATE = 0.1
+FAULTS = tuple(kind for kind in STORMS if kind != "delay")
 ANSWERS = 100_000
-BACK_SECONDS = BLOCK_TIME + 2.0
+BACK_SECONDS = 2.0  # and one block
 LACKS = {
     "heights": "proven", "tip-only-proofs": "proven", "number-only": "proven",
     "no-overrides": "proven", "no-proofs": "trusted",
@@ -89,21 +90,29 @@ def _words(rates: Mapping[str, float]) -> str:
 def weather(options: CheckOptions) -> Outcome:
     """Check 7: each fault alone at 10 %, then all; it is well again soon after."""
     outcome = Outcome()
-    kinds = [kind for kind in STORMS if kind != "delay"]
-    phases = {kind: [kind] for kind in kinds} | {"all": kinds}
+    phases = {kind: [kind] for kind in FAULTS} | {"all": FAULTS}
     with scene(options) as found:
-        for name, struck in phases.items():
-            words = (f"{kind}={STORM_RATE}" for kind in struck)
-            found.proxy.faults(_faults(options, *words))
-            verdict = judged(options, found, options.minutes * 60 / len(phases))
-            found.proxy.faults(_faults(options))
-            seconds = back(found.upstream.main, found.follower.network)
-            outcome.say(f"{name}: {verdict.answers.total():,} answers, back after {seconds:.1f} s")
-            outcome.lines += verdict.differences[:3]
-            outcome.must(not verdict.differences, f"{name}: no wrong answer")
-            is_soon = seconds <= BACK_SECONDS or options.at_any_speed
-            outcome.must(is_soon, f"{name}: pending is back in {BACK_SECONDS:g} s")
+        for name, kinds in phases.items():
+            judge_storm(outcome, options, found, name, kinds, options.minutes * 60 / len(phases))
     return outcome
+
+
+def judge_storm(
+    outcome: Outcome, options: CheckOptions, found: Scene, name: str, kinds: Iterable[str],
+    seconds: float,
+) -> None:  # fmt: skip
+    """Let these faults strike for so many seconds: nothing wrong is served, and it ends."""
+    words = (f"{kind}={STORM_RATE}" for kind in kinds)
+    found.proxy.faults(_faults(options, *words))
+    verdict = judged(options, found, seconds)
+    found.proxy.faults(_faults(options))
+    came = back(found.upstream.main, found.follower.network)
+    outcome.say(f"{name}: {verdict.answers.total():,} answers, back after {came:.1f} s")
+    outcome.lines += verdict.differences[:3]
+    outcome.must(not verdict.differences, f"{name}: no wrong answer")
+    allowed = options.block_time + BACK_SECONDS
+    is_soon = came <= allowed or options.at_any_speed
+    outcome.must(is_soon, f"{name}: pending is back in {allowed:g} s")
 
 
 def back(chain: Network, follower: Network) -> float:
@@ -122,12 +131,22 @@ def lacking(options: CheckOptions) -> Outcome:
     """Check 9: endpoints that lack something are followed, without proofs as `trusted`."""
     outcome = Outcome()
     for kind, trust in LACKS.items():
-        with scene(options, trust=trust, extra=PATIENT, faults=f"{kind}=1") as found:
-            leave_out = NEED_PROOFS if kind in {"no-proofs", "tip-only-proofs"} else ()
-            verdict = judged(options, found, options.minutes * 60 / len(LACKS), leave_out)
-            _, said = found.follower.network.probe("/readyz?verbose")
-        outcome.say(f"{kind}:")
-        judge_verdict(outcome, verdict, 50)
-        if trust == "trusted" and not options.stand_in:
-            outcome.must("trusted" in said, f"{kind}: /readyz says that it is trusted")
+        judge_lacking(outcome, options, [kind], trust, options.minutes * 60 / len(LACKS))
     return outcome
+
+
+def judge_lacking(
+    outcome: Outcome, options: CheckOptions, kinds: Sequence[str], trust: str, seconds: float
+) -> None:
+    """Follow an endpoint that always lacks all of this."""
+    name = ", ".join(kinds)
+    with scene(
+        options, trust=trust, extra=PATIENT, faults=_words(dict.fromkeys(kinds, 1))
+    ) as found:
+        leave_out = () if {"no-proofs", "tip-only-proofs"}.isdisjoint(kinds) else NEED_PROOFS
+        verdict = judged(options, found, seconds, leave_out)
+        _, said = found.follower.network.probe("/readyz?verbose")
+    outcome.say(f"{name}:")
+    judge_verdict(outcome, verdict, 50)
+    if trust == "trusted" and not options.stand_in:
+        outcome.must("trusted" in said, f"{name}: /readyz says that it is trusted")

@@ -1,8 +1,10 @@
 """A chain that is known in part, filled from upstreams: by name, and anew where it must."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -11,11 +13,12 @@ from foreblock.clock import Clock, DrivenClock, SystemClock
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import UnitBudget
-from foreblock.upstream.followed_source import LOOKED_LATELY, FollowedSource
+from foreblock.upstream.followed_source import CATCH_UP, LOOKED_LATELY, FollowedSource
 from foreblock.upstream.reader import CanonicalHead
 from foreblock.upstream.source import CanonicalOptions
 from foreblock.upstream.upstream_endpoint import Upstream
 from support.servers.in_loop import run, until
+from support.servers.waiting import PATIENCE
 from support.upstreams.block_node import block_node, grow
 
 RICH = 1_000_000.0
@@ -60,10 +63,11 @@ class Anchored:
 
 @asynccontextmanager
 async def filling(
-    url: str, chain: Anchored, options: CanonicalOptions = QUICK, clock: Clock | None = None
-) -> AsyncIterator[FollowedSource]:
+    url: str, chain: Anchored, options: CanonicalOptions = QUICK, clock: Clock | None = None,
+    lag: int = LAG,
+) -> AsyncIterator[FollowedSource]:  # fmt: skip
     upstream = Upstream(url, SystemClock(), UnitBudget(RICH))
-    source = FollowedSource(BlockFetcher([upstream]), chain, clock or SystemClock(), options, LAG)
+    source = FollowedSource(BlockFetcher([upstream]), chain, clock or SystemClock(), options, lag)
     task = asyncio.create_task(source.run())
     try:
         yield source
@@ -113,6 +117,49 @@ def test_a_block_that_is_wanted_costs_one_request() -> None:
     run(body)
 
 
+def test_heads_that_could_not_be_read_say_nothing_about_the_distance() -> None:
+    """After an outage the tip is far, wherever it was before: blocks are not walked one by one."""
+
+    async def body() -> None:
+        chain, clock = Anchored(CHAIN[-LAG - 8 : -LAG - 6]), DrivenClock()
+        chain.theirs = CHAIN
+        with block_node(CHAIN[: -LAG - 6]) as (node, url):
+            async with filling(url, chain, QUICK, clock) as source:
+                await until(lambda: source.tip)
+                clock.advance(int(2 * LOOKED_LATELY * 10**9))
+                node.is_down = True
+                failures = source.failures
+                await until(lambda: source.failures > failures)
+                node.blocks = CHAIN
+                source.want(CHAIN[-1].hash)
+                node.asked.clear()
+                node.is_down = False
+                await until(lambda: bool(chain.anew))
+                assert not [each for each in node.asked if each.endswith("whole")]
+
+    run(body)
+
+
+def test_blocks_that_are_missing_come_side_by_side() -> None:
+    """Each is answered when another was asked for meanwhile."""
+
+    async def body() -> None:
+        chain, pair = Anchored(CHAIN[-8:-6]), threading.Barrier(2, timeout=PATIENCE)
+        numbers = {hex(each.header.number) for each in CHAIN[-5:-3]}
+        with block_node(CHAIN[:-2]) as (node, url):
+
+            def both(said: dict[str, Any]) -> dict[str, Any]:
+                if said["number"] in numbers:
+                    pair.wait()
+                return said
+
+            node.lie = both
+            async with filling(url, chain):
+                await until(lambda: chain.blocks == CHAIN[-8:-2])
+
+    run(body)
+
+
 def test_a_wanted_block_that_is_not_there_yet_is_asked_for_again() -> None:
     async def body() -> None:
         chain, missing = Anchored(CHAIN[-5:-1]), CHAIN[-1]
@@ -136,6 +183,35 @@ def test_a_chain_too_far_behind_begins_anew() -> None:
                 await until(lambda: bool(chain.anew))
                 assert chain.anew == [f"{LAG + 1} blocks behind"]
                 await until(lambda: chain.blocks == CHAIN[-1:])
+
+    run(body)
+
+
+class Slow(Anchored):
+    """One that takes its time for each block."""
+
+    def __init__(self, blocks: Sequence[Block], clock: DrivenClock, seconds: float) -> None:
+        super().__init__(blocks)
+        self._clock, self._seconds = clock, seconds
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        self._clock.advance(int(self._seconds * len(blocks) * 10**9))
+        await super().add(blocks)
+
+
+@pytest.mark.parametrize(("pace", "anew"), [(0.9, []), (1.1, ["12 blocks behind"])])
+def test_a_chain_that_would_catch_up_for_long_begins_anew(pace: float, anew: list[str]) -> None:
+    """16 blocks behind: after the first four it is known how long the others would take."""
+
+    async def body() -> None:
+        clock = DrivenClock()
+        chain = Slow(CHAIN[-18:-16], clock, pace * CATCH_UP / 12)
+        chain.theirs = CHAIN
+        with block_node(CHAIN) as (_, url):
+            async with filling(url, chain, QUICK, clock, lag=16):
+                await until(lambda: chain.blocks[-1] == CHAIN[-1])
+                assert chain.anew == anew
+                assert len(chain.blocks) == (1 if anew else 18)
 
     run(body)
 

@@ -71,7 +71,9 @@ STUCK: Final = 4  # times that a block's state could not be had, until another a
 STORE_GATHER: Final = 0.02  # seconds in which what is to be stored for readers is gathered
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
 MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is fetched again
-_WAITS: Final = Waits(0.25, 4.0)  # after a look at the chain that failed
+PORTION: Final = 8  # blocks between two looks at the chain while it is far ahead
+# After a look at the chain that failed. An upstream that rests is not asked, so it may be short.
+_WAITS: Final = Waits(0.25, 1.0)
 _SECOND_NS: Final = 10**9
 
 
@@ -159,7 +161,7 @@ class FollowNetwork(FeedNetwork):
         block_time = self._followed.profile.block_time
         poll = 1.0 if self._clients else max(0.1, block_time / 4)
         patience = block_time if self._clients else 0.0
-        options = CanonicalOptions(poll=poll, patience=patience, waits=_WAITS)
+        options = CanonicalOptions(poll=poll, patience=patience, portion=PORTION, waits=_WAITS)
         return FollowedSource(
             self._blocks, _FollowedChain(self), self._clock, options, self._follow.lag_blocks
         )

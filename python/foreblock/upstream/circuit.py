@@ -11,7 +11,7 @@ from typing import Final
 MOST_FAILURES: Final = 3  # in a row, until it opens
 FIRST_PAUSE: Final = 0.5  # seconds
 LONGEST_PAUSE: Final = 30.0
-LONGEST_OF_ONE: Final = 2.0  # where there is no other that could be asked meanwhile
+LONGEST_OF_ONE: Final = 1.0  # where there is no other that could be asked meanwhile
 
 KEPT: Final = 128  # durations
 ENOUGH: Final = 8  # durations, to say how long an answer takes

@@ -6,8 +6,10 @@ block.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
+from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 
 from foreblock.clock import Clock
@@ -21,6 +23,8 @@ from foreblock.upstream.source import CanonicalOptions, CanonicalSource, LocalCh
 T = TypeVar("T")
 
 LOOKED_LATELY: Final = 4.0  # seconds in which heads that were read are good enough
+CATCH_UP: Final = 4.0  # seconds for many blocks; a new anchor takes less
+AHEAD: Final = 4  # blocks that are asked for at once; readers need connections too
 _SECOND_NS: Final = 10**9
 
 
@@ -42,12 +46,13 @@ class FollowedSource(CanonicalSource):
         options: CanonicalOptions,
         lag: int,
     ) -> None:
-        """More than `lag` blocks behind, it does not catch up."""
+        """More than `lag` blocks behind, it does not catch up; nor with half of them for long."""
         self._blocks: Final = blocks
         self._anchored: Final = chain
         self._lag: Final = lag
         self._parted: Final[list[CanonicalHead]] = []  # where upstreams lead below the base
         self._looked_ns = 0  # when the heads were read, monotonic
+        self._far: tuple[int, int] | None = None  # when it was far behind first, and at which block
         super().__init__(blocks.shown, chain, clock, options)
 
     async def _step(self) -> bool:
@@ -58,7 +63,6 @@ class FollowedSource(CanonicalSource):
         """
         wanted = self._wanted
         if wanted is None or not await self._is_near(wanted):
-            self._looked_ns = self._clock.monotonic_ns()
             return await super()._step()
         self._wake.clear()
         try:
@@ -76,11 +80,24 @@ class FollowedSource(CanonicalSource):
         return self.tip.number - latest.number < FAR_BEHIND
 
     async def _begins_anew(self, tip: CanonicalHead) -> bool:
+        self._looked_ns = self._clock.monotonic_ns()
         latest = await self._chain.latest()
         behind = tip.number - latest.number
-        if behind <= self._lag:
+        if behind <= self._lag and not self._is_slow(latest, behind):
             return False
         return await self._anchored.anchor_anew(f"{behind} blocks behind")
+
+    def _is_slow(self, latest: CanonicalHead, behind: int) -> bool:
+        """Whether what is left of many blocks would take too long, at the pace of those before."""
+        if behind <= self._lag / 2 or (self._far and latest.number < self._far[1]):
+            self._far = None
+        elif self._far is None:
+            self._far = (self._looked_ns, latest.number)
+        else:
+            begun, first = self._far
+            seconds, done = (self._looked_ns - begun) / _SECOND_NS, latest.number - first
+            return seconds * behind > CATCH_UP * done > 0
+        return False
 
     async def _walk(self, hash: bytes) -> bool:
         self._parted.clear()
@@ -107,6 +124,24 @@ class FollowedSource(CanonicalSource):
             blocks.append(block)
             parent = block.header.parent_hash
         return blocks[::-1]
+
+    async def _blocks_at(self, numbers: Iterable[int]) -> AsyncGenerator[Block]:
+        """As there, with some of the next ones on their way: each takes a round trip."""
+        left, ahead = iter(numbers), deque[asyncio.Task[Block]]()
+        try:
+            while True:
+                for number in islice(left, AHEAD - len(ahead)):
+                    read = self._fetch(partial(self._reader.block_at, number))
+                    ahead.append(asyncio.create_task(read))
+                if not ahead:
+                    return
+                yield await ahead.popleft()
+        except NoSuchBlock:
+            return
+        finally:
+            for task in ahead:
+                task.cancel()
+            await asyncio.gather(*ahead, return_exceptions=True)
 
     async def _part(self, head: CanonicalHead) -> bool:
         why = f"the chain parts from ours at block {head.number} or below"

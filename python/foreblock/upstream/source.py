@@ -10,8 +10,9 @@ logged once, and one request checks it again from time to time.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -259,19 +260,24 @@ class CanonicalSource:
 
     async def _run_of(self, first: Block, last: int) -> list[Block]:
         """A block and its successors up to a number, within bounds."""
-        blocks, size = [first], first.size
-        for number in range(first.header.number + 1, last + 1):
-            if size > self._options.branch_bytes or len(blocks) == self._options.branch_blocks:
-                break
-            try:
-                block = await self._fetch(partial(self._reader.block_at, number))
-            except NoSuchBlock:
-                break  # their branch ends here
-            if block.header.parent_hash != blocks[-1].hash:
-                break  # the endpoint reorganised meanwhile; the next poll sees it
-            blocks.append(block)
-            size += block.size
+        blocks, size, options = [first], first.size, self._options
+        async with aclosing(self._blocks_at(range(first.header.number + 1, last + 1))) as following:
+            async for block in following:
+                if block.header.parent_hash != blocks[-1].hash:
+                    break  # the endpoint reorganised meanwhile; the next poll sees it
+                blocks.append(block)
+                size += block.size
+                if size > options.branch_bytes or len(blocks) == options.branch_blocks:
+                    break
         return blocks
+
+    async def _blocks_at(self, numbers: Iterable[int]) -> AsyncGenerator[Block]:
+        """The endpoint's blocks of these numbers, as far as its branch goes."""
+        for number in numbers:
+            try:
+                yield await self._fetch(partial(self._reader.block_at, number))
+            except NoSuchBlock:
+                return
 
     async def _hand_over(self, blocks: Sequence[Block]) -> None:
         if blocks:
