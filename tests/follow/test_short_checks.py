@@ -1,19 +1,26 @@
-"""`foreblock follow` itself, for seconds: short forms of some checks, no times judged."""
+"""`foreblock follow` itself, for seconds: short forms of the checks, no times judged.
+
+Not of the last one, which needs the build of another checkout.
+"""
 
 import pytest
 
 from follow.check_calls import judge_ours
+from follow.check_chains import judge_abuse
 from follow.check_economy import count
 from follow.check_kills import kills
 from follow.check_live import NEED_PROOFS, judged
 from follow.check_options import CheckOptions, Outcome, scene
+from follow.check_outages import judge_reorg, judge_silence
 from follow.check_trust import judge_audit
-from follow.check_weather import DAMAGE, LIE_RATE
+from follow.check_weather import DAMAGE, FAULTS, LIE_RATE, judge_lacking, judge_storm
 from follow.run import CANNOT, HOLDS, run
 
 SHORT = CheckOptions(
-    minutes=0.1, tps=10, clients=1, rate=10, anchor=2, delay=0.005, at_any_speed=True
-)
+    minutes=0.1, tps=10, clients=1, rate=10, anchor=2, block_time=1, delay=0.005, at_any_speed=True
+)  # fmt: skip
+FEW_UNITS = 500  # a second: enough for the flashblocks of a calm chain
+LACKING = ("heights", "tip-only-proofs", "number-only", "no-overrides")
 
 
 def test_every_answer_is_that_of_the_chain_at_few_requests() -> None:
@@ -56,8 +63,32 @@ def test_a_lie_that_was_believed_is_dropped_with_all_that_stood_on_it() -> None:
     assert not outcome.complaints, outcome.lines
 
 
-def test_real_blocks_end_in_their_hashes(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = run("real-blocks", SHORT)
+def test_it_comes_back_after_bad_weather_silence_and_reorganisations() -> None:
+    outcome = Outcome()
+    with scene(SHORT) as found:
+        judge_storm(outcome, SHORT, found, "all", FAULTS, 2)
+        judge_silence(outcome, SHORT, found, 0)
+        judge_reorg(outcome, SHORT, found, 3)
+        judge_reorg(outcome, SHORT, found, -1)
+    assert not outcome.complaints, outcome.lines
+
+
+def test_an_endpoint_that_lacks_this_and_that_is_followed() -> None:
+    outcome = Outcome()
+    judge_lacking(outcome, SHORT, LACKING, "proven", 3)
+    assert not outcome.complaints, outcome.lines
+
+
+def test_clients_of_random_accounts_take_nothing_from_flashblocks() -> None:
+    outcome = Outcome()
+    with scene(SHORT, tps=2, units=FEW_UNITS) as found:
+        judge_abuse(outcome, SHORT, found, 0)
+    assert not outcome.complaints, outcome.lines
+
+
+@pytest.mark.parametrize("name", ["real-blocks", "published"])
+def test_blocks_of_others_are_followed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = run(name, SHORT)
     said = capsys.readouterr().out
     if outcome == CANNOT:
         pytest.skip(said.strip().splitlines()[-1])
