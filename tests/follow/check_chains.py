@@ -44,7 +44,8 @@ def real(options: CheckOptions) -> Outcome:
         raise CannotRun(NO_STAND_IN)
     known = witnesses(folder)
     targets = sorted(int(known.headers[each]["number"], 16) for each in known.bodies)
-    for first in (each for each in targets if each - 1 not in targets):
+    begins = [each for each in targets if each - 1 not in targets]
+    for first in begins if options.is_whole else begins[:1]:
         with tempfile.TemporaryDirectory() as name, witness_upstream(folder, first - 1) as url:
             anchor = "0x" + known.numbers[first - 1].hex()
             plan = FollowerPlan(
@@ -144,7 +145,9 @@ def abuse(options: CheckOptions) -> Outcome:
     return outcome
 
 
-def judge_abuse(outcome: Outcome, options: CheckOptions, found: Scene, seconds: float) -> None:
+def judge_abuse(
+    outcome: Outcome, options: CheckOptions, found: Scene, seconds: float, count: int = ABUSERS
+) -> None:
     """Let abusers ask for so many seconds, and until clients have no units left."""
     address = "0x" + found.load.senders[0].address.hex()
     idle, before = _times(found.follower.url, address), _resident(found.follower.pid)
@@ -152,7 +155,7 @@ def judge_abuse(outcome: Outcome, options: CheckOptions, found: Scene, seconds: 
     waited = _waited(said)  # while nearly all of the chain was new
     with (
         Freshness(found.upstream.main.feed, found.follower.url) as fresh,
-        _abusers(found.follower.url) as refused,
+        _abusers(found.follower.url, count) as refused,
     ):
         time.sleep(seconds)
         until(lambda: refused[SPENT], "the units for clients are spent")
@@ -172,12 +175,12 @@ def judge_abuse(outcome: Outcome, options: CheckOptions, found: Scene, seconds: 
 
 
 @contextmanager
-def _abusers(url: str) -> Iterator[Counter[int]]:
+def _abusers(url: str, count: int) -> Iterator[Counter[int]]:
     """Clients that ask for random accounts; gives how often they got which error."""
     stop, codes = threading.Event(), Counter[int]()
     threads = [
         threading.Thread(target=_ask_for_anybody, args=(url, seed, stop, codes))
-        for seed in range(ABUSERS)
+        for seed in range(count)
     ]
     for thread in threads:
         thread.start()

@@ -13,6 +13,7 @@ from follow.judge import JudgePlan, Verdict, judge
 
 ANSWERS = 200_000
 NEED_PROOFS = ("proof", "account")  # questions that an upstream without proofs cannot help with
+AFTER_SECONDS, AFTER_ANSWERS = 5.0, 50
 WARM_SECONDS = 60.0  # after which freshness and economy are judged
 MEDIAN, NEARLY_ALL, FIRST = 0.15, 0.5, 3.0  # seconds
 PATIENT = ("--fetch-timeout=10",)  # equal, not soon, is what answers must be there
@@ -53,6 +54,14 @@ def judge_verdict(outcome: Outcome, verdict: Verdict, answers: int) -> None:
     outcome.must(not verdict.differences, f"{len(verdict.differences)} differences")
     outcome.must(not verdict.unanswered, f"{verdict.unanswered.total()} requests not answered")
     outcome.must(verdict.answers.total() >= answers, f"at least {answers:,} answers are judged")
+
+
+def judge_after(
+    outcome: Outcome, options: CheckOptions, found: Scene, leave_out: Sequence[str] = ()
+) -> None:
+    """What is answered after something has happened is equal."""
+    seconds, answers = (AFTER_SECONDS, AFTER_ANSWERS) if options.is_whole else (1.0, 1)
+    judge_verdict(outcome, judged(options, found, seconds, leave_out), answers)
 
 
 def equality(options: CheckOptions) -> Outcome:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from follow.batch_client import Answered, BatchClient
-from follow.check_live import base_of, judge_verdict, judged
+from follow.check_live import base_of, judge_after, judged
 from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.check_weather import back
 from follow.freshness import share
@@ -48,7 +48,7 @@ def judge_silence(outcome: Outcome, options: CheckOptions, found: Scene, seconds
     outcome.must(is_soon, f"99 % of warm reads {most * 1e3:.1f} ms, {before * 1e3:.1f} ms before")
     _judge_cold(outcome, options, cold)
     outcome.must(came <= COME_BACK or options.at_any_speed, f"back {came:.1f} s after")
-    judge_verdict(outcome, judged(options, found, 5), 50)
+    judge_after(outcome, options, found)
 
 
 def _cold_read(found: Scene, number: int) -> Answered:
@@ -110,7 +110,7 @@ def judge_reorg(outcome: Outcome, options: CheckOptions, found: Scene, depth: in
     seconds = time.monotonic() - begun
     is_soon = seconds <= COME_BACK or options.at_any_speed
     outcome.must(is_soon, f"{depth} blocks, {name} the anchor: {seconds:.1f} s")
-    judge_verdict(outcome, judged(options, found, 5), 50)
+    judge_after(outcome, options, found)
 
 
 def _agree(chain: Network, follower: Network) -> bool:

@@ -3,7 +3,7 @@
 import time
 
 from follow.busy_world import CLONES, MINTED, PROXY, number
-from follow.check_live import NEED_PROOFS, judge_verdict, judged
+from follow.check_live import NEED_PROOFS, judge_after
 from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.check_weather import back
 from foreblock._engine import keccak256
@@ -47,7 +47,7 @@ def judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
     outcome.must(is_soon, f"the truth is served after {seconds:.1f} s")
     until(lambda: "Untrue 1" in network.probe("/readyz?verbose")[1], "/readyz says it")
     back(found.upstream.main, network)
-    judge_verdict(outcome, judged(options, found, 5, NEED_PROOFS), 50)
+    judge_after(outcome, options, found, NEED_PROOFS)
     _, said = network.probe("/readyz?verbose")
     outcome.lines += [line for line in said.splitlines() if "audit" in line or "anew" in line]
     outcome.must("trust: audited" in said, "it says that it is audited")
@@ -89,7 +89,7 @@ def _judge_flashblocks(outcome: Outcome, options: CheckOptions, found: Scene) ->
     # The next anchor knows nothing of what was said before.
     until(lambda: _asked(network, "eth_blockNumber") is not None, "it answers")
     back(chain, network)
-    judge_verdict(outcome, judged(options, found, 5, NEED_PROOFS), 50)
+    judge_after(outcome, options, found, NEED_PROOFS)
 
 
 def _balance_of(owner: bytes) -> tuple[str, str, str]:

@@ -160,6 +160,7 @@ def test_an_account_has_balances_at_latest_and_pending(tab: Tab, dev: Dev) -> No
 
 
 def test_blocks_and_flashblocks_are_shown_by_number_and_hash(tab: Tab, dev: Dev) -> None:
+    until(lambda: dev.main.latest() > 0, "a block is sealed: the first of all has no flashblocks")
     block = dev.main.ask("eth_getBlockByNumber", "latest", False)
     number = int(block["number"], 16)
     for query in (str(number), block["hash"]):
