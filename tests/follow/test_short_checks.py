@@ -20,7 +20,7 @@ SHORT = CheckOptions(
     minutes=0.1, tps=10, clients=1, rate=10, anchor=2, block_time=1, delay=0.005, at_any_speed=True
 )  # fmt: skip
 FEW_UNITS = 300  # a second: enough for the flashblocks of a calm chain
-LACKING = ("heights", "tip-only-proofs", "number-only", "no-overrides")
+LACKING = ("heights", "number-only", "no-overrides")
 
 
 def test_every_answer_is_that_of_the_chain_at_few_requests() -> None:
