@@ -498,7 +498,9 @@ class FollowChoices:
     )
     follow_idle: float = setting(0.0, "rest after this time without a request; 0: never", "SECONDS")
     lag_blocks: int = setting(
-        30, "begin at a new anchor instead of catching up with more blocks than this", "BLOCKS"
+        30,
+        "anchor anew instead of catching up with more blocks than this, or slowly with half",
+        "BLOCKS",
     )
     send: str = setting("", "where raw transactions are forwarded; empty: nowhere", "URL")
 
