@@ -1,14 +1,17 @@
 """titanoboa: a contract in Vyper deployed and used on a network, anchors, and a fork of it."""
 
+import os
 from pathlib import Path
 
 import boa
 from eth_account import Account
 
-from given import ACCOUNTS, NOBODY, RPC_URL, Json, end, same, seal_at_once, step
+from given import ACCOUNTS, NOBODY, OUT, RPC_URL, Json, end, same, seal_at_once, step
 
 SOURCE = Path(__file__).resolve().parents[1] / "given" / "Token.vy"
 us = Account.from_key(ACCOUNTS[0].key)
+# It keeps what it has read by chain id and block number, and so takes one dev chain for another.
+os.environ["HOME"] = str(OUT)
 
 
 def connect() -> None:
