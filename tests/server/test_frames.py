@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from websockets.exceptions import ProtocolError
 from websockets.frames import Close, Frame, Opcode
 from websockets.protocol import State
 from websockets.server import ServerProtocol
@@ -75,7 +76,9 @@ def by_the_library(data: bytes) -> Iterator[Seen]:
         if frame.fin:
             yield "message", b"".join(parts)
             parts.clear()
-    if library.parser_exc is not None and library.close_rcvd is None:
+    # A close frame within a message is a fault to it, though it has read the frame.
+    is_fault = isinstance(library.parser_exc, ProtocolError)
+    if library.parser_exc is not None and (is_fault or library.close_rcvd is None):
         assert library.close_sent is not None
         yield "failed", library.close_sent.code
 
@@ -119,6 +122,12 @@ def test_the_library_reads_the_same(data: bytes, draws: st.DataObject) -> None:
     if {*found[-1:], *expected[-1:]} == OF_TWO_FAULTS:
         found[-1] = expected[-1]
     assert found == expected
+
+
+def test_a_close_frame_within_a_message_is_a_fault_to_the_library_only() -> None:
+    data = b"\x01\x80\0\0\0\0" + b"\x88\x80\0\0\0\0"
+    assert [*by_the_library(data)] == [("failed", 1002)]
+    assert [name for name, _ in by_us(data)] == ["CLOSE"]
 
 
 @given(st.binary(max_size=300))

@@ -187,7 +187,7 @@ class Fetcher:
 
     async def _settle(self, flight: Flight) -> AttemptOutcome:
         """Ask upstreams until everything is found, all were asked, or the time is over."""
-        found, why = Found(), "no answer in time"
+        found, why = Found(), ""
         for number in range(1, MOST_ROUNDS + 1):
             told, may_change = await self._ask_all(flight, found)
             why = told or why
