@@ -200,11 +200,10 @@ def serving_several(
             line = process.stdout.readline()
             assert line, text
             text += line
-        found = re.findall(
-            r"^(\w+): listening on (http://\S+).*\n\1: flashblocks at (ws://\S+)$",
-            text, re.MULTILINE,
-        )  # fmt: skip
-        yield process.pid, {name: Network(url, feed) for name, url, feed in found}
+        # Each by itself: lines of the log may come between them.
+        urls = dict(re.findall(r"^(\w+): listening on (http://\S+)", text, re.MULTILINE))
+        feeds = dict(re.findall(r"^(\w+): flashblocks at (ws://\S+)$", text, re.MULTILINE))
+        yield process.pid, {name: Network(urls[name], feeds[name]) for name in networks}
 
 
 @contextmanager
