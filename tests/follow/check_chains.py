@@ -44,8 +44,7 @@ def real(options: CheckOptions) -> Outcome:
         raise CannotRun(NO_STAND_IN)
     known = witnesses(folder)
     targets = sorted(int(known.headers[each]["number"], 16) for each in known.bodies)
-    begins = [each for each in targets if each - 1 not in targets]
-    for first in begins if options.is_whole else begins[:1]:
+    for first in (each for each in targets if each - 1 not in targets):
         with tempfile.TemporaryDirectory() as name, witness_upstream(folder, first - 1) as url:
             anchor = "0x" + known.numbers[first - 1].hex()
             plan = FollowerPlan(

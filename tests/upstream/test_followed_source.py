@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from math import inf
 from typing import Any
 
 import pytest
@@ -127,13 +128,13 @@ def test_heads_that_could_not_be_read_say_nothing_about_the_distance() -> None:
             async with filling(url, chain, QUICK, clock) as source:
                 await until(lambda: source.tip)
                 clock.advance(int(2 * LOOKED_LATELY * 10**9))
-                node.is_down = True
+                node.failing = inf
                 failures = source.failures
                 await until(lambda: source.failures > failures)
                 node.blocks = CHAIN
                 source.want(CHAIN[-1].hash)
                 node.asked.clear()
-                node.is_down = False
+                node.failing = 0
                 await until(lambda: bool(chain.anew))
                 assert not [each for each in node.asked if each.endswith("whole")]
 

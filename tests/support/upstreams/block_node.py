@@ -31,16 +31,15 @@ class BlockNode:
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
         self.asked: list[str] = []  # names of blocks
-        self.failing = 0  # so many answers
-        self.is_down = False  # and all of them
+        self.failing: float = 0  # so many answers
         self.lie: Callable[[dict[str, Any]], dict[str, Any]] = lambda said: said
 
     def answer(self, params: list[Any]) -> object:
         """A block, by its tag, number or hash."""
         name, is_whole = params
         self.asked.append(f"{name} whole" if is_whole else name)
-        if self.failing or self.is_down:
-            self.failing = max(0, self.failing - 1)
+        if self.failing:
+            self.failing -= 1
             raise ToyError(BUSY)
         at = {"latest": -1, "safe": len(self.blocks) // 2, "finalized": 0}.get(name)
         found = [self.blocks[at]] if at is not None else self._named(name)
