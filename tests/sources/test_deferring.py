@@ -5,13 +5,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreblock._engine import Batch, Heads, Store
+from foreblock._engine import Batch, CommandPath, CommandQueue, Heads, Store
 from foreblock.bus.commands import (
     AddBalance,
     AnyCommand,
@@ -22,11 +23,13 @@ from foreblock.bus.commands import (
     TakeSnapshot,
 )
 from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF
+from foreblock.ledger.reading.fast_path import FastPathBounds, make_fast_path
 from foreblock.ledger.storage.commits import TO_STORE
 from foreblock.methods import make_families
 from foreblock.methods.dev.commanding import PUT_OFF
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
+from foreblock.sources import deferring
 from foreblock.sources.command_journal import CommandJournal, JournaledCommand
 from foreblock.sources.deferring import MOST_COMMANDS, DeferredChanges, LoopDeferral
 from foreblock.types import Transaction
@@ -70,12 +73,31 @@ class Deferred:
     def open(self) -> None:
         self.changes = DeferredChanges(self.chain.sequencer, CommandJournal(self.file))
 
-    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+    def execute(self, command: AnyCommand, *, as_request: bool = False) -> Any:  # noqa: ANN401, its own
+        """The result of a command; as a request, the engine may take it from its bytes."""
+        if as_request and (answer := self.ask(command)) is not NOT_PUT_OFF:
+            return answer
         result = self.changes.put_off(command)
         if result is not NOT_PUT_OFF:
             return result
         self.changes.carry_out()
         return self.chain.execute(command)
+
+    def ask(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """The result of a command that the engine takes from the bytes of its request."""
+        asked = request_of(command)
+        if asked is None:
+            return NOT_PUT_OFF
+        path = command_path(self.chain.store, self.changes.queue)
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, **asked})
+        path.cache_head(b"POST", len(body), b"", b"")
+        answer = path.answer(b"POST\r\n\r\n" + body, b"")
+        if answer is None:
+            return NOT_PUT_OFF
+        result = msgspec.json.decode(answer.partition(b"\r\n\r\n")[2])["result"]
+        if isinstance(command, TakeSnapshot):
+            return int(result, 16)
+        return result if isinstance(command, Revert) else None
 
     def begin_again(self) -> None:
         self.commits.left = None
@@ -101,6 +123,32 @@ class Deferred:
         self.changes.end()
 
 
+def command_path(store: Store, queue: CommandQueue) -> CommandPath:
+    bounds = FastPathBounds(batch_items=1, batch_bytes=1, call_gas=0, call_us=0, step_us=0)
+    return CommandPath(make_fast_path(store, bounds), queue, dict.fromkeys(CommandPath.NAMES, 0))
+
+
+def request_of(command: AnyCommand) -> dict[str, object] | None:
+    """How a client asks for a command, where the engine knows that."""
+    match command:
+        case SetAccount(who, balance, None, None, None) if balance is not None:
+            return _request("anvil_setBalance", f"0x{who.hex()}", hex(int.from_bytes(balance)))
+        case SetAccount(who, None, None, None, {} as slots) if slots:
+            ((slot, value),) = slots.items()
+            place, word = hex(int.from_bytes(slot)), f"0x{value.hex()}"
+            return _request("anvil_setStorageAt", f"0x{who.hex()}", place, word)
+        case TakeSnapshot():
+            return _request("evm_snapshot")
+        case Revert(number):
+            return _request("evm_revert", hex(number))
+        case _:
+            return None
+
+
+def _request(method: str, *params: str) -> dict[str, object]:
+    return {"method": method, "params": params}
+
+
 def world(chain: DevChain) -> dict[bytes, tuple[int, list[int]]]:
     """What there is at `pending`."""
     with chain.store.view() as view:
@@ -118,11 +166,22 @@ def times(chain: DevChain) -> tuple[int, int, int]:
     return sequencer.parent.timestamp, sequencer.base.timestamp, sequencer.time
 
 
+class AsRequest(NamedTuple):
+    """A command that comes as a request."""
+
+    command: AnyCommand
+
+
 people = st.sampled_from(PEOPLE)
 amounts = st.integers(1, 9)
 commands = st.one_of(
     st.builds(lambda who, much: SetAccount(who, much.to_bytes(32)), people, amounts),
     st.builds(lambda who, much: AddBalance(who, much.to_bytes(32)), people, amounts),
+    st.builds(
+        lambda who, much: SetAccount(who, storage={(much % 3).to_bytes(32): much.to_bytes(32)}),
+        people,
+        amounts,
+    ),
     st.builds(
         lambda who, much: SetAccount(
             who, b"\1".rjust(32, b"\0"), storage={(much % 3).to_bytes(32): much.to_bytes(32)}
@@ -137,7 +196,8 @@ commands = st.one_of(
 steps = st.one_of(
     commands,
     commands,
-    commands,
+    st.builds(AsRequest, commands),
+    st.builds(AsRequest, commands),
     st.just("settle"),
     st.just("send"),
     st.just("mine"),
@@ -159,11 +219,17 @@ CHANGES: dict[object, Callable[[DevChain], object]] = {
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps, min_size=5, max_size=40))
-def test_what_is_put_off_is_as_if_it_was_not(todo: list[AnyCommand | str | int]) -> None:
+def test_what_is_put_off_is_as_if_it_was_not(
+    todo: list[AnyCommand | AsRequest | str | int],
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         eager = DevChain(Path(folder) / "eager", mining="automine")
         deferred = Deferred(Path(folder))
         for step in (*todo, "settle"):
+            if isinstance(step, AsRequest):
+                expected = eager.execute(step.command)
+                assert deferred.execute(step.command, as_request=True) == expected
+                continue
             if not isinstance(step, str | int):
                 assert deferred.execute(step) == eager.execute(step)
                 continue
@@ -244,6 +310,86 @@ def test_what_was_never_seen_is_never_carried_out(tmp_path: Path) -> None:
     deferred.settle()
     assert commits(deferred.chain) == before
     assert deferred.execute(TakeSnapshot()) == taken + 1, "no id is given twice"
+
+
+words = st.binary(min_size=32, max_size=32)
+
+
+@settings(max_examples=100)
+@given(
+    st.one_of(
+        st.builds(SetAccount, st.binary(min_size=20, max_size=20), words),
+        st.builds(
+            lambda who, slot, word: SetAccount(who, storage={slot: word}),
+            st.binary(min_size=20, max_size=20),
+            words,
+            words,
+        ),
+        st.just(TakeSnapshot()),
+        st.builds(Revert, st.integers(0, 2**64 - 1)),
+    ),
+    st.integers(0, 2**63),
+)
+def test_the_engine_writes_commands_as_they_are_written_here(
+    command: AnyCommand, number: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        deferred = Deferred(Path(folder))
+        queue = deferred.changes.queue
+        ids = [command.id] if isinstance(command, Revert) else []
+        queue.open(3, commands=1, accounts=True, snapshots=1, next_snapshot=number, waiting=ids)
+        assert deferred.ask(command) is not NOT_PUT_OFF
+        (taken,), _ = queue.take()
+        result = number if isinstance(command, TakeSnapshot) else None
+        assert taken == msgspec.msgpack.encode(JournaledCommand(command, result))  # type: ignore[arg-type]
+        written = CommandJournal(deferred.file).read()
+        assert written == (3, [JournaledCommand(command, result)])  # type: ignore[arg-type]
+
+
+def test_the_engine_takes_commands_only_while_one_waits(tmp_path: Path) -> None:
+    deferred = Deferred(tmp_path)
+    five = SetAccount(PEOPLE[0], b"\5".rjust(32, b"\0"))
+    assert deferred.ask(five) is NOT_PUT_OFF, "nobody would carry it out"
+    deferred.execute(TakeSnapshot())
+    assert deferred.ask(five) is None
+    assert deferred.changes.count == 2
+    deferred.settle()
+    assert deferred.chain.pending_balance(PEOPLE[0]) == 5
+    assert deferred.ask(five) is NOT_PUT_OFF
+
+
+def test_the_engine_takes_no_more_commands_than_are_carried_out_together(tmp_path: Path) -> None:
+    deferred = Deferred(tmp_path)
+    deferred.execute(TakeSnapshot())
+    add = SetAccount(PEOPLE[0], b"\5".rjust(32, b"\0"))
+    taken = sum(deferred.ask(add) is not NOT_PUT_OFF for _ in range(MOST_COMMANDS + 5))
+    assert taken == MOST_COMMANDS - 1
+
+
+def test_the_engine_takes_no_more_snapshots_than_there_is_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deferring, "MOST", 3)
+    deferred = Deferred(tmp_path)
+    for _ in range(2):
+        deferred.execute(TakeSnapshot())
+    assert deferred.ask(TakeSnapshot()) is not NOT_PUT_OFF
+    assert deferred.ask(TakeSnapshot()) is NOT_PUT_OFF, "there is room for no more"
+
+
+def test_who_prints_requests_hears_of_those_that_the_engine_has_taken(tmp_path: Path) -> None:
+    called: list[tuple[str, int]] = []
+    deferred = Deferred(tmp_path)
+    journal = CommandJournal(deferred.file)
+    deferred.changes = DeferredChanges(
+        deferred.chain.sequencer, journal, called=lambda name, times: called.append((name, times))
+    )
+    deferred.execute(TakeSnapshot())
+    for _ in range(2):
+        deferred.ask(SetAccount(PEOPLE[0], b"\5".rjust(32, b"\0")))
+    deferred.ask(TakeSnapshot())
+    deferred.settle()
+    assert called == [("anvil_setBalance", 2), ("evm_snapshot", 1)]
 
 
 def test_what_may_be_refused_or_takes_long_is_not_put_off(tmp_path: Path) -> None:
@@ -385,3 +531,4 @@ def test_a_method_that_is_put_off_is_put_off_by_all_its_names() -> None:
     families = make_families(Options(), scheduler(1), sequencing)
     names = [set(method.names) for family in families for method in family.methods]
     assert set().union(*(each for each in names if each & PUT_OFF)) == PUT_OFF
+    assert set(CommandPath.NAMES) <= PUT_OFF, "those that the engine takes by itself"

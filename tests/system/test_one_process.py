@@ -1,8 +1,14 @@
 """`foreblock dev --one-process`: the chain is written by the process that serves it."""
 
+import http.client
+import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -105,6 +111,64 @@ def test_what_is_put_off_is_seen_by_every_read_and_survives_a_kill() -> None:
         assert main.ask("evm_revert", "0x0") is True
         assert (balance(main), main.latest()) == (19, 0)
         assert pay(main) == 1, "nothing remembers the nonce that was taken back"
+
+
+class Single:
+    """One connection with one request after the other, as tests of contracts send them."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self._connection = connection
+        self.headers: list[str] = []  # of the last answer, their names
+
+    def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401, JSON
+        """The result of a request."""
+        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        self._connection.request(
+            "POST", "/", json.dumps(asked), {"Content-Type": "application/json"}
+        )
+        response = self._connection.getresponse()
+        self.headers = list(response.headers)
+        answer = json.loads(response.read())
+        assert "result" in answer, answer
+        return answer["result"]
+
+
+@contextmanager
+def single(network: Network) -> Iterator[Single]:
+    netloc = urlsplit(network.url).netloc
+    with closing(http.client.HTTPConnection(netloc, timeout=PATIENCE)) as connection:
+        yield Single(connection)
+
+
+def test_hundreds_of_slots_that_were_answered_are_there_after_a_kill() -> None:
+    with dev_chain(*OPTIONS) as dev:
+        main = dev.main.node
+        with single(dev.main) as client:
+            for number in range(600):  # more than are carried out together
+                word = f"0x{number + 1:064x}"
+                assert client.ask("anvil_setStorageAt", BOB, f"0x{number:064x}", word) is True
+            (killed,) = dev.pids("one_process")
+            os.kill(killed, signal.SIGKILL)
+        until(lambda: dev.pids("one_process") not in ([], [killed]), "another one")
+        asked = [("eth_getStorageAt", (BOB, hex(number), "latest")) for number in range(600)]
+        found = main.batch(*asked[:300]) + main.batch(*asked[300:])
+        assert [int(each, 16) for each in found] == list(range(1, 601))
+
+
+def test_many_commands_in_a_row_are_answered_alike_and_in_order() -> None:
+    with dev_chain(*OPTIONS) as dev, single(dev.main) as client:
+        headers = set()
+        for number in range(1, 50):
+            client.ask("anvil_setBalance", BOB, hex(number))
+            headers.add(tuple(client.headers))
+            taken = client.ask("evm_snapshot")
+            headers.add(tuple(client.headers))
+            client.ask("hardhat_setBalance", BOB, hex(1000 + number))
+            assert client.ask("evm_revert", taken) is True
+            if number % 10 == 0:
+                assert balance(dev.main) == number
+                assert client.ask("evm_revert", taken) is False, "it is used up"
+        assert len(headers) == 1, "whether they were carried out by then"
 
 
 def test_one_process_has_one_network() -> None:

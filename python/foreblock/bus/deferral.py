@@ -48,6 +48,9 @@ class Deferral(Protocol):
     # Whether it may be done at once: it is no part of a batch, whose requests have their order.
     is_alone: bool
 
+    def hear(self) -> None:
+        """Hear of commands that were taken from the bytes of their requests."""
+
     def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """The result of a command that is carried out later, or `NOT_PUT_OFF`."""
 

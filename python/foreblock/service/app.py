@@ -19,9 +19,10 @@ from foreblock.clock import SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
-from foreblock.ledger.reading.fast_path import FastPathBounds
+from foreblock.ledger.reading.fast_path import FastPathBounds, make_command_path
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED
+from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
@@ -110,6 +111,7 @@ class Shared(NamedTuple):
     follow: FollowCommits = no_hints  # gives hints of commits
     meter: RequestMeter | None = None  # counts the requests of all of them
     before: BeforeRequests | None = None  # is told which methods are about to be called
+    queue: CommandQueue | None = None  # takes commands that are put off
 
 
 NOTHING_SHARED: Final = Shared()
@@ -183,6 +185,13 @@ class WriterSubmissions:
         return self.link.next_nonce(self.network, sender)
 
 
+class WrittenHere(NamedTuple):
+    """A network that is written in this process."""
+
+    store: Store
+    queue: CommandQueue
+
+
 def make_served(
     settings: Settings,
     networks: Sequence[Network],
@@ -190,20 +199,20 @@ def make_served(
     room: Room,
     seen: Sequence[SeenCommit],
     metrics: WorkerMetrics | None = None,
-    written: Sequence[Store] = (),
+    written: Sequence[WrittenHere] = (),
 ) -> list[Served]:
     """The networks of one worker: what bodies are answered with, as the settings want it.
 
-    `metrics` know the folder that all workers share; `written` are the stores, where this process
-    writes them. What is at an address of its own comes last: the metrics, where the settings
-    say so. Raises what opening a store raises, where it was not served before.
+    `metrics` know the folder that all workers share; `written` are the networks, where this
+    process writes them. What is at an address of its own comes last: the metrics, where the
+    settings say so. Raises what opening a store raises, where it was not served before.
     """
     options, loop = options_of(settings), asyncio.get_running_loop()
     metrics = metrics or WorkerMetrics()
     scheduler = make_scheduler(options, room)
     metrics.watch(scheduler)
     ledgers: list[Ledger | AbsentLedger] = [
-        Ledger(store, announce=settings.snapshot_header) for store in written
+        Ledger(each.store, announce=settings.snapshot_header) for each in written
     ] or [
         open_served(
             network.data,
@@ -221,8 +230,9 @@ def make_served(
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
         parts = from_upstreams(ledger, network, link, metrics)
         deferral = None if link is None else link.deferral(network.name)
+        queue = written[number].queue if written else None
         if deferral is not None and isinstance(ledger, Ledger):
-            deferral.watch(partial(_hold_fast_path, ledger))
+            deferral.watch(partial(_hold_fast_path, ledger, queue))
         shared = Shared(
             state=parts.state,
             beyond=parts.beyond,
@@ -231,6 +241,7 @@ def make_served(
             follow=no_hints if link is None else partial(link.following, network.name),
             meter=metrics.meter(network.name, options.slow_seconds),
             before=None if deferral is None else Settling(deferral),
+            queue=queue,
         )
         awaited = AwaitedCommits(
             partial(reached_by, ledger), shared.follow, room, settings.server.min_commit_wait
@@ -243,9 +254,11 @@ def make_served(
     )
 
 
-def _hold_fast_path(ledger: Ledger, is_waiting: bool) -> None:  # noqa: FBT001, a callback
-    """Let nothing be read past what was put off."""
+def _hold_fast_path(ledger: Ledger, queue: CommandQueue | None, is_waiting: bool) -> None:  # noqa: FBT001, a callback
+    """Let nothing be read past what was put off; answers to more of it have the same headers."""
     ledger.hold_fast_path("put off", held=is_waiting)
+    if queue is not None:
+        queue.set_headers(ledger.header_line)
 
 
 def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) -> list[Served]:
@@ -302,11 +315,19 @@ class NetworkViews:
             bounds, meter = fast_path_bounds(self.options), self.shared.meter
             served = served._replace(fast_path=self.ledger.open_fast_path(bounds, meter))
         if self.network.dev is None or self.network.dev.dev_methods != "loopback":
-            return served
+            return self._taking_commands(served, sequencing)
         hiding, fast_path = sequencing._replace(hidden=ON_LOOPBACK), served.fast_path
-        return served._replace(
+        return self._taking_commands(served, sequencing)._replace(
             elsewhere=lambda: self._at_paths(hiding)._replace(fast_path=fast_path)
         )
+
+    def _taking_commands(self, served: Served, sequencing: Sequencing) -> Served:
+        """The same with a fast path for commands that are put off, where some are."""
+        queue, meter, ledger = self.shared.queue, self.shared.meter, self.ledger
+        over = ledger.fast_path if isinstance(ledger, Ledger) else None
+        if queue is None or meter is None or over is None or sequencing.hidden:
+            return served
+        return served._replace(fast_path=make_command_path(over, queue, meter))
 
     def _at_paths(self, sequencing: Sequencing) -> Served:
         """What is at the paths, without the fast path."""

@@ -56,7 +56,9 @@ class Settling:
         deferral = self.deferral
         deferral.is_alone = True
         deferral.may_put_off = method in PUT_OFF
-        if not (deferral.may_put_off or method in JOINING):
+        if deferral.may_put_off or method in JOINING:
+            deferral.hear()
+        else:
             deferral.settle()
 
     def batch(self) -> None:

@@ -29,7 +29,7 @@ from foreblock.clock import SystemClock
 from foreblock.ledger.storage.seen_commits import open_seen
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.server.process import run_ordered
-from foreblock.service.app import make_served
+from foreblock.service.app import WrittenHere, make_served
 from foreblock.service.launch import WorkerOrder, WriterOrder
 from foreblock.service.worker import Worker
 from foreblock.service.writer import SWITCH_SECONDS, Writer, make_printers, open_feed
@@ -81,7 +81,7 @@ async def _run(text: bytes, line: socket.socket) -> None:
             worker.room,
             [seen],
             worker.metrics,
-            [source.store],
+            [WrittenHere(source.store, changes.queue)],
         )
         writing = asyncio.create_task(writer.run())
         writing.add_done_callback(_end_if_failed)

@@ -4,10 +4,13 @@
 
 Each batch is written over the one before; a record of another batch, or a broken one, is the
 end. Nothing waits for the disk: it is for chains whose commits do not, either.
+
+The engine writes the file. Commands that it takes from requests by itself are in it, too, before
+they are answered; it takes them while `queue` is open.
 """
 
-import os
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -16,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from foreblock.bus.commands import AddBalance, IncreaseTime, Revert, SetAccount, TakeSnapshot
+from foreblock.ledger.storage.deferred_row import CommandQueue
 
 _HEAD: Final = struct.Struct(">II")
 _BATCH: Final = struct.Struct(">Q")
@@ -39,29 +43,30 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(JournaledCommand).decode
 
 
+def decode_commands(encoded: Iterable[bytes]) -> list[JournaledCommand]:
+    """The commands that a queue has taken."""
+    return [_decode(each) for each in encoded]
+
+
 class CommandJournal:
     """The file."""
 
     def __init__(self, path: Path) -> None:
         """Open it, or make it; raises `OSError`."""
-        self._file: Final = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._end = 0
+        self._path: Final = path
+        self.queue: Final = CommandQueue(path)
 
     def begin(self) -> None:
-        """Forget the batch: it is carried out."""
-        self._end = 0
+        """Forget the batch: it is carried out. The queue is closed."""
+        self.queue.begin()
 
     def add(self, batch: int, recorded: JournaledCommand) -> None:
         """Write a command of a batch; raises `OSError`."""
-        body = _BATCH.pack(batch) + _encode(recorded)
-        record = _HEAD.pack(len(body), crc32(body)) + body
-        if os.pwrite(self._file, record, self._end) != len(record):
-            raise OSError("a command was written in part")
-        self._end += len(record)
+        self.queue.add(batch, _encode(recorded))
 
     def read(self) -> CommandBatch:
         """The batch in the file."""
-        left = memoryview(os.pread(self._file, os.fstat(self._file).st_size, 0))
+        left = memoryview(self._path.read_bytes())
         batch = CommandBatch(0, [])
         while len(left) >= _HEAD.size:
             length, checksum = _HEAD.unpack_from(left)
@@ -75,5 +80,5 @@ class CommandJournal:
         return batch
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
+        """Take nothing any more."""
+        self.queue.close()

@@ -8,6 +8,10 @@ carries them out when it begins again.
 
 All of it is on the loop. Only what is short is put off, where commits wait for no disk, nothing
 waits in the pool, and no thread works on the chain.
+
+While one command waits, those that follow it are taken by the engine from the bytes of their
+requests, if they are of the usual kinds (`CommandQueue`): what may be put off cannot change before
+the first of them is carried out. They are heard of here when something else comes.
 """
 
 import asyncio
@@ -25,13 +29,17 @@ from foreblock.bus.commands import (
 )
 from foreblock.bus.deferral import NOT_PUT_OFF, DoneHere, NotPutOff
 from foreblock.errors import RefusedCommand
-from foreblock.ledger.storage.deferred_row import read_carried_out
+from foreblock.ledger.storage.deferred_row import CommandQueue, read_carried_out
 from foreblock.ledger.storage.snapshot_rows import MOST
 from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.deferred import DeferredCommands, carry_out, commit_end
 from foreblock.sequencer.dev.execution import is_short
 from foreblock.sequencer.dev.mining import increased_offset
-from foreblock.sources.command_journal import CommandJournal, JournaledCommand
+from foreblock.sources.command_journal import (
+    CommandJournal,
+    JournaledCommand,
+    decode_commands,
+)
 
 PAUSE: Final = 0.01  # seconds
 LONGEST: Final = 0.1
@@ -46,11 +54,14 @@ class DeferredChanges:
         sequencer: BranchingSequencer,
         journal: CommandJournal,
         catch_up: Callable[[], None] = lambda: None,
+        called: Callable[[str, int], None] = lambda name, times: None,  # noqa: ARG005, nobody
     ) -> None:
         """Carry out what the journal has and the chain has not.
 
         `catch_up` is called before the chain is taken back, by who reads what is given up.
+        `called` hears which methods were called whose commands the engine has taken.
         """
+        self._called: Final = called
         self._catch_up: Final = catch_up
         self._sequencer: Final = sequencer
         self._journal: Final = journal
@@ -70,10 +81,26 @@ class DeferredChanges:
     @property
     def count(self) -> int:
         """How many commands wait."""
-        return self._deferred.count
+        return self._deferred.count + self.queue.count
+
+    @property
+    def queue(self) -> CommandQueue:
+        """Takes commands from requests, while it is open."""
+        return self._journal.queue
+
+    def hear(self) -> None:
+        """Hear of the commands that the queue has taken."""
+        if not self.queue.count:
+            return
+        taken, names = self.queue.take()
+        for each in decode_commands(taken):
+            self._take(each)
+        for name, times in names:
+            self._called(name, times)
 
     def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """The result of a command that will be carried out, or `NOT_PUT_OFF`."""
+        self.hear()
         result, recorded = self._result(command), None
         if result is NOT_PUT_OFF or result is False:
             return result
@@ -87,6 +114,7 @@ class DeferredChanges:
         except OSError:
             return NOT_PUT_OFF  # whoever commits says why
         self._take(recorded)
+        self._open()
         return result
 
     def carry_out(self, *, is_followed: bool = False) -> bool:
@@ -94,6 +122,8 @@ class DeferredChanges:
 
         Where a change of the chain follows, which is committed, `end` has to be called after it.
         """
+        self.queue.close()
+        self.hear()
         deferred = self._deferred
         if deferred.goes_back:
             self._catch_up()
@@ -110,8 +140,23 @@ class DeferredChanges:
         self._begin()
 
     def close(self) -> None:
-        """Close the journal."""
+        """Take nothing any more."""
         self._journal.close()
+
+    def _open(self) -> None:
+        """Let the queue take what may be put off, until something is carried out."""
+        sequencer, deferred = self._sequencer, self._deferred
+        snapshots = 0
+        if _is_short(sequencer, TakeSnapshot()):
+            snapshots = max(0, MOST - len(sequencer.snapshots) - deferred.snapshots)
+        self.queue.open(
+            self._batch,
+            commands=max(0, MOST_COMMANDS - deferred.count),
+            accounts=_is_short(sequencer, SetAccount(b"")),
+            snapshots=snapshots,
+            next_snapshot=deferred.next_snapshot,
+            waiting=[each for each in deferred.steps if isinstance(each, int)],
+        )
 
     def _begin(self) -> None:
         """Begin the next batch."""
@@ -200,6 +245,11 @@ class LoopDeferral:
     def watch(self, call: Callable[[bool], None]) -> None:
         """Say whether something waits when that changes."""
         self._watching.append(call)
+
+    def hear(self) -> None:
+        """Hear of the commands that the engine has put off by itself."""
+        if self._begun is not None:
+            self._begun.hear()
 
     def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """The result of a command that is carried out later, or `NOT_PUT_OFF`."""

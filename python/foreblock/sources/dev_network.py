@@ -239,7 +239,12 @@ class DevChainSource:
     def open_deferred(self) -> DeferredChanges:
         """What is put off on this chain; what was, and is not carried out yet, is."""
         journal = CommandJournal(self._journal_file)
-        return DeferredChanges(self._sequencer, journal, self._printer.catch_up)
+        catch_up = self._printer.catch_up
+        return DeferredChanges(self._sequencer, journal, catch_up, self._print_requests)
+
+    def _print_requests(self, method: str, times: int) -> None:
+        if self._printer.is_on:
+            self._printer.request(method, times)
 
     @property
     def may_put_off(self) -> bool:

@@ -67,10 +67,10 @@ class _Look:
 class _Request:
     """An item: a method that was called, some times in a row."""
 
-    def __init__(self, printer: "NetworkPrinter", method: str) -> None:
+    def __init__(self, printer: "NetworkPrinter", method: str, times: int) -> None:
         self._printer: Final = printer
         self.method: Final = method
-        self.times = 1
+        self.times = times
 
     def __call__(self) -> None:
         self._printer.write_request(self.method, self.times)
@@ -131,15 +131,15 @@ class NetworkPrinter:
             while self._print_next():
                 pass
 
-    def request(self, method: str) -> None:
-        """Print that a client has called a method."""
+    def request(self, method: str, times: int = 1) -> None:
+        """Print that a client has called a method, so many times in a row."""
         with self._changed:
             last = self._waiting[-1] if self._waiting else None
             if isinstance(last, _Request) and last.method == method:
-                last.times += 1
+                last.times += times
                 self._added += 1
             else:
-                self._add(_Request(self, method))
+                self._add(_Request(self, method, times))
 
     def text(self, text: str) -> None:
         """Print lines."""

@@ -169,6 +169,11 @@ class Ledger:
         self._see(self._snapshot)
 
     @property
+    def header_line(self) -> bytes:
+        """The header lines of answers from the last view."""
+        return self._snapshot.header_line
+
+    @property
     def dev_state(self) -> DevState | None:
         """That of the last commit; none of a chain that no sequencer here has built."""
         with self._store.view() as view:

@@ -1,6 +1,6 @@
 """How much of what was put off is carried out.
 
-One row, written with the commit that does it.
+One row, written with the commit that does it. What waits is in the journal of a `CommandQueue`.
 
 rows        key    value
 deferred    D      batch (8) ‖ how many of its steps are carried out (4)
@@ -9,7 +9,9 @@ deferred    D      batch (8) ‖ how many of its steps are carried out (4)
 import struct
 from typing import Final, NamedTuple
 
-from foreblock._engine import View
+from foreblock._engine import CommandQueue, View
+
+__all__ = ["KEY", "CarriedOut", "CommandQueue", "encode_carried_out", "read_carried_out"]
 
 KEY: Final = b"D"
 _ROW: Final = struct.Struct(">QI")
