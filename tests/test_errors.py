@@ -1,7 +1,6 @@
 import inspect
 import pickle
 from collections.abc import Iterator
-from dataclasses import MISSING
 
 import pytest
 
@@ -18,9 +17,11 @@ FACTS = {"int": 7, "str": "words", "bytes": b"\xab" * 20, "MissedKeys": Misses([
 
 def example(kind: type[errors.ForeblockError]) -> errors.ForeblockError:
     """An exception of this class, the facts that it needs given in order."""
-    fields = getattr(kind, "__dataclass_fields__", {}).values()
-    needed = [field.type.__name__ for field in fields if field.default is MISSING]
-    return kind(*map(FACTS.__getitem__, needed))
+    needed = [each for each in kind.__match_args__ if not hasattr(kind, each)]
+    kinds = {
+        name: of for each in kind.__mro__ for name, of in inspect.get_annotations(each).items()
+    }
+    return kind(*(FACTS[kinds[name].__name__] for name in needed))
 
 
 def drawn(kind: type[errors.ForeblockError], indent: str = "") -> Iterator[str]:
@@ -65,3 +66,19 @@ def test_every_exception_makes_a_sentence_of_all_its_facts(
 def test_bad_block_says_what_was_expected_and_found() -> None:
     error = errors.BadBlock(12, "gas limit", "at most 5", "7")
     assert str(error) == "block 12: gas limit: expected at most 5, found 7"
+
+
+def test_facts_are_given_in_order_or_by_name_and_all_of_them() -> None:
+    error = errors.BadArgument("no number", argument=2, path="$[0]")
+    assert (error.why, error.argument, error.path) == ("no number", 2, "$[0]")
+    assert repr(error) == "BadArgument(why='no number', argument=2, path='$[0]')"
+    assert errors.ErrorAnswer(3, "reverted").data == "", "which need not be given"
+    wrong: list[tuple[tuple[object, ...], dict[str, object]]] = [
+        (("no number", 2), {}),
+        (("no number", 2, "", ""), {}),
+        (("no number", 2), {"place": ""}),
+        (("no number", 2, ""), {"path": ""}),
+    ]
+    for facts, named in wrong:
+        with pytest.raises(TypeError, match="BadArgument has the facts"):
+            errors.BadArgument(*facts, **named)  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ the ground floor. They stand in the order of the table: none imports one that co
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,18 @@ BELOW = {
 
 def imports(source: str) -> Iterator[str]:
     """The modules of foreblock that a source imports, and names from them, with dots."""
-    for node in ast.walk(ast.parse(source)):
+    return imported_by(parsed(source))
+
+
+@cache
+def parsed(source: str) -> Sequence[ast.stmt]:
+    """The imports and the classes of a source, wherever they are in it."""
+    kinds = ast.Import | ast.ImportFrom | ast.ClassDef
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+
+
+def imported_by(nodes: Sequence[ast.stmt]) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from (name.name for name in names)
@@ -250,7 +262,7 @@ def test_no_class_name_has_two_meanings() -> None:
     names = Counter(
         node.name
         for path in [*PACKAGE.rglob("*.py"), *stubs]
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in parsed(path.read_text("utf-8"))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, count in names.items() if count > 1} == set(SHARED_NAMES)

@@ -28,6 +28,8 @@ from foreblock._engine import (
     Body,
     BodyText,
     Changes,
+    CommandPath,
+    CommandQueue,
     Env,
     Executed,
     FastPath,
@@ -222,7 +224,9 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(
         ["hash", "parent_hash", "prevrandao", "post_state", "code_hash", "root"], WORDS
     ),
-    **dict.fromkeys(["data", "key", "value", "prefix", "note", "item", "code", "body"], BYTES),
+    **dict.fromkeys(
+        ["data", "key", "value", "prefix", "note", "item", "code", "body", "command"], BYTES
+    ),
     **dict.fromkeys(["rules", "reason"], TEXTS),
     "state": st.one_of(SLOTS, named("state")),
     "state_diff": SLOTS,
@@ -241,7 +245,7 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "contract": ADDRESSES,
     "transactions": st.lists(named("deposit"), max_size=3),
     "accounts": st.lists(st.tuples(ADDRESSES, named("account")), max_size=3),
-    "partials": st.lists(NUMBERS, max_size=3),
+    **dict.fromkeys(["partials", "waiting"], st.lists(NUMBERS, max_size=3)),
     "overridden": st.lists(ADDRESSES, max_size=3),
     "moves": st.lists(st.tuples(ADDRESSES, ADDRESSES), max_size=3),
     "access_list": st.lists(st.tuples(ADDRESSES, st.lists(WORDS, max_size=2)), max_size=2),
@@ -341,6 +345,8 @@ def made(objects: Objects, kind: type) -> object:
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
         FastPath: lambda: fast_path(objects.store),
+        CommandQueue: lambda: CommandQueue(f"{objects.folder}/commands"),
+        CommandPath: lambda: command_path(objects),
         StoredItems: lambda: StoredItems(ITEMS),
         Bids: lambda: Bids(7),
         LogFilter: lambda: FILTER,
@@ -369,6 +375,11 @@ def fast_path(store: Store) -> FastPath:
     )
 
 
+def command_path(objects: Objects) -> CommandPath:
+    queue = CommandQueue(f"{objects.folder}/commands")
+    return CommandPath(fast_path(objects.store), queue, dict.fromkeys(CommandPath.NAMES, 0))
+
+
 def sealed(objects: Objects) -> SealedBody:
     """A block of one call that succeeds and one that does not."""
     overlay = objects.state.overlay()
@@ -385,9 +396,9 @@ def written(block: SealedBody) -> BodyText:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
-    Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, StoredItems, Bids,
-    BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter, StoreCheck, Learned, Misses,
-    Witness, Recording, StateImport,
+    Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, CommandQueue,
+    CommandPath, StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
+    StoreCheck, Learned, Misses, Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(max_examples=20)

@@ -14,8 +14,9 @@ import pytest
 
 MEMORY = Path("/dev/shm")  # noqa: S108, what is made in it has names of its own
 ROOM = 8 << 30  # bytes that must be free there; stores of tests take a tenth
-PROCESSES = ("system", "crash", "page", "follow")  # tests that start processes
-LONG = ("weather", *PROCESSES, "checker", "bench", "sequencer")
+# Tests that start processes, or make much, for all tests of their file.
+SHARING = ("system", "crash", "page", "follow", "recording")
+LONG = ("weather", *SHARING, "checker", "bench", "sequencer")
 
 
 def keep_bytecode(folder: Path) -> None:
@@ -63,7 +64,7 @@ def group_and_order(items: list[pytest.Item], tests: Path) -> None:
         return item.path.relative_to(tests).parts[0]
 
     for item in items:
-        if part(item) in PROCESSES and _shares_with_its_file(item):
+        if part(item) in SHARING and _shares_with_its_file(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: LONG.index(part(item)) if part(item) in LONG else len(LONG))
 

@@ -8,7 +8,7 @@ use foreblock_engine::fast_path::put_off::{NAMES, Queue, Window};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::convert::Arg;
+use crate::convert::{Arg, invalid};
 use crate::fast_path::{FastPath, joined};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -46,7 +46,7 @@ impl CommandQueue {
         accounts: bool,
         snapshots: Arg<usize>,
         next_snapshot: Arg<u64>,
-        waiting: Vec<u64>,
+        waiting: Vec<Arg<u64>>,
     ) {
         self.queue().open(Window {
             batch: batch.0,
@@ -54,7 +54,7 @@ impl CommandQueue {
             snapshots: snapshots.0,
             accounts,
             next_snapshot: next_snapshot.0,
-            waiting,
+            waiting: waiting.into_iter().map(|id| id.0).collect(),
         });
     }
 
@@ -105,7 +105,8 @@ impl CommandPath {
     ) -> PyResult<Self> {
         let mut found = [0; NAMES.len()];
         for (row, name) in found.iter_mut().zip(NAMES) {
-            *row = rows.as_any().get_item(name)?.extract()?;
+            let found = rows.get_item(name)?.ok_or_else(|| invalid("rows: one for each name"))?;
+            *row = found.extract::<Arg<usize>>()?.0;
         }
         Ok(Self { over, queue, rows: found })
     }
