@@ -5,11 +5,10 @@ many blocks would find out one after the other what it misses. With the first mi
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from foreblock._engine import Misses, State
-from foreblock.errors import StateMissing
+from foreblock.errors import StateMissing, WaysMissing
 from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.simulation.simulation_request import PlannedBlock
 
@@ -27,6 +26,6 @@ def with_starts(missing: StateMissing, state: State, plan: Sequence[PlannedBlock
     seen = {at: keys for at, keys in slots.items() if at in misses.accounts or at in misses.slots}
     if not seen or not isinstance(misses, Misses):
         return missing  # they are known, or these rules do not have them
-    if type(missing) is StateMissing:
-        return StateMissing(misses.also(state.missing([], seen)))
-    return replace(missing, misses=misses.also(Misses([], seen)))  # the same of their tries
+    if isinstance(missing, WaysMissing):  # the same of their tries
+        return WaysMissing(misses.also(Misses([], seen)), missing.block)
+    return StateMissing(misses.also(state.missing([], seen)))
