@@ -1,7 +1,9 @@
 //! The journal of commands that were put off, as they are written.
 //!
-//!     record     length (4) ‖ checksum (4) ‖ batch (8) ‖ command
-//!     command    MessagePack of [[name, field, …], result]
+//! ```text
+//! record     length (4) ‖ checksum (4) ‖ batch (8) ‖ command
+//! command    MessagePack of [[name, field, …], result]
+//! ```
 //!
 //! A batch is written over the one before. Nothing waits for the disk. It is read in Python, by
 //! whoever begins where another was killed; names and fields are those of its commands.
