@@ -144,15 +144,15 @@ def test_hundreds_of_slots_that_were_answered_are_there_after_a_kill() -> None:
     with dev_chain(*OPTIONS) as dev:
         main = dev.main.node
         with single(dev.main) as client:
-            for number in range(600):  # more than are carried out together
+            for number in range(1200):  # more than are carried out together
                 word = f"0x{number + 1:064x}"
                 assert client.ask("anvil_setStorageAt", BOB, f"0x{number:064x}", word) is True
             (killed,) = dev.pids("one_process")
             os.kill(killed, signal.SIGKILL)
         until(lambda: dev.pids("one_process") not in ([], [killed]), "another one")
-        asked = [("eth_getStorageAt", (BOB, hex(number), "latest")) for number in range(600)]
-        found = main.batch(*asked[:300]) + main.batch(*asked[300:])
-        assert [int(each, 16) for each in found] == list(range(1, 601))
+        asked = [("eth_getStorageAt", (BOB, hex(number), "latest")) for number in range(1200)]
+        found = main.batch(*asked[:600]) + main.batch(*asked[600:])
+        assert [int(each, 16) for each in found] == list(range(1, 1201))
 
 
 def test_many_commands_in_a_row_are_answered_alike_and_in_order() -> None:

@@ -43,7 +43,7 @@ from foreblock.sources.command_journal import (
 
 PAUSE: Final = 0.01  # seconds
 LONGEST: Final = 0.1
-MOST_COMMANDS: Final = 256  # that are carried out together, in some milliseconds
+MOST_COMMANDS: Final = 1024  # that are carried out together, in ten milliseconds
 
 
 class DeferredChanges:
