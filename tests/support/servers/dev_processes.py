@@ -146,7 +146,9 @@ class Following:
             text += line
             if line.startswith("flashblocks at"):
                 break
-        url, feed = re.findall(r"(?:http|ws)://\S+", text)[-2:]
+        # Each by itself: lines of the log, which have addresses too, may come between them.
+        (url,) = re.findall(r"^listening on (http://\S+)", text, re.MULTILINE)
+        (feed,) = re.findall(r"^flashblocks at (ws://\S+)$", text, re.MULTILINE)
         self.network = Network(url, feed)
 
     def kill(self) -> None:
