@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from msgspec import structs
 
 from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
@@ -239,7 +240,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     @rule(base_fee=st.sampled_from([GWEI // 2, GWEI, GWEI + 3, 3 * GWEI]))
     def begin_block(self, base_fee: int) -> None:
-        self.model.terms = replace(TERMS, base_fee=base_fee)
+        self.model.terms = structs.replace(TERMS, base_fee=base_fee)
         self.pool.begin_block(self.model.terms)
 
     @rule()

@@ -4,7 +4,6 @@ The order of the checks is geth's and decides which refusal a client sees when s
 apply. Nonce and funds need the sender's account and come after, in `transaction_pool`.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
@@ -43,8 +42,7 @@ MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
 MAX_NONCE: Final = 2**64 - 1  # EIP-2681
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """The terms on which the block in progress takes a transaction."""
 
     chain_id: int
@@ -58,8 +56,7 @@ class Terms:
     blobs: "BlobTerms | None" = None  # none where blocks have no blobs
 
 
-@dataclass(frozen=True, slots=True)
-class BlobTerms:
+class BlobTerms(Struct, frozen=True):
     """The terms on which a block takes blobs."""
 
     base_fee: int  # wei for a unit of blob gas

@@ -14,8 +14,9 @@ never overran, so these are included in at least every second index.
 """
 
 from collections.abc import Container
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
 from foreblock.sequencer.admission import Pooled
@@ -28,8 +29,7 @@ SMALL_GAS: Final = 1 << 20  # no transaction of so much gas takes more than a te
 LEAST_US: Final = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """The gas that the block may have used when a slot ends, its deposits included."""
 
     gas: int

@@ -10,8 +10,9 @@ Timestamps follow the date, everything else the monotonic clock: a date that is 
 forward while a block is built moves nothing in it.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 SECOND_NS: Final = 10**9
 NEVER_NS: Final = 2**63 - 1
@@ -19,8 +20,7 @@ UNSCHEDULED_NS: Final = 10 * SECOND_NS  # that transactions have where nothing i
 FILLING_PART: Final = 8  # transactions run in the last 1/8 of a slot
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPace:
+class BlockPace(Struct, frozen=True):
     """The times of a chain's blocks and flashblocks."""
 
     block_time_ns: int  # whole seconds
@@ -28,8 +28,7 @@ class BlockPace:
     leeway_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """When the slots of one block end, on the monotonic clock."""
 
     first_end_ns: int  # of the first slot of this schedule

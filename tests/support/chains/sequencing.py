@@ -1,7 +1,8 @@
 """Transactions and terms for tests of the sequencer."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from foreblock._engine import Account, Message, Transaction, address_of, sign_transaction
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
@@ -36,7 +37,7 @@ TERMS = Terms(
 
 
 def terms(**changes: Any) -> Terms:  # noqa: ANN401, fields of any type
-    return replace(TERMS, **changes)
+    return structs.replace(TERMS, **changes)
 
 
 def transfer(

@@ -3,7 +3,7 @@
 A value: `commit_builder` writes the rows.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from foreblock._engine import Changes, Header
 from foreblock.ledger.building.block_base import diff_of
@@ -13,8 +13,7 @@ from foreblock.ledger.storage.rows import encode_items
 from foreblock.types import Base, Cheat, Flashblock, FlashblockId
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedIndex:
+class ClosedIndex(Struct, frozen=True):
     """The additions of an index to its block, and the header of the block so far."""
 
     base: Base

@@ -11,8 +11,9 @@ or revived last; and the indices of logs and of addresses, whose ends a rewind l
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Self
+
+from msgspec import Struct
 
 from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
 from foreblock.ledger.building.closed_index import ClosedIndex
@@ -27,8 +28,7 @@ from foreblock.ledger.storage.given_up import GivenUp
 _ALL: Final = 1 << 20  # more rows than a height can have
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a partial is found, and by which hash."""
 
     block: int

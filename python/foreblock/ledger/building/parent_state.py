@@ -5,9 +5,10 @@ give what they have in memory, whose last block need not be stored yet. The call
 view. Blocks that go on after their last stored index are read back in `resume_block`.
 """
 
-from dataclasses import dataclass
 from functools import partial as bound
 from typing import Protocol
+
+from msgspec import Struct
 
 from foreblock._engine import Header, Overlay, Store, View
 from foreblock.ledger.building.state_roots import NamedRoots, OpenTrie, StateRoots
@@ -26,8 +27,7 @@ class StateSource(Protocol):
         """Let go of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParentState:
+class ParentState(Struct, frozen=True):
     """A parent with the state after it."""
 
     profile: ChainProfile

@@ -6,9 +6,11 @@ partial, a number never does. Costly properties are computed on first use. Resol
 a block, and whether a view may show it, is the part of `view`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
+
+from msgspec import Struct, structs
 
 from foreblock._engine import Header, Heads, View
 from foreblock.ledger.reading.block_context import BlockContext
@@ -118,7 +120,7 @@ class PreconfirmedBlock:
 
     def going_on(self, quiet: Quiet) -> "PreconfirmedBlock":
         """The same block at a later, quiet index."""
-        row = replace(self._row, index=quiet.index, received_at_ns=quiet.received_at_ns)
+        row = structs.replace(self._row, index=quiet.index, received_at_ns=quiet.received_at_ns)
         return PreconfirmedBlock(self.partial, row, self.profile)
 
     @cached_property
@@ -165,8 +167,7 @@ class KnownBlocks:
         return known
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The heads of one commit, made once and shared by all views of it.
 
     It does not depend on the time: each view decides whether the pending block is fresh, and

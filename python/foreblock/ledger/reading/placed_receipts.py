@@ -6,7 +6,8 @@ portion; those are skipped over, not decoded.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from foreblock._engine import (
     Receipt,
@@ -28,8 +29,7 @@ from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedReceipt:
+class PlacedReceipt(Struct, frozen=True):
     """A transaction with its receipt, and what comes before it in its block."""
 
     transaction: Transaction

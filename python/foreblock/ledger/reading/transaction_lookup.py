@@ -7,8 +7,9 @@ lack this; `count_starts` computes it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import item_at, receipts_end, row_part
 from foreblock.errors import StoreDamaged
@@ -21,8 +22,7 @@ from foreblock.scheduling.steps import Steps
 COUNT_BYTES: Final = 4  # at the start of a row of items
 
 
-@dataclass(frozen=True, slots=True)
-class PortionRows:
+class PortionRows(Struct, frozen=True):
     """The keys under which a portion is stored."""
 
     transactions: bytes
@@ -31,8 +31,7 @@ class PortionRows:
     is_whole: bool  # a body that came as a whole, and may lack senders
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRows:
+class PlacedRows(Struct, frozen=True):
     """A portion and its position in the block."""
 
     rows: PortionRows

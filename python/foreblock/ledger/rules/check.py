@@ -1,7 +1,8 @@
 """Checks of the facts of a block; the first that fails raises `BadBlock`."""
 
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from foreblock.errors import BadBlock
 from foreblock.primitives import format_data
@@ -9,8 +10,7 @@ from foreblock.primitives import format_data
 Fact = int | bytes | str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """Checks of the block `number`."""
 
     number: int

@@ -23,6 +23,8 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from foreblock._engine import View
 from foreblock.ledger.storage.partial_rows import (
     decode_numbers,
@@ -37,8 +39,7 @@ _QUIET: Final = struct.Struct(">QQQ")
 _ALL: Final = 1 << 20  # more places than a height can have
 
 
-@dataclass(frozen=True, slots=True)
-class Quiet:
+class Quiet(Struct, frozen=True):
     """The last quiet index after a partial."""
 
     partial: int
@@ -46,8 +47,7 @@ class Quiet:
     received_at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Freshness:
+class Freshness(Struct, frozen=True):
     """A deadline, and the start of the machine that it counts from."""
 
     boot_id: bytes

@@ -38,8 +38,9 @@ sealed or not. Rows of older versions end with the last sender, which their leng
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Header, decode_header
 
@@ -52,8 +53,7 @@ HASH_BYTES: Final = 32
 POSITION_BYTES: Final = _POSITION.size
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """The part of a block before a partial or a transaction of it."""
 
     transactions: int = 0
@@ -61,8 +61,7 @@ class Position:
     logs: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PartialRow:
+class PartialRow(Struct, frozen=True):
     """A partial block without its transactions."""
 
     payload_id: bytes
@@ -194,6 +193,8 @@ def decode_seals_as(value: bytes) -> tuple[bytes, bytes]:
 
 def encode_numbers(numbers: Sequence[int]) -> bytes:
     """Numbers of partials."""
+    if len(numbers) == 1:  # as nearly all rows have; making a format costs more than packing
+        return _U64.pack(numbers[0])
     return struct.pack(f">{len(numbers)}Q", *numbers)
 
 

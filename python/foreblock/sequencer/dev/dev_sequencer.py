@@ -269,11 +269,11 @@ class DevSequencer(ChaoticSequencer):
         Where the base fee was set below the minimum, it may offer as little.
         """
         terms = super()._terms_of(block)
-        return replace(
-            terms,
-            gas_limit=max(block.base.gas_limit, block.parent.gas_limit),
-            minimum_base_fee=min(terms.minimum_base_fee, terms.base_fee),
-        )
+        gas_limit = max(block.base.gas_limit, block.parent.gas_limit)
+        minimum = min(terms.minimum_base_fee, terms.base_fee)
+        if (gas_limit, minimum) == (terms.gas_limit, terms.minimum_base_fee):
+            return terms
+        return structs.replace(terms, gas_limit=gas_limit, minimum_base_fee=minimum)
 
     def _another_id(self, base: Base) -> bytes:
         self.change(attempts=self._state.attempts + 1)
@@ -377,7 +377,9 @@ class DevSequencer(ChaoticSequencer):
         elif not (self._by_clock or self._state.keeps_time or self.has_transactions):
             wanted = self._timestamp_after(block.parent.timestamp)
         start_gas = max(block.gas_used, ATTRIBUTES_GAS_USED) if self._first_count else 0
-        base = replace(block.base, timestamp=wanted)
+        base = block.base
+        if wanted != base.timestamp:
+            base = replace(base, timestamp=wanted)
         if not self.has_transactions:
             base = self._wide_enough(base, start_gas)
         if base == block.base:
