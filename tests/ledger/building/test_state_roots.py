@@ -72,6 +72,15 @@ def test_each_partial_has_its_own_root(tmp_path: Path) -> None:
         assert roots.take_new() == []
 
 
+def test_a_block_that_ends_asks_for_its_last_root_only(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "store"), write=True) as store:
+        roots, _ = prepared(store, 3)
+        header = roots.end()
+        assert header == HEADER.replace(gas_used=2, state_root=roots_from_scratch(tmp_path, 3)[-1])
+        assert [each.partial for each in roots.take_new()] == [102]
+        assert roots.end() == header
+
+
 def test_storage_root_does_not_skip_the_roots_that_are_waiting(tmp_path: Path) -> None:
     with Store(str(tmp_path / "store"), write=True) as store:
         roots, _ = prepared(store, 3)

@@ -90,9 +90,7 @@ class BlockRun:
         """End the last block with its last index; gives its header."""
         block, roots = self.block, self.block.roots
         self._sealed += 1
-        roots.catch_up()
-        assert roots.last is not None, "a block has an index before it is sealed"
-        self.latest = roots.last.header
+        self.latest = roots.end()
         self.builder.seals_as(roots.take_new())
         nodes = roots.take_nodes() if self._keeps_nodes else None
         self.builder.seal(block.partials, self.latest, self._writer.total_difficulty, nodes)

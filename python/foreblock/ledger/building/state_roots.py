@@ -15,23 +15,22 @@ and blocks are sealed by name, with the roots that their headers announce.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from foreblock._engine import Changes, Header, NodeWrites, StateTrie
 
 OpenTrie = Callable[[], StateTrie]
 
 
-@dataclass(frozen=True, slots=True)
-class SealsAs:
+class SealsAs(Struct, frozen=True):
     """The header of a block if it ends with this partial."""
 
     partial: int
     header: Header
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(Struct, frozen=True):
     """A partial whose root comes after this many changes."""
 
     partial: int
@@ -82,6 +81,14 @@ class StateRoots:
         """Compute all roots that are waiting."""
         while self.step():
             pass
+
+    def end(self) -> Header:
+        """The header of the block if it ends here; roots of indices before stay unknown."""
+        while len(self._waiting) > 1:
+            self._waiting.popleft()
+        self.catch_up()
+        assert self.last is not None, "a block has an index before it is sealed"
+        return self.last.header
 
     def root(self) -> bytes:
         """The root after all that was taken in."""
