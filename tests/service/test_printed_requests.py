@@ -98,13 +98,36 @@ def test_nothing_changes_while_nothing_is_printed(service: Printed) -> None:
 
 
 def test_while_requests_are_printed_all_of_them_are(service: Printed) -> None:
-    service.ways.at_once(BALANCE)
     service.switch(is_on=True)
-    assert service.ways.at_once(BALANCE) is None
-    service.said()
     service.ask("eth_chainId")
     service.ask("no_such_method")
     assert service.said() == [("main", "eth_chainId", True)]
+
+
+def test_the_fast_path_prints_what_it_answers(service: Printed) -> None:
+    service.switch(is_on=True)
+    service.ask("eth_chainId")  # which reads the commit
+    service.said()
+    for body, count in ((BALANCE, 1), (b"[%b,%b]" % (BALANCE, BALANCE), 2)):
+        assert service.ways.at_once(body) is not None
+        assert service.said() == [("main", "eth_getBalance", True)] * count
+    assert service.ways.at_once(request("eth_chainId")) is None
+    assert service.said() == [("main", "eth_chainId", True)]
+
+
+def test_calls_are_explained_and_not_the_fast_path_s_while_they_are_printed(
+    service: Printed,
+) -> None:
+    asked = ({"to": CONTRACT, "data": "0x12345678"}, "latest")
+    service.ask("eth_call", *asked)
+    assert service.ways.at_once(request("eth_call", *asked)) is not None, "its kind is short"
+    service.switch(is_on=True)
+    service.ask("eth_call", *asked)
+    assert service.said() == [("main", "eth_call", True)]
+    assert service.ways.at_once(request("eth_call", *asked)) is None
+    service.switch(is_on=False)
+    service.ask("eth_call", *asked)
+    assert service.ways.at_once(request("eth_call", *asked)) is not None
 
 
 def test_a_request_that_fails_tells_why_at_once_or_later(service: Printed) -> None:

@@ -1,5 +1,6 @@
 //! The fast path, for Python: what it is handed, and its answers as bytes.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, Bytes};
@@ -24,6 +25,8 @@ pub struct FastPath {
     meter: Option<Py<Meter>>,
     /// Rows of the meter: of balances, blocks and calls.
     rows: [usize; 3],
+    /// Called with the name of every method that is answered.
+    told: Mutex<Option<Py<PyAny>>>,
 }
 
 #[pymethods]
@@ -53,7 +56,8 @@ impl FastPath {
             call_time: Duration::from_micros(call_us.0),
             step_time: Duration::from_micros(step_us.0),
         };
-        Self { store, path: EngineFastPath::new(bounds), meter, rows: rows.into() }
+        let (path, told) = (EngineFastPath::new(bounds), Mutex::default());
+        Self { store, path, meter, rows: rows.into(), told }
     }
 
     #[pyo3(signature = (head, length, status, headers, /))]
@@ -66,9 +70,16 @@ impl FastPath {
         self.path.clear_heads();
     }
 
+    #[pyo3(signature = (call, /))]
+    fn tell(&self, call: Option<Py<PyAny>>) {
+        *self.told() = call;
+    }
+
     #[pyo3(signature = (
-        heads, headers, latest, pending = None, remaining_ns = None, latest_read_at = None
+        heads, headers, latest, pending = None, remaining_ns = None, latest_read_at = None,
+        calls = true
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn set_snapshot(
         &self,
         heads: &Heads,
@@ -77,11 +88,13 @@ impl FastPath {
         pending: Option<Arg<u64>>,
         remaining_ns: Option<Arg<u64>>,
         latest_read_at: Option<Arg<u64>>,
+        calls: bool,
     ) {
         let until = remaining_ns.map(|left| Instant::now() + Duration::from_nanos(left.0));
         let (heads, pending) = (heads.0.clone(), pending.map(|number| number.0));
         let snapshot = Snapshot::new(heads, headers, latest.0, pending, until);
-        self.path.set_snapshot(snapshot.reading_latest_at(latest_read_at.map(|at| at.0)));
+        let snapshot = snapshot.reading_latest_at(latest_read_at.map(|at| at.0));
+        self.path.set_snapshot(snapshot.answering_calls(calls));
     }
 
     #[pyo3(signature = (heads, pending, tag, full, text))]
@@ -123,16 +136,31 @@ impl FastPath {
         let open = || self.store.get().opened().ok()?.view().ok();
         let micros = |time: Duration| Some(Arg(time.as_micros() as u64));
         let within = |call, step| limits(micros(call), micros(step));
+        let tell = self.told().as_ref().map(|call| call.clone_ref(py));
+        let mut names = Vec::new();
         let write = |parts: &[&[u8]], timed: &[Timed]| {
             let answer = joined(py, parts)?;
             self.count(timed, data.len(), answer.as_bytes().len());
+            if tell.is_some() {
+                names.extend(timed.iter().map(|(method, _)| method.name()));
+            }
             Ok(answer)
         };
-        self.path.answer(data, date, open, within, write).transpose()
+        let answer = self.path.answer(data, date, open, within, write).transpose();
+        if let Some(tell) = tell {
+            // Not while the path writes: this may let other threads of Python go on.
+            names.into_iter().try_for_each(|name| tell.call1(py, (name,)).map(drop))?;
+        }
+        answer
     }
 }
 
 impl FastPath {
+    /// Nothing of Python runs under this lock.
+    fn told(&self) -> MutexGuard<'_, Option<Py<PyAny>>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Counts a request that is none of its own.
     pub fn count_one(&self, row: usize, begun: Instant, received: usize, sent: usize) {
         if let Some(meter) = self.meter.as_ref().map(Py::get) {

@@ -1,5 +1,6 @@
 """The fast path: from the bytes of a request to those of its answer."""
 
+from collections.abc import Callable
 from os import PathLike
 from typing import ClassVar, Self, final
 
@@ -48,6 +49,9 @@ class FastPath:
     def clear_heads(self) -> None:
         """Forget all heads."""
 
+    def tell(self, call: Callable[[str], None] | None, /) -> None:
+        """Call this from now on with the method of every request that is answered."""
+
     def set_snapshot(
         self,
         heads: Heads,
@@ -56,12 +60,14 @@ class FastPath:
         pending: int | None = None,
         remaining_ns: int | None = None,
         latest_read_at: int | None = None,
+        calls: bool = True,
     ) -> None:
         """The last snapshot: its heads, its header lines and its blocks.
 
         `latest` is a number, `pending` that of a partial block; without one, it is the
         latest. After the remaining time there is no answer until the next snapshot. The
         state of `latest` is that of the partial block `latest_read_at`, where there is one.
+        Without `calls`, no eth_call is answered.
         """
 
     def cache_block(

@@ -256,7 +256,7 @@ def make_served(
 
 def _hold_fast_path(ledger: Ledger, queue: CommandQueue | None, is_waiting: bool) -> None:  # noqa: FBT001, a callback
     """Let nothing be read past what was put off; answers to more of it have the same headers."""
-    ledger.hold_fast_path("put off", held=is_waiting)
+    ledger.hold_fast_path(held=is_waiting)
     if queue is not None:
         queue.set_headers(ledger.header_line)
 

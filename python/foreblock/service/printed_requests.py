@@ -2,8 +2,8 @@
 
 The table of methods that a dispatcher looks into is changed for that: each method first says
 that it was called, and then why it failed; those that run something also say what that logged.
-While nothing is printed the table is as it was made, and the fast path answers what it can; so
-printing costs nothing then.
+While nothing is printed the table is as it was made, so printing costs nothing then. The fast
+path says by itself what it answers, and leaves calls to the table.
 """
 
 from collections.abc import Awaitable, Generator
@@ -69,7 +69,8 @@ class PrintedRequests:
         self._is_on = is_on
         for each in self._tables:
             each.used.update(each.printed if is_on else each.plain)
-        self._ledger.hold_fast_path("printed", held=is_on)
+        tell = self._link.request_printer(self._name)
+        self._ledger.tell_of_fast_path(tell if is_on else None)
 
     def _printed(self, name: str, run: MethodFunction) -> MethodFunction:
         tell = self._link.request_printer(self._name)

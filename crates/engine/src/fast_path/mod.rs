@@ -101,6 +101,7 @@ pub struct Snapshot {
     blocks: [[Option<Bytes>; 2]; 2],
     /// What calls see in them.
     envs: [Option<Arc<Env>>; 2],
+    answers_calls: bool,
 }
 
 impl Snapshot {
@@ -115,13 +116,20 @@ impl Snapshot {
     ) -> Self {
         let (blocks, envs) = Default::default();
         let (headers, latest_read_at) = (headers.into(), None);
-        Self { heads, headers, latest, latest_read_at, pending, until, blocks, envs }
+        let answers_calls = true;
+        Self { heads, headers, latest, latest_read_at, pending, until, blocks, envs, answers_calls }
     }
 
     /// The same, where the state of the latest block is read at a partial block.
     #[must_use]
     pub fn reading_latest_at(self, partial: Option<u64>) -> Self {
         Self { latest_read_at: partial, ..self }
+    }
+
+    /// The same, where all calls take the long way unless this is true.
+    #[must_use]
+    pub fn answering_calls(self, answers_calls: bool) -> Self {
+        Self { answers_calls, ..self }
     }
 }
 
@@ -348,7 +356,7 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
         let env = self.snapshot.envs[at as usize].as_ref()?;
         let (from, to, data) = (call.from, call.to, call.data.clone());
         let kind = kind(to?, &data);
-        if !self.light.contains(&kind) {
+        if !(self.snapshot.answers_calls && self.light.contains(&kind)) {
             return None;
         }
         let &Bounds { call_gas: gas, call_time, step_time, .. } = self.bounds;

@@ -44,6 +44,16 @@ pub enum Method {
     Call,
 }
 
+impl Method {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Balance => "eth_getBalance",
+            Self::Block => "eth_getBlockByNumber",
+            Self::Call => "eth_call",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     Latest,

@@ -54,13 +54,19 @@ def make_command_path(over: FastPath, queue: CommandQueue, meter: RequestMeter) 
     return CommandPath(over, queue, meter.rows(CommandPath.NAMES))
 
 
-def set_snapshot(fast_path: FastPath, snapshot: Snapshot, now_ns: int) -> None:
-    """Hand over the last snapshot; it is valid until the next commit."""
+def set_snapshot(
+    fast_path: FastPath, snapshot: Snapshot, now_ns: int, *, calls: bool = True
+) -> None:
+    """Hand over the last snapshot, valid until the next commit; `calls` may be run in it."""
     pending = snapshot.pending
     if pending is None:
         latest = snapshot.latest
         fast_path.set_snapshot(
-            snapshot.heads, snapshot.header_line, latest.number, latest_read_at=latest.read_at
+            snapshot.heads,
+            snapshot.header_line,
+            latest.number,
+            latest_read_at=latest.read_at,
+            calls=calls,
         )
         return
     fast_path.set_snapshot(
@@ -70,6 +76,7 @@ def set_snapshot(fast_path: FastPath, snapshot: Snapshot, now_ns: int) -> None:
         pending.partial,
         max(0, snapshot.deadline_ns - now_ns),
         snapshot.latest.read_at,
+        calls,
     )
 
 

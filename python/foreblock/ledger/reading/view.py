@@ -93,7 +93,8 @@ class Ledger:
             self.blocks: Final = KnownBlocks(self.profile)
             self._snapshot = self._read_snapshot(view)
         self.fast_path: FastPath | None = None
-        self._held_for: Final[set[str]] = set()  # reasons
+        self._is_held = False  # the fast path
+        self._told: Callable[[str], None] | None = None  # what it answers
 
     @classmethod
     def open(
@@ -157,15 +158,22 @@ class Ledger:
     def open_fast_path(self, bounds: FastPathBounds, meter: RequestMeter | None = None) -> FastPath:
         """The fast path on snapshots of this ledger (`fast_path`); `meter` counts its answers."""
         self.fast_path = make_fast_path(self._store, bounds, meter)
-        self._see(self._snapshot)
+        self.tell_of_fast_path(self._told)
         return self.fast_path
 
-    def hold_fast_path(self, why: str, *, held: bool) -> None:
-        """Let every request take the long way, or leave some to the fast path again.
+    def hold_fast_path(self, *, held: bool) -> None:
+        """Let every request take the long way, or leave some to the fast path again."""
+        self._is_held = held
+        self._see(self._snapshot)
 
-        It is held while there is any reason for it.
+    def tell_of_fast_path(self, tell: Callable[[str], None] | None) -> None:
+        """Call this from now on with each method that the fast path answers.
+
+        Calls take the long way then: who is told of them wants to know more.
         """
-        (self._held_for.add if held else self._held_for.discard)(why)
+        self._told = tell
+        if self.fast_path is not None:
+            self.fast_path.tell(tell)
         self._see(self._snapshot)
 
     @property
@@ -207,10 +215,11 @@ class Ledger:
         """Make this the snapshot of the next views."""
         self._snapshot = snapshot
         if self.fast_path is not None:
-            if self._held_for or snapshot.rules_end is not None:
+            if self._is_held or snapshot.rules_end is not None:
                 forget_snapshot(self.fast_path, snapshot)
             else:
-                set_snapshot(self.fast_path, snapshot, self._now())
+                calls = self._told is None
+                set_snapshot(self.fast_path, snapshot, self._now(), calls=calls)
         return snapshot
 
     def _read_snapshot(self, view: View) -> Snapshot:
