@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from foreblock.bus.exchange import Exchange
 from foreblock.bus.frames import Committed, NextNonce
 from foreblock.bus.link import WriterLink
@@ -105,5 +107,21 @@ def test_a_worker_in_the_process_of_the_writer_hears_at_once() -> None:
             assert (calls, link.next_nonce("main", ALICE)) == ([1], 5)
         await writer.tell_of_change("main")
         assert link.next_nonce("main", ALICE) == 0
+
+    asyncio.run(scene())
+
+
+def test_nothing_is_encoded_for_a_worker_in_the_process_of_the_writer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scene() -> None:
+        writer, calls, framed = exchange(), list[int](), list[object]()
+        link = WriterLink("")
+        link.start_here(writer)
+        link.follow("main", lambda: calls.append(1))
+        monkeypatch.setattr("foreblock.bus.exchange.frame", framed.append)
+        writer.tell(Committed("main", 1))
+        writer.tell(NextNonce("main", ALICE, 5))
+        assert (calls, link.next_nonce("main", ALICE), framed) == ([1], 5, [])
 
     asyncio.run(scene())

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from foreblock.bus.direct import DirectEnd, say
+from foreblock.bus.direct import DirectEnd, DirectTransport, say
 from foreblock.bus.frames import (
     AskPool,
     ChainChanged,
@@ -94,9 +94,12 @@ class Exchange:
         Those that are behind miss it.
         """
         workers = self._following if isinstance(message, Committed) else self._workers
-        if workers:
-            data = frame(message)
-            for worker in workers:
+        data = b""
+        for worker in workers:
+            if worker.here is not None:
+                worker.here.hand_over(message)
+            else:
+                data = data or frame(message)
                 worker.tell(data)
 
     async def tell_of_change(self, network: str) -> None:
@@ -185,9 +188,12 @@ class _Worker(DirectEnd):
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._frames = Frames(ToWriter)
+        self.here: DirectTransport | None = None  # of a worker in this process
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        if isinstance(transport, DirectTransport):
+            self.here = transport
         self._exchange.joined(self)
 
     def data_received(self, data: bytes) -> None:

@@ -292,20 +292,24 @@ class WriterLink:
         """The latest facts about the source of a network."""
         return self._facts.get(network)
 
-    @contextmanager
-    def following(self, network: str, hint: Callable[[], None]) -> Iterator[None]:
-        """Call `hint` soon after each commit of a network; some may be missed."""
+    def follow(self, network: str, hint: Callable[[], None]) -> None:
+        """Call `hint` soon after each commit of a network from now on; some may be missed."""
         self._followers[hint] = network
         if len(self._followers) == 1:
-            self._follow(is_on=True)
+            self._want_commits(is_on=True)
+
+    @contextmanager
+    def following(self, network: str, hint: Callable[[], None]) -> Iterator[None]:
+        """The same for a while."""
+        self.follow(network, hint)
         try:
             yield
         finally:
             del self._followers[hint]
             if not self._followers:
-                self._follow(is_on=False)
+                self._want_commits(is_on=False)
 
-    def _follow(self, *, is_on: bool) -> None:
+    def _want_commits(self, *, is_on: bool) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(frame(WantCommits(is_on)))
 
@@ -325,7 +329,7 @@ class WriterLink:
                 continue
             self._transport, delay = transport, SHORTEST_DELAY
             if self._followers:
-                self._follow(is_on=True)
+                self._want_commits(is_on=True)
             self._tried.set()
             self._tell_changed()
             self._disconnected(heard_all=await ended)

@@ -233,6 +233,8 @@ def make_served(
         queue = written[number].queue if written else None
         if deferral is not None and isinstance(ledger, Ledger):
             deferral.watch(partial(_hold_fast_path, ledger, queue))
+        if written and link is not None and isinstance(ledger, Ledger):
+            link.follow(network.name, partial(_read_ahead, loop, ledger))
         shared = Shared(
             state=parts.state,
             beyond=parts.beyond,
@@ -252,6 +254,16 @@ def make_served(
     return _with_metrics(
         served, Scraper(metrics, list(zip(networks, ledgers, strict=True)), scheduler), settings
     )
+
+
+def _read_ahead(loop: asyncio.AbstractEventLoop, ledger: Ledger) -> None:
+    """Read a new commit once those who waited for it are answered, before anybody asks."""
+
+    def read() -> None:
+        with suppress(StoreError):  # whoever asks is told
+            ledger.view().close()
+
+    loop.call_soon(read)
 
 
 def _hold_fast_path(ledger: Ledger, queue: CommandQueue | None, is_waiting: bool) -> None:  # noqa: FBT001, a callback

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -382,10 +383,14 @@ async def open_dev_source(
 
 
 def _on(loop: asyncio.AbstractEventLoop, call: Callable[[T], None]) -> Callable[[T], None]:
-    """The same, callable on any thread."""
+    """The same, callable on any thread; this one is the loop's, which needs no waking."""
+    thread = threading.get_ident()
 
     def call_soon(argument: T) -> None:
-        loop.call_soon_threadsafe(call, argument)
+        if threading.get_ident() == thread:
+            loop.call_soon(call, argument)
+        else:
+            loop.call_soon_threadsafe(call, argument)
 
     return call_soon
 

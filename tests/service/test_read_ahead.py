@@ -1,0 +1,50 @@
+"""Commits of a chain that is written in the same process are read before anybody asks."""
+
+import asyncio
+from pathlib import Path
+
+from foreblock.bus.exchange import Exchange
+from foreblock.bus.frames import Committed
+from foreblock.bus.link import WriterLink
+from foreblock.ledger.storage.deferred_row import CommandQueue
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.scheduling.room import Room
+from foreblock.service.app import WrittenHere, make_served
+from foreblock.settings import Settings
+from foreblock.settings.loading import load
+from foreblock.settings.networks import Network
+from support.chains.dev_chain import ACCOUNTS, DevChain, send
+from support.servers.asked_by import ANYBODY
+from support.servers.asking import request
+
+BODY = request("eth_getBalance", "0x" + ACCOUNTS[0].address.hex(), "latest")
+
+
+def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) -> None:
+    async def scene() -> None:
+        chain = DevChain(tmp_path / "store", mining="automine")
+        writer, link = Exchange(lambda *_: None, list), WriterLink("")
+        link.start_here(writer)
+        settings = load(Settings, {"data": "none", "workers": "1"}, {}).settings
+        network = Network(name="main", data=str(tmp_path / "store"), source="store")
+        here = WrittenHere(chain.store, CommandQueue(tmp_path / "commands"))
+        (served,) = make_served(settings, [network], link, Room(), [SeenCommit()], written=[here])
+        fast_path = served.fast_path
+        fast_path.cache_head(b"head", len(BODY), b"", b"")
+
+        def balance() -> bytes | None:
+            answer = fast_path.answer(b"head\r\n\r\n" + BODY, b"")
+            return None if answer is None else answer.rpartition(b"\r\n")[2]
+
+        served.answer(BODY, ANYBODY)
+        before = balance()
+        assert before is not None
+        chain.submit(send(ACCOUNTS[0], 0))
+        chain.sequencer.settle()
+        assert balance() is None, "nobody has read the commit"
+        writer.tell(Committed("main", chain.writer.last_commit))
+        assert balance() is None, "who waits for it is answered first"
+        await asyncio.sleep(0)
+        assert balance() not in {None, before}
+
+    asyncio.run(scene())
