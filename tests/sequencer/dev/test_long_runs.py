@@ -4,13 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.bus.commands import Mine
-from foreblock.ledger.building.block_run import LONG
+from foreblock.bus.commands import Mine, Revert, TakeSnapshot
+from foreblock.ledger.building.block_run import FEW_NODES, LONG
+from foreblock.ledger.building.state_roots import OpenTrie, StateRoots
+from foreblock.ledger.rules.addresses import created_address
 from foreblock.ledger.storage.dev_row import Mining
 from foreblock.sequencer.dev.dev_sequencer import MOST_STACKED
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
+from support.chains.ethereum_chain import genesis_of
+from support.payloads.bytecode import code
 
 ALICE, BOB = ACCOUNTS[:2]
 
@@ -54,6 +58,48 @@ def test_no_view_of_the_store_is_open_for_long(tmp_path: Path) -> None:
     assert chain.sequencer._block.stacked == 0
     chain.submit(send(ALICE, 2 * MOST_STACKED))
     assert chain.latest_balance(NOBODY) == 2 * MOST_STACKED + 1
+    check_by_import(chain, tmp_path / "imported")
+
+
+# Sets the slot of its block, and clears that of three blocks before.
+STORING = bytes.fromhex(
+    code("NUMBER", "NUMBER", "SSTORE", 0, 3, "NUMBER", "SUB", "SSTORE").removeprefix("0x")
+)
+STORE = bytes.fromhex(
+    code(STORING, 0, "MSTORE", len(STORING), 32 - len(STORING), "RETURN").removeprefix("0x")
+)
+
+
+@pytest.mark.parametrize("rules", ["optimism", "ethereum"])
+@pytest.mark.parametrize("few_nodes", [FEW_NODES, 0])
+def test_a_trie_that_goes_on_from_block_to_block_has_the_roots_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str, few_nodes: int
+) -> None:
+    monkeypatch.setattr("foreblock.ledger.building.block_run.FEW_NODES", few_nodes)
+    restart, restarts = StateRoots.restart, list[StateRoots]()
+
+    def counted(roots: StateRoots, open_trie: OpenTrie) -> None:
+        restarts.append(roots)
+        restart(roots, open_trie)
+
+    monkeypatch.setattr(StateRoots, "restart", counted)
+    chain = DevChain(
+        tmp_path / "store",
+        genesis=genesis_of(rules),
+        mining="automine",
+        keep_states=8,
+        keep_partials=4,
+    )
+    chain.submit(send(ALICE, 0, None, data=STORE, gas=100_000))
+    contract = created_address(ALICE.address, 0)
+    count = MOST_STACKED + 20
+    for nonce in range(1, count):
+        chain.submit(send(ALICE, nonce, contract, 0, gas=100_000))
+        if nonce % 7 == 0:
+            chain.run(20)  # in which old states and their nodes are forgotten
+        if nonce == MOST_STACKED // 2:
+            chain.execute(Revert(chain.execute(TakeSnapshot())))
+    assert len(restarts) >= count if few_nodes == 0 else len(restarts) < count // 10
     check_by_import(chain, tmp_path / "imported")
 
 

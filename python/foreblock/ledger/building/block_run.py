@@ -7,6 +7,10 @@ Its last block is the pending one; those below are sealed as they are begun upon
 A long run is folded in its own commit: every block that is not makes reads slower, and a
 thousand of them would make the next ones slow to build.
 
+After a short one the pending block goes on with the trie that has the nodes of the last in
+memory: reading them again takes longer than the rest of its root. Who builds such blocks begins
+one on a new view from time to time, and with a new trie.
+
 Nothing is decided here about what is in a block, or when it ends.
 """
 
@@ -20,6 +24,7 @@ from foreblock.ledger.building.parent_state import ParentState, on_sealed
 from foreblock.types import Base, Flashblock, Header
 
 LONG: Final = 16  # sealed blocks, from which on a run is folded with its commit
+FEW_NODES: Final = 512  # of the tries of a block, which may stay in memory
 
 
 class BlockRun:
@@ -35,6 +40,7 @@ class BlockRun:
         self._parent_state: ParentState | None = None  # that the next block stands on
         self._keeps_nodes = True  # of the tries that its blocks go on with
         self._sealed = 0
+        self._trie_goes_on = False  # with the pending block
         self.block = block
         self.latest: Header = writer.latest
 
@@ -93,6 +99,7 @@ class BlockRun:
         self.latest = roots.end()
         self.builder.seals_as(roots.take_new())
         nodes = roots.take_nodes() if self._keeps_nodes else None
+        self._trie_goes_on = nodes is not None and len(nodes) <= FEW_NODES
         self.builder.seal(block.partials, self.latest, self._writer.total_difficulty, nodes)
         if block.quiet:
             self.builder.end_quietly(block.number, block.index - 1, block.partials[-1])
@@ -118,7 +125,8 @@ class BlockRun:
             self.builder.batch.settle()
         now_ns = self._clock.monotonic_ns()
         writer.commit(self.builder, self.latest, pending.partials[-1], now_ns)
-        pending.roots.restart(writer.store.trie)
+        if not self._trie_goes_on or self._sealed >= LONG:
+            pending.roots.restart(writer.store.trie)
         for block in self._given_up:
             block.close()
         writer.current = pending
