@@ -72,7 +72,8 @@ impl FastPath {
 
     #[pyo3(signature = (call, /))]
     fn tell(&self, call: Option<Py<PyAny>>) {
-        *self.told() = call;
+        let before = std::mem::replace(&mut *self.told(), call);
+        drop(before); // by now without the lock
     }
 
     #[pyo3(signature = (
