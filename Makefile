@@ -139,12 +139,14 @@ clean: ## remove everything that was built
 	rm -rf .venv target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# A lock names everything, so nothing is resolved: where a package wants another with an extra, pip
+# would take the newest version of that, which no lock has.
 .venv/.tools: requirements.lock
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.91 or newer (rustup)" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler (Debian: build-essential)" >&2; exit 1; }
 	@$(NEED_PYTHON)
 	@test -x $(BIN)/python || "$$($(FIND_PYTHON))" -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements.lock
 	@touch $@
 
 .venv/.engine: .venv/.tools pyproject.toml $(ENGINE_SOURCES)
@@ -157,12 +159,12 @@ tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirem
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.24 or newer" >&2; exit 1; }
 	@npm ci --prefix tests/clients --loglevel=error --no-audit --no-fund
 	@test -x tests/clients/.venv/bin/python || $(BIN)/python -m venv tests/clients/.venv
-	@tests/clients/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/clients/requirements.lock
+	@tests/clients/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement tests/clients/requirements.lock
 	@CGO_ENABLED=0 go build -C tests/clients/ethclient -o ethclient .
 	@touch $@
 
 website/.venv/.installed: website/requirements.lock
 	@$(NEED_PYTHON)
 	@test -x website/.venv/bin/python || "$$($(FIND_PYTHON))" -m venv website/.venv
-	@website/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement website/requirements.lock
+	@website/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement website/requirements.lock
 	@touch $@

@@ -44,9 +44,9 @@ def _commands(folder: Path, lock: str) -> Sequence[Sequence[str]]:
         return [["npm", "ci", "--loglevel=error", "--no-audit", "--no-fund"]]
     if lock == "requirements.lock":
         python = str(folder / ".venv/bin/python")
-        options = ["--quiet", "--disable-pip-version-check", "--require-hashes", "-r", lock]
+        options = ["--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps"]
         venv = [sys.executable, "-m", "venv", ".venv"]
-        return [venv, [python, "-m", "pip", "install", *options]]
+        return [venv, [python, "-m", "pip", "install", *options, "-r", lock]]
     return [["go", "build", "-o", folder.name, "."]]
 
 
