@@ -1,10 +1,15 @@
-"""anvil_mine and the distance of blocks."""
+"""anvil_mine and the distance of blocks, and the base fee that is set for the next one."""
 
 from pathlib import Path
 
 import pytest
 
+from support.chains.dev_chain import ACCOUNTS, GWEI, send
 from support.chains.dev_service import dev_service
+from support.servers.asking import Asker
+
+PAYER = ACCOUNTS[1]
+PAYMENT = {"from": f"0x{PAYER.address.hex()}", "to": f"0x{PAYER.address.hex()}", "gas": "0x5208"}
 
 
 @pytest.mark.parametrize(
@@ -22,3 +27,38 @@ def test_blocks_are_as_far_apart_as_was_set_unless_it_is_said(
             for number in (2, 3)
         ]
     assert times[1] - times[0] == apart
+
+
+def history(client: Asker) -> int:
+    return int(client.ask("eth_feeHistory", "0x1", "latest", [50])["baseFeePerGas"][-1], 16)
+
+
+def base_fee(client: Asker) -> int:
+    return int(client.ask("eth_baseFee"), 16)
+
+
+def price(client: Asker) -> int:
+    return int(client.ask("eth_gasPrice"), 16)
+
+
+def filled(client: Asker) -> int:
+    return int(client.ask("eth_fillTransaction", PAYMENT)["tx"]["maxFeePerGas"], 16)
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize("fee", [0, 7, GWEI // 2, 50 * GWEI])
+def test_a_base_fee_that_was_set_is_predicted(tmp_path: Path, fee: int, *, sealed: bool) -> None:
+    """A transaction with any of the suggested fees is sealed."""
+    with dev_service(tmp_path / "store", sealed=sealed) as (chain, client):
+        assert history(client) != fee
+        for nonce, suggested in enumerate((history, base_fee, price, filled)):
+            client.ask("hardhat_setNextBlockBaseFeePerGas", hex(fee))
+            assert history(client) == base_fee(client) == fee
+            sent = send(PAYER, nonce, tip=0, cap=suggested(client))
+            assert (
+                client.ask("eth_sendRawTransaction", f"0x{sent.raw.hex()}")
+                == f"0x{sent.hash.hex()}"
+            )
+            assert sent.raw in chain.sealed()[-1].transactions
+            latest = client.ask("eth_getBlockByNumber", "latest", False)
+            assert latest["baseFeePerGas"] == hex(fee)

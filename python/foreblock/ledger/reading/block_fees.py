@@ -16,14 +16,19 @@ from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
-__all__ = ["BlockTips", "blob_fees_of", "next_base_fee_of", "read_tips"]
+__all__ = ["BlockTips", "blob_fees_of", "next_base_fee", "read_tips"]
 
 OPTIMISM_BLOB_FEE: Final = 1  # OP: the value of BLOBBASEFEE, as there are no blobs
 
 
-def next_base_fee_of(block: ReadableBlock) -> int:
-    """The base fee of the block after this one; 0 where that is before London."""
+def next_base_fee(view: LedgerView, block: ReadableBlock) -> int:
+    """The base fee of the block after this one; 0 if that is before London.
+
+    If that block is in progress, its own base fee counts: on a development chain it can be set.
+    """
     header, profile = block.header, block.profile
+    if view.pending is not None and view.pending.header.parent_hash == block.hash:
+        return view.pending.header.base_fee_per_gas or 0
     rules = profile.rules(
         header.number + 1,
         header.timestamp + profile.block_time,

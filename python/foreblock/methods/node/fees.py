@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from foreblock.ledger.reading.block_fees import BlockTips, blob_fees_of, next_base_fee_of, read_tips
+from foreblock.ledger.reading.block_fees import BlockTips, blob_fees_of, next_base_fee, read_tips
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
@@ -134,7 +134,7 @@ class FeeMethods:
             return b"null"
         if view.shown is not view.latest:
             return write_quantity(view.shown.header.base_fee_per_gas or 0)
-        return write_quantity(next_base_fee_of(view.latest))
+        return write_quantity(next_base_fee(view, view.latest))
 
     def _suggest(self, view: LedgerView, base_fee: int) -> bytes | Awaitable[bytes]:
         known = self._priority_fees.known(view)
@@ -153,13 +153,19 @@ class FeeMethods:
         newest = view.resolve(read_block(params.newest_block, 1))
         first = view.first_block
         count = min(count, newest.number + 1 - (first.whole if percentiles else first.number))
+        next_fee = next_base_fee(view, newest)
         return self._scheduler.share(
-            (self, newest.key, count, tuple(percentiles)),
-            partial(self._look_back, view, newest, count, percentiles),
+            (self, newest.key, next_fee, count, tuple(percentiles)),
+            partial(self._look_back, view, newest, next_fee, count, percentiles),
         )
 
     def _look_back(
-        self, view: LedgerView, newest: ReadableBlock, count: int, percentiles: Sequence[float]
+        self,
+        view: LedgerView,
+        newest: ReadableBlock,
+        next_fee: int,
+        count: int,
+        percentiles: Sequence[float],
     ) -> Steps[Text]:
         """Render the history in steps, one for each block."""
         history = FeeHistory()
@@ -170,14 +176,14 @@ class FeeMethods:
                 tips = yield from self._priority_fees.of(view, block)
                 history.rewards.append(tips.percentiles(percentiles))
             yield None
-        return history.render(newest if count else None, newest.number - count + 1)
+        return history.render(newest if count else None, next_fee, newest.number - count + 1)
 
 
 def _base_fee(view: LedgerView) -> int:
     """Enough for the block in progress and, as it is now, for the one after it."""
     if view.shown is view.latest:
-        return next_base_fee_of(view.latest)
-    return max(view.shown.header.base_fee_per_gas or 0, next_base_fee_of(view.shown))
+        return next_base_fee(view, view.latest)
+    return max(view.shown.header.base_fee_per_gas or 0, next_base_fee(view, view.shown))
 
 
 def _read_count(given: str | int) -> int:
@@ -224,11 +230,11 @@ class FeeHistory:
         self._blob_fees.append(write_quantity(blob_fees_of(block)[0]))
         self._blob_gas.append(_blob_fullness(block))
 
-    def render(self, newest: ReadableBlock | None, oldest: int) -> bytes:
+    def render(self, newest: ReadableBlock | None, next_fee: int, oldest: int) -> bytes:
         """The result; fees have one more entry, for the block after the newest."""
         following, blob_following = [], []
         if newest is not None:
-            following = [write_quantity(next_base_fee_of(newest))]
+            following = [write_quantity(next_fee)]
             blob_following = [write_quantity(blob_fees_of(newest)[1])]
         fields = {
             b"oldestBlock": write_quantity(oldest if newest is not None else 0),

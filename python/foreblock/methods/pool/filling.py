@@ -18,7 +18,7 @@ from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.calls.checks import check_fields
 from foreblock.ledger.calls.gas_estimate import estimate_gas
 from foreblock.ledger.calls.request import Call
-from foreblock.ledger.reading.block_fees import blob_fees_of
+from foreblock.ledger.reading.block_fees import blob_fees_of, next_base_fee
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.calls.call_methods import result_of
 from foreblock.methods.calls.call_params import UNCAPPED, read_fields
@@ -147,7 +147,7 @@ class FillMethods:
         if tip is None:
             tip = yield from self._priority_fees.suggested(view)
         if cap is None:
-            cap = tip + 2 * base_fee
+            cap = tip + max(2 * base_fee, next_base_fee(view, head))
         if cap < tip:
             raise RefusedCall(f"maxFeePerGas ({cap:#x}) < maxPriorityFeePerGas ({tip:#x})")
         return structs.replace(
