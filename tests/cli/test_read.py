@@ -134,16 +134,29 @@ def test_failures_are_one_line(url: str, arguments: list[str], line: str) -> Non
     assert (done.exit_code, done.stderr) == (1, f"foreblock: {line}\n")
 
 
-def test_nobody_there() -> None:
+def test_signature_and_data_exclude_each_other(url: str) -> None:
+    assert run(url, "call", ADDRESS, "f()", "--data", "0x").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("block",), 1),
+        (("balance", ADDRESS), 1),
+        (("call", ADDRESS, "f()"), 1),
+        (("rpc", "eth_chainId"), 1),
+        (("simulate", "-"), 1),
+        (("send", "--to", ADDRESS), 1),
+        (("status",), 2),
+        (("watch", "--once", "{url}"), 1),
+        (("watch", "--once", "--json", "{url}"), 1),
+    ],
+)
+def test_a_dead_endpoint_is_one_line_and_a_failure(arguments: tuple[str, ...], code: int) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        done = run(url, "block")
-    assert (done.exit_code, done.stderr) == (
-        1,
-        f"foreblock: no answer from {url}: connection refused\n",
-    )
-
-
-def test_signature_and_data_exclude_each_other(url: str) -> None:
-    assert run(url, "call", ADDRESS, "f()", "--data", "0x").exit_code == 2
+        given = [each.format(url=url) for each in arguments]
+        done = CliRunner().invoke(main, given, env={"FOREBLOCK_URL": url}, input="[]")
+    assert done.exit_code == code
+    assert done.stderr == f"foreblock: no answer from {url}: connection refused\n"

@@ -1,9 +1,12 @@
 """`foreblock record` and `foreblock replay`, one into the other."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from foreblock.feed.messages import encode
 from foreblock.feed.recording_file import head_line, message_line
@@ -57,3 +60,23 @@ def test_refusals_are_one_line(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert why in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("listens", "why"), [(False, "[Errno 111] Connect call failed"), (True, "no message")]
+)
+def test_a_feed_without_messages_is_a_failure(tmp_path: Path, *, listens: bool, why: str) -> None:
+    with socket.socket() as feed:
+        feed.bind(("127.0.0.1", 0))
+        if listens:
+            feed.listen()
+        url = f"ws://127.0.0.1:{feed.getsockname()[1]}/ws"
+        limit = ["--seconds=0.01"] * listens
+        done = subprocess.run(
+            foreblock("record", url, str(tmp_path / "new"), *limit), capture_output=True,
+            text=True, check=False, env=ENVIRONMENT, timeout=PATIENCE,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"foreblock: no answer from {url}: {why}")
+    assert not list(tmp_path.iterdir())

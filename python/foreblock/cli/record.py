@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import click
 from rich.console import Console
@@ -21,12 +21,14 @@ from foreblock.cli.recorded_state import (
 )
 from foreblock.cli.verb import FILE, INTERRUPTED, failing_in_one_line, in_section, option, verb
 from foreblock.clock import SystemClock
+from foreblock.errors import ForeblockError, Unreachable
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.recording import Recorder
 from foreblock.feed.recording import replay as replay_feed
 from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.feed.server import FeedServer
 from foreblock.recording.offline_node import OfflineNode
+from foreblock.secret_urls import safe_url
 from foreblock.server import sockets
 from foreblock.service.logs import configure
 
@@ -65,15 +67,18 @@ def record(  # noqa: PLR0913, keywords
     """Record a flashblocks feed to a file.
 
     URL is a WebSocket such as ws://127.0.0.1:8546/ws. Each message is stored with its time. Lost
-    connections are reopened. Ctrl-C stops it; the file is a complete recording at any time.
+    connections are reopened. Ctrl-C stops it; the file is a complete recording at any time. Fails
+    if the first connection cannot be made or no message arrives.
 
     With --with-state the blocks are then executed, and the state that they need is fetched with
     proofs: `foreblock replay --state` serves both without a network.
     """
     check_state_options(with_state, chain, upstream)
     configure("warning")
-    with failing_in_one_line(), file.open("wb" if force else "xb") as opened:
+    with failing_in_one_line(), _opened(file, force=force) as opened:
         recorder = asyncio.run(_record(url, opened, messages, seconds))
+        if not recorder.messages:
+            raise Unreachable(safe_url(url), recorder.client.last_error or "no message")
     click.echo(f"{recorder.messages} messages, {recorder.bytes:,} bytes, in {file}")
     if recorder.unreadable:
         click.echo(f"{recorder.unreadable} of them cannot be read as flashblocks", err=True)
@@ -82,10 +87,22 @@ def record(  # noqa: PLR0913, keywords
             record_state(file, with_state, chain, upstream)
 
 
+@contextlib.contextmanager
+def _opened(file: Path, *, force: bool) -> Iterator[BinaryIO]:
+    """Open the file to write; remove a new one if recording fails."""
+    with file.open("wb" if force else "xb") as opened:
+        try:
+            yield opened
+        except ForeblockError:
+            if not force:
+                file.unlink(missing_ok=True)
+            raise
+
+
 async def _record(
-    url: str, opened: object, messages: int | None, seconds: float | None
+    url: str, opened: BinaryIO, messages: int | None, seconds: float | None
 ) -> Recorder:
-    recorder = Recorder(url, opened, SystemClock())  # type: ignore[arg-type]
+    recorder = Recorder(url, opened, SystemClock())
     with contextlib.suppress(asyncio.CancelledError), _status() as show:
 
         def is_enough() -> bool:

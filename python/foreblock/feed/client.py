@@ -44,18 +44,21 @@ class _Lost(Exception):
 class FeedClient:
     """Reads one feed into an inbox."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, keywords
         self,
         url: str,
         inbox: Inbox,
         clock: Clock,
         *,
         arrived: Callable[[], None],
+        lost: Callable[[], None] = lambda: None,
         place: Callable[[], FlashblockId | None] = lambda: None,
         options: FeedClientOptions = _DEFAULT,
         chance: Random | None = None,
     ) -> None:
-        """`arrived` is called for each message; `place` is the chain's newest flashblock.
+        """`arrived` is called for each message, `lost` for each failed or lost connection.
+
+        `place` is the chain's newest flashblock.
 
         Raises `InvalidArgument` unless `url` is that of a WebSocket.
         """
@@ -64,6 +67,7 @@ class FeedClient:
         self.inbox: Final = inbox
         self._clock: Final = clock
         self._arrived: Final = arrived
+        self._lost: Final = lost
         self._place: Final = place
         self._options: Final = options
         self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
@@ -172,6 +176,7 @@ class FeedClient:
     def _failed(self, failure: Exception) -> None:
         self.last_error = self._aborted or harmless(str(failure)) or type(failure).__name__
         log.info("feed_lost", feed=self.url, why=self.last_error)
+        self._lost()
 
 
 def _says_it_is_ours(connection: ClientConnection) -> bool:

@@ -33,7 +33,12 @@ class Recorder:
         self._changed: Final = asyncio.Event()
         self._begun_ns = clock.monotonic_ns()
         self.client: Final = FeedClient(
-            url, Inbox(), clock, arrived=self._write, place=lambda: self.place
+            url,
+            Inbox(),
+            clock,
+            arrived=self._write,
+            lost=self._changed.set,
+            place=lambda: self.place,
         )
         self.place: FlashblockId | None = None  # of the newest flashblock
         self.messages = 0
@@ -43,10 +48,10 @@ class Recorder:
         file.write(head_line(url, began.isoformat(timespec="milliseconds")))
 
     async def run(self, is_enough: Callable[[], bool]) -> None:
-        """Record until cancelled, or until `is_enough` after a message."""
+        """Record until cancelled, until `is_enough`, or until the first connection fails."""
         reading = asyncio.create_task(self.client.run())
         try:
-            while not is_enough():
+            while not is_enough() and (self.client.connections or not self.client.last_error):
                 self._changed.clear()
                 await self._changed.wait()
         finally:

@@ -20,7 +20,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from foreblock.cli.verb import failing_in_one_line, json_option, option, verb
+from foreblock.cli.verb import failing_in_one_line, json_option, option, stop, verb
 from foreblock.cli.watch.connection import QUESTION, READINESS, is_ready, read, source_facts
 from foreblock.cli.watch.history import History, SeenGrowth
 from foreblock.errors import EndpointError
@@ -72,7 +72,8 @@ class Watched:
 @verb()
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @option("--every", default=0.1, metavar="SECONDS", help="Time between two updates.")
-@option("--once", is_flag=True, help="Print one update and exit.")
+@option("--once", is_flag=True, help="Print one update and exit, with 1 if an endpoint does not "
+        "answer.")  # fmt: skip
 @json_option("Print each update as one line of JSON.")
 def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> None:
     """Show the progress of networks.
@@ -86,11 +87,10 @@ def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> No
         watched = [Watched(opened.enter_context(endpoint)) for endpoint in endpoints]
         # Ctrl-C is an ordinary way to stop, not a failure.
         with suppress(KeyboardInterrupt):
-            if as_json:
-                _print_json(watched, every, once=once)
-            elif once:
-                _look_at_all(watched)
-                Console().print(summary(watched, time.monotonic()))
+            if once:
+                _print_once(watched, as_json=as_json)
+            elif as_json:
+                _print_json(watched, every)
             elif sys.stdin.isatty() and sys.stdout.isatty():
                 _show(watched, every)
             else:
@@ -114,12 +114,22 @@ def _look_at_all(watched: Sequence[Watched]) -> list[list[SeenGrowth]]:
     return [each.look() for each in watched]
 
 
-def _print_json(watched: Sequence[Watched], every: float, *, once: bool) -> None:
+def _print_once(watched: Sequence[Watched], *, as_json: bool) -> None:
+    """Print one update; exit with 1 if an endpoint does not answer."""
+    _look_at_all(watched)
+    if as_json:
+        click.echo(json.dumps([_plain(each) for each in watched]))
+    else:
+        Console().print(summary(watched, time.monotonic()))
+    failures = [each.history.failure for each in watched if each.history.failure]
+    if failures:
+        stop("; ".join(failures), 1)
+
+
+def _print_json(watched: Sequence[Watched], every: float) -> None:
     for _ in _rounds(every):
         _look_at_all(watched)
         click.echo(json.dumps([_plain(each) for each in watched]))
-        if once:
-            return
 
 
 def _print_lines(watched: Sequence[Watched], every: float) -> None:
@@ -152,9 +162,8 @@ def lines(each: Watched, grown: Sequence[SeenGrowth], told: list[str], now: floa
 
 
 def summary(watched: Sequence[Watched], now: float) -> Group:
-    """The table, and below it errors and facts about feeds."""
-    below = [each.history.failure for each in watched if each.history.failure]
-    below += [f"{each.name}  {fact}" for each in watched for fact in each.history.facts]
+    """The table, and below it facts about feeds."""
+    below = [f"{each.name}  {fact}" for each in watched for fact in each.history.facts]
     return Group(table(watched, now), *(Text(line, style="dim") for line in below))
 
 
