@@ -3,16 +3,20 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream, RefusedAnswer
+from foreblock.settings import FollowSettings
+from foreblock.sources.follow_opening import open_upstreams
 from foreblock.upstream.asked import Asked, AskedCode, AskedProof
 from foreblock.upstream.attempt import _settled
-from foreblock.upstream.budget import Purpose, UnitBudget
+from foreblock.upstream.budget import DEFAULT_UNITS, LOCAL_UNITS, Purpose, UnitBudget
 from foreblock.upstream.circuit import KEPT
 from foreblock.upstream.fetcher import Fetcher
 from foreblock.upstream.refusals import RefusalKind, retry_after
@@ -22,6 +26,7 @@ from foreblock.upstream.urgency import Urgency
 from foreblock.upstream.wanted import Wanted
 from support.servers.waiting import PATIENCE, looked_until
 from support.upstreams.fetching import (
+    CALL,
     PROVEN,
     RICH,
     TRUSTED,
@@ -166,6 +171,59 @@ def test_units_in_a_url() -> None:
     for wrong in ("?units=", "?units=0", "?units=-1", "?units=1&units=2", "?units=x"):
         with pytest.raises(Exception, match=r"units of https://h/v2/….* is not a number above 0"):
             split_units(f"https://h/v2/secretkey{wrong}")
+
+
+@pytest.mark.parametrize(
+    ("host", "units"),
+    [
+        ("127.0.0.1:8545", LOCAL_UNITS),
+        ("[::1]:8545", LOCAL_UNITS),
+        ("localhost", LOCAL_UNITS),
+        ("10.1.2.3", LOCAL_UNITS),
+        ("192.168.0.9", LOCAL_UNITS),
+        ("op-geth:8545", LOCAL_UNITS),
+        ("node.eu.internal", LOCAL_UNITS),
+        ("8.8.8.8", DEFAULT_UNITS),
+        ("op-sepolia.example", DEFAULT_UNITS),
+        ("local.example", DEFAULT_UNITS),
+    ],
+)
+def test_only_public_endpoints_have_a_small_budget(host: str, units: float) -> None:
+    url = f"http://{host}/KEY"
+    plain = FollowSettings(upstream=(url,))
+    chosen = replace(plain, upstream_units=77.0)
+    named = replace(chosen, upstream=(f"{url}?units=5",))
+    for settings, expected in ((plain, units), (chosen, 77.0), (named, 5.0)):
+        (upstream,) = open_upstreams(settings, 10, DrivenClock())
+        upstream.close()
+        assert upstream.budget.units == expected
+
+
+def test_a_budget_that_is_too_small_to_follow_names_the_flag() -> None:
+    clock = DrivenClock()
+
+    async def ask(upstream: Upstream) -> None:
+        with pytest.raises(RefusedAnswer, match="the budget is spent"):
+            await upstream.ask([CALL], Urgency(Purpose.FLASHBLOCK), upstream.now)
+
+    async def test() -> None:
+        upstream = Upstream("https://public.example/KEY", clock)
+        assert upstream.budget.take(DEFAULT_UNITS, Purpose.FLASHBLOCK, upstream.now) == 0.0
+        with capture_logs() as logs:
+            await ask(upstream)
+            assert not upstream.state().short, "a moment may pass"
+            for _ in range(3):
+                clock.advance(10**9)
+                upstream.budget.take(DEFAULT_UNITS, Purpose.FLASHBLOCK, upstream.now)
+                await ask(upstream)
+        assert "300 units per second are too few" in upstream.state().short
+        assert [each["event"] for each in logs] == ["upstream_units_short"], "once a minute"
+        assert "--upstream-units" in logs[0]["why"]
+        clock.advance(3 * 10**9)
+        assert not upstream.state().short, "nothing has waited since"
+        upstream.close()
+
+    asyncio.run(test())
 
 
 def test_retry_after_as_seconds_or_date() -> None:

@@ -484,7 +484,9 @@ class FollowChoices:
     fetch_keys: int = setting(20_000, "keys of the state that one request may fetch", least=1)
     fetch_behind: int = setting(2, "how far below the latest block state is asked for", "BLOCKS")
     upstream_units: float = setting(
-        300.0, "units that may be spent at each upstream in a second", "UNITS", least=1
+        0.0,
+        "units per second to spend at each upstream; 0: 300, or 30000 in a private network",
+        "UNITS",
     )
     upstream_reserve: float = setting(
         0.6, "part of the units that only flashblocks may spend", "PART", most=0.99

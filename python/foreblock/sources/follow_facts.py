@@ -70,6 +70,8 @@ def _upstream(upstream: UpstreamState) -> str:
         facts.append(f"rests for {upstream.rests_for:.1f} s")
     if upstream.paused_for:
         facts.append(f"paused for {upstream.paused_for:.1f} s")
+    if upstream.short:
+        facts.append(upstream.short)
     refused = [f"{name} {count}" for name, count in sorted(upstream.refusals.items())]
     told = f"; refused: {', '.join(refused)}" if refused else ""
     return f"upstream: {upstream.url}: {', '.join(facts)}{told}"

@@ -31,7 +31,7 @@ from foreblock.types import Flashblock
 from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import Purpose, UnitBudget
 from foreblock.upstream.fetcher import Fetcher, FetchOptions
-from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.unit_urls import default_units, split_units
 from foreblock.upstream.upstream_endpoint import Upstream
 
 log = structlog.get_logger()
@@ -105,8 +105,9 @@ def open_upstreams(follow: FollowSettings, chain_id: int, clock: Clock) -> list[
     """The upstreams of the settings, each with its budget. Raises `InvalidArgument`."""
     opened = []
     for url in follow.upstream:
-        _, units = split_units(url)
-        budget = UnitBudget(units or follow.upstream_units, follow.upstream_reserve)
+        bare, units = split_units(url)
+        units = units or follow.upstream_units or default_units(bare)
+        budget = UnitBudget(units, follow.upstream_reserve)
         is_only = len(follow.upstream) == 1
         opened.append(Upstream(url, clock, budget, chain_id, is_only=is_only))
     return opened

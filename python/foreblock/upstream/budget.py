@@ -13,6 +13,7 @@ that comes.
 Times are seconds of a monotonic clock, given by the caller.
 """
 
+import math
 from collections import deque
 from collections.abc import Mapping
 from enum import IntEnum
@@ -21,6 +22,7 @@ from typing import Final
 # Seconds: a little more than one, since requests that go out a second apart may arrive closer.
 WINDOW: Final = 1.125
 DEFAULT_UNITS: Final = 300.0
+LOCAL_UNITS: Final = 30_000.0  # of an upstream in a private network, which nobody charges for
 DEFAULT_RESERVE: Final = 0.6
 
 # Units of a method, by the table of Alchemy (alchemy.com/docs/reference/compute-unit-costs).
@@ -82,6 +84,7 @@ class UnitBudget:
         self._sums: Final = dict.fromkeys(Purpose, 0.0)  # of the last second
         self._paused_until = 0.0
         self._calm_from = 0.0  # when nobody but flashblocks will have asked for a whole window
+        self._short = (-math.inf, -math.inf)  # first and last time that flashblocks had to wait
 
     def share(self, purpose: Purpose) -> float:
         """What this purpose and those after it may spend in a second."""
@@ -103,7 +106,14 @@ class UnitBudget:
         if wait == 0.0:
             self._spent.append((now, purpose, units))
             self._sums[purpose] += units
+        elif purpose is Purpose.FLASHBLOCK and not self.paused(now):
+            self._short = (self._short[0] if self.short_for(now) else now), now
         return wait
+
+    def short_for(self, now: float) -> float:
+        """Seconds for which flashblocks have had to wait for units; 0.0 if they do not now."""
+        first, last = self._short
+        return max(now - first, 1e-9) if now - last <= 2 * WINDOW else 0.0
 
     def wait(self, units: float, purpose: Purpose, now: float) -> float:
         """The seconds until this can be taken, if nobody takes anything meanwhile."""

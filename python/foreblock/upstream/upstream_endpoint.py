@@ -16,14 +16,14 @@ from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
 from foreblock.secret_urls import safe_url
 from foreblock.upstream import circuit
-from foreblock.upstream.budget import DEFAULT_UNITS, Purpose, UnitBudget, price
+from foreblock.upstream.budget import Purpose, UnitBudget, price
 from foreblock.upstream.capabilities import Asking, Capabilities, Said, probing
 from foreblock.upstream.circuit import LONGEST_OF_ONE, Circuit, Durations
 from foreblock.upstream.connections import Connections, HttpReply
 from foreblock.upstream.envelopes import Call, Results, body_of, results
 from foreblock.upstream.refusals import HARMLESS, OF_THE_EXCHANGE, RefusalKind, refuse, retry_after
 from foreblock.upstream.state_plan import EndpointWays
-from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.unit_urls import default_units, split_units
 from foreblock.upstream.urgency import Urgency
 
 log = structlog.get_logger()
@@ -44,6 +44,8 @@ LIKELY: Final = 3.0  # times what 95 of 100 answers take, in which nearly all co
 PROBE_TRIES, REACH_TRIES = 8, 3  # of one request of a probe; where it was not reached
 FIRST_WAIT, LONGEST_WAIT = 0.05, 0.5  # seconds between two of them
 UNSURE_SECONDS: Final = 5.0  # until it is probed again, if it did not say what it can
+SHORT_SECONDS: Final = 2.0  # that flashblocks wait for units until it is reported
+SHORT_AGAIN: Final = 60.0  # seconds between two such warnings
 TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
 
 
@@ -59,6 +61,7 @@ class UpstreamState(NamedTuple):
     latency: float | None  # the median
     rests_for: float  # because it failed
     paused_for: float  # because it asked for it
+    short: str = ""  # what to do if its units do not suffice for flashblocks
 
 
 class Upstream:
@@ -81,7 +84,7 @@ class Upstream:
         url, units = split_units(url)
         self._url: Final = url
         self.shown: Final = safe_url(url)
-        self.budget: Final = budget or UnitBudget(DEFAULT_UNITS if units is None else units)
+        self.budget: Final = budget or UnitBudget(units or default_units(url))
         self.circuit: Final = Circuit(LONGEST_OF_ONE if is_only else circuit.LONGEST_PAUSE)
         self.durations: Final = Durations()
         self.capabilities: Capabilities | None = None
@@ -94,6 +97,7 @@ class Upstream:
         self._connections: Final = Connections(url, PROBE_SECONDS)
         self._clock: Final = clock
         self._limited = 0  # rate limits in a row
+        self._warn_short_at = 0.0
         self._chain_id: Final = chain_id
         self._probed_at = 0.0
         self._has_failed = False  # since then
@@ -140,6 +144,7 @@ class Upstream:
         """The results of requests in one body. Raises `RefusedAnswer`, also out of budget."""
         units = sum(price(method) for method, _ in calls)
         while (wait := self.budget.take(units, urgency.purpose, self.now)) > 0:
+            self._warn_short()
             if self.now + wait > until:
                 raise refuse(RefusalKind.RATE_LIMITED, f"{BUDGET_SPENT} for {wait:.1f} s")
             await urgency.wait(wait)
@@ -166,6 +171,23 @@ class Upstream:
         self.circuit.succeeded()
         self._limited = 0
         return found
+
+    def _warn_short(self) -> None:
+        """Log once a minute that the budget does not suffice to follow the chain."""
+        if self.short and self.now >= self._warn_short_at:
+            self._warn_short_at = self.now + SHORT_AGAIN
+            log.warning("upstream_units_short", url=self.shown, why=self.short)
+
+    @property
+    def short(self) -> str:
+        """What to do about a budget that is too small for flashblocks; empty if it is not."""
+        seconds = self.budget.short_for(self.now)
+        if seconds < SHORT_SECONDS:
+            return ""
+        return (
+            f"{self.budget.units:g} units per second are too few to follow this chain; "
+            "set --upstream-units, or ?units= in the URL, to what the endpoint allows"
+        )
 
     def dropped(self, seconds: float) -> None:
         """Another was faster: nothing is known against this one, unless it took far too long."""
@@ -220,6 +242,7 @@ class Upstream:
             self.durations.quantile(0.5),
             self.circuit.wait(self.now),
             self.budget.paused(self.now),
+            self.short,
         )
 
     def _failed(self, refused: RefusedAnswer) -> None:

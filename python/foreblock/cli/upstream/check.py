@@ -21,9 +21,9 @@ from foreblock.secret_urls import safe_url
 from foreblock.service.logs import configure
 from foreblock.upstream.answers import read_header
 from foreblock.upstream.asked import BlockForm
-from foreblock.upstream.budget import DEFAULT_UNITS, Purpose, UnitBudget
+from foreblock.upstream.budget import Purpose, UnitBudget
 from foreblock.upstream.capabilities import PROOF_DEPTHS, Capabilities
-from foreblock.upstream.unit_urls import split_units
+from foreblock.upstream.unit_urls import default_units, split_units
 from foreblock.upstream.upstream_endpoint import PROBE_SECONDS, Upstream
 from foreblock.upstream.urgency import Urgency
 
@@ -72,7 +72,7 @@ def check(*, url: str, chain: str | None, as_json: bool) -> None:
         expected = None if chain is None else find_chain(chain)
         address, units = split_units(url)
         try:
-            found = asyncio.run(_check(address, units or DEFAULT_UNITS, expected))
+            found = asyncio.run(_check(address, units or default_units(address), expected))
         except RefusedAnswer as refused:
             stop(f"{safe_url(address)}: {refused}", NOT_REACHABLE)
     if as_json:
