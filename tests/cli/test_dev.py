@@ -1,5 +1,6 @@
 """`foreblock dev` up to the start of its processes."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,19 +56,42 @@ def test_defaults_give_way_to_what_is_told(
     assert (only.network.dev.dev_methods, only.network.dev.mining) == ("off", "mixed")
 
 
+CANNOT = "  they cannot change the chain or use its unlocked accounts (dev_methods)"
+CAN = CANNOT.replace("cannot", "can")
+KEYS = "  the keys of its accounts are well known"
+
+
+def pages(which: str) -> str:
+    return f"  web pages of {which} use it (cors_origins, hosts)"
+
+
+LISTED, EVERY = pages("6 listed origins can"), pages("every origin can")
+
+
 @pytest.mark.parametrize(
-    ("options", "is_said"),
+    ("options", "reached", "said"),
     [
-        ((), False),
-        (("--listen", "127.0.0.1:1,0.0.0.0:1"), True),
-        (("--test-listen", "10.0.0.1:1"), True),
-        (("--listen", "0.0.0.0:1", "--dev-methods", "everywhere"), False),
+        ("--listen 127.0.0.1:1,0.0.0.0:1", "0.0.0.0:1", [CANNOT, KEYS, LISTED]),
+        ("--test-listen 10.0.0.1:1", "10.0.0.1:1", [CANNOT, KEYS, LISTED]),
+        ("--listen [::]:1 --dev-methods everywhere --cors-origins=", "[::]:1",
+         [CAN, KEYS, pages("other origins cannot")]),
+        ("--listen 0.0.0.0:1 --cors-origins=* --mnemonic 'legal winner thank year wave sausage "
+         "worth useful legal winner thank yellow'", "0.0.0.0:1", [CANNOT, EVERY]),
+        ("--like anvil --host 0.0.0.0 --workers 2", "0.0.0.0:8545", [CAN, KEYS, EVERY]),
+        ("--like anvil --host 0.0.0.0 --no-cors -q --workers 2", "0.0.0.0:8545",
+         [CAN, KEYS, EVERY]),
     ],
-)
-def test_who_cannot_change_the_chains_is_said(
-    started: list[Any], options: Sequence[str], is_said: bool
+)  # fmt: skip
+def test_addresses_that_other_machines_reach_are_warned_of(
+    started: list[Any], options: str, reached: str, said: list[str]
 ) -> None:
-    done = CliRunner().invoke(main, ["dev", *options], catch_exceptions=False)
+    done = CliRunner().invoke(main, ["dev", *shlex.split(options)], catch_exceptions=False)
     assert started
-    assert ("other machines cannot change" in done.output) == is_said
-    assert max(map(len, done.output.splitlines())) <= 80
+    assert done.stderr.splitlines() == [f"warning: other machines reach {reached}", *said]
+    assert max(map(len, done.output.splitlines())) <= 80 or "--like" in options
+
+
+@pytest.mark.parametrize("options", [[], ["--like", "anvil", "--workers", "2"]])
+def test_loopback_addresses_are_not_warned_of(started: list[Any], options: list[str]) -> None:
+    done = CliRunner().invoke(main, ["dev", *options], catch_exceptions=False)
+    assert (bool(started), done.stderr) == (True, "")

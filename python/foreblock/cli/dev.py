@@ -23,7 +23,7 @@ from foreblock.errors import BadGenesis, BadSetting
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data, parse_number
 from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.server import origins
 from foreblock.server.sockets import is_loopback_host, parse_address
 from foreblock.service import launch
@@ -122,7 +122,34 @@ def run(
     in_one_process = settings.chain.one_process and service.workers <= 1
     if in_one_process:
         service = replace(service, nice=0)  # what writes the chain delays it otherwise
-    return launch.run(service, served, say, in_one_process=in_one_process)
+
+    def started(found: launch.Started) -> None:
+        for line in exposure(settings, found.addresses):
+            click.echo(line, err=True)
+        say(found)
+
+    return launch.run(service, served, started, in_one_process=in_one_process)
+
+
+def exposure(settings: DevSettings, addresses: Sequence[str]) -> list[str]:
+    """Warn of what other machines and web pages can do; empty if all addresses are loopback."""
+    found = [each for some in addresses for each in some.split(", ")]
+    reached = [each for each in found if not is_loopback_host(parse_address(each)[0])]
+    if not reached:
+        return []
+    chain, access = settings.chain, settings.service.access
+    can = "can" if chain.dev_methods == "everywhere" else "cannot"
+    listed = access.cors_origins
+    if "*" in (*listed, *access.hosts):  # a page of any name can be made one of the same origin
+        pages = "every origin can"
+    else:
+        pages = f"{len(listed)} listed origins can" if listed else "other origins cannot"
+    return [
+        f"warning: other machines reach {', '.join(reached)}",
+        f"  they {can} change the chain or use its unlocked accounts (dev_methods)",
+        *["  the keys of its accounts are well known"] * (chain.mnemonic == TEST_MNEMONIC),
+        f"  web pages of {pages} use it (cors_origins, hosts)",
+    ]
 
 
 def _check_replication(settings: DevSettings) -> None:
@@ -233,8 +260,6 @@ def _say(
         click.echo(f"{each.network.name:<5} {urls}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
-    if chain.dev_methods == "loopback" and not all(map(_is_loopback, started.addresses)):
-        click.echo("other machines cannot change the chains, unless with --dev-methods everywhere")
     click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
     if settings.service.page:
         click.echo("a browser shows the chains at the same addresses")
@@ -252,11 +277,6 @@ def _say(
     where = settings.service.data or "a temporary directory, removed at the end"
     click.echo(f"data in {where}")
     click.echo("Ctrl-C stops it; see also `foreblock watch` and `foreblock send`")
-
-
-def _is_loopback(addresses: str) -> bool:
-    hosts = (parse_address(each)[0] for each in addresses.split(", "))
-    return all(map(is_loopback_host, hosts))
 
 
 def _say_accounts(chain: ChainSettings) -> None:
