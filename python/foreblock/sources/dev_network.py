@@ -270,6 +270,8 @@ class DevChainSource:
         self, commands: Sequence[SetAccount | AddBalance]
     ) -> list[RefusedCommand | None]:
         """Carry out commands that set accounts, in one commit; gives which were refused."""
+        if self._sequencer.has_transactions:
+            self._printer.catch_up()
         return execute_together(self._sequencer, commands)
 
     @property

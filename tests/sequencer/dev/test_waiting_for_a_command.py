@@ -4,19 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.bus.commands import DropTransactions, Mine, NextBlock, SetAccount
+from foreblock.bus.commands import (
+    AddBalance,
+    DropTransactions,
+    Mine,
+    NextBlock,
+    SetAccount,
+    SetMining,
+)
 from foreblock.errors import (
     AlreadyKnown,
     FeeCapBelowBaseFee,
     NonceTooLow,
+    RefusedCommand,
     ReplacementUnderpriced,
 )
+from foreblock.ledger.reading.blocks import BlockId
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_row import Mining
 from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import decode_transactions
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GWEI, NOBODY, DevChain, send
+from support.chains.whole_state import check_roots
 
 ALICE, BOB = ACCOUNTS[:2]
 STRANGER = b"\x77" * 20
@@ -88,6 +99,68 @@ def test_accounts_set_by_hand_in_the_block_stay_set(chain: DevChain) -> None:
     chain.execute(SetAccount(STRANGER, balance=(77).to_bytes(32)))
     chain.execute(DropTransactions())
     assert (chain.pending_balance(STRANGER), chain.pending_balance(NOBODY)) == (77, 0)
+
+
+def word(value: int) -> bytes:
+    return value.to_bytes(32)
+
+
+def account_at(chain: DevChain, name: BlockId, address: bytes) -> tuple[int, int, bytes, int]:
+    """Balance, nonce, code and slot 0."""
+    view = Ledger(chain.store, clock=chain.clock).view()
+    try:
+        state = view.state(view.resolve(name))
+        account = state.balance(address), state.nonce(address), state.code(address)
+        return *account, state.storage(address, 0)
+    finally:
+        view.close()
+
+
+def test_accounts_are_set_at_latest_at_once_and_before_those_that_wait(chain: DevChain) -> None:
+    chain.execute(SetAccount(NOBODY, word(100), 5, b"\x00", {word(0): word(9)}))
+    assert account_at(chain, "latest", NOBODY) == (100, 5, b"\x00", 9)
+    assert account_at(chain, "pending", NOBODY) == (107, 5, b"\x00", 9), "they ran again"
+    assert account_at(chain, 0, NOBODY) == (0, 0, b"", 0)
+    chain.execute(AddBalance(NOBODY, word(1_000)))
+    assert account_at(chain, "latest", NOBODY)[0] == 1_100
+    assert account_at(chain, "pending", NOBODY)[0] == 1_107
+    assert mined(chain) == {send(*each).hash for each in (FIRST, SECOND, OF_BOB)}
+    assert account_at(chain, "latest", NOBODY) == (1_107, 5, b"\x00", 9)
+    check_roots(chain)
+
+
+def test_a_nonce_that_is_set_takes_the_place_of_those_that_wait(chain: DevChain) -> None:
+    chain.execute(SetAccount(ALICE.address, nonce=2))
+    assert account_at(chain, "latest", ALICE.address)[1] == 2
+    assert mined(chain) == {send(*OF_BOB).hash}
+
+
+def test_one_who_can_no_longer_pay_waits_in_vain(chain: DevChain) -> None:
+    chain.execute(SetAccount(BOB.address, word(5)))
+    assert account_at(chain, "latest", BOB.address)[0] == 5
+    assert mined(chain) == {send(*FIRST).hash, send(*SECOND).hash}
+
+
+def test_a_refused_command_changes_nothing(chain: DevChain) -> None:
+    chain.execute(SetAccount(ALICE.address, nonce=1))  # the first of hers can no longer run
+    commit = chain.sequencer.writer.last_commit
+    with pytest.raises(RefusedCommand):
+        chain.execute(SetAccount(ALICE.address, nonce=0))
+    assert chain.sequencer.writer.last_commit == commit
+    assert mined(chain) == {send(*SECOND).hash, send(*OF_BOB).hash}
+
+
+@pytest.mark.parametrize("mining", ["automine", "clock"])
+def test_they_are_set_at_latest_at_once_however_blocks_are_sealed_then(
+    chain: DevChain, mining: Mining
+) -> None:
+    chain.execute(SetMining(mining, 2))
+    chain.execute(SetAccount(NOBODY, word(100)))
+    assert account_at(chain, "latest", NOBODY)[0] == 100
+    assert account_at(chain, "pending", NOBODY)[0] == 107
+    chain.execute(SetAccount(STRANGER, word(3)))
+    assert account_at(chain, "latest", STRANGER)[0] == 3
+    assert mined(chain) == {send(*each).hash for each in (FIRST, SECOND, OF_BOB)}
 
 
 @pytest.mark.parametrize(("options", "mining"), [(SequencerOptions(), "manual"), (SEALED, "clock")])

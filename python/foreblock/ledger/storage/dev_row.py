@@ -48,6 +48,7 @@ class DevState(Struct, frozen=True, array_like=True):
     # Whether is printed what happens, and what transactions call; none is as the settings say.
     prints: bool | None = None
     prints_traces: bool | None = None
+    shows_sealed: bool = False  # only sealed blocks are shown, as by anvil
 
 
 _encode = msgspec.msgpack.Encoder().encode

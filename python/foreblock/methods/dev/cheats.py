@@ -1,7 +1,8 @@
 """anvil_setBalance, anvil_setCode and others: fields of accounts, set by hand.
 
-A change is seen at `pending` at once. Where blocks are not mined by the clock it is seen at
-`latest`, too, although no block is mined; a block's number or hash means its sealed state.
+A change is seen at `pending` at once. Unless a clock seals blocks and flashblocks are shown, it
+is seen at `latest`, too, although no block is mined; a block's number or hash means its sealed
+state.
 """
 
 from collections.abc import Awaitable, Sequence

@@ -104,6 +104,7 @@ class BranchingSequencer(CheatingSequencer):
             next_snapshot=now.next_snapshot,
             prints=now.prints,
             prints_traces=now.prints_traces,
+            shows_sealed=now.shows_sealed,
         )
         self._follow_state()
         self.set_faults(state.faults)

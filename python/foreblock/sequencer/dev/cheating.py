@@ -27,25 +27,57 @@ class CheatingSequencer(DevSequencer):
     def cheat(self, cheats: Iterable[Cheat]) -> None:
         """Set accounts in an index of their own, committed when this returns.
 
-        What has run before is closed first. Each is asked for when those before it are set.
+        What has run before is closed first. If only sealed blocks are shown, it runs again after
+        the accounts are set. Each is asked for when those before it are set.
         """
         now_ns = self._clock.monotonic_ns()
         self.make_ready()
+        if self._options.shows_sealed and self.has_transactions:
+            self._cheat_before_transactions(cheats, now_ns)
+            return
         block, is_behind = self._block, self._writer_is_behind
         for each in cheats:
             block.set_account(each)
         if block.is_quiet:
             return
-        if not self._state.is_cheated or self._state.first_cheat is None:
-            first = self._state.first_cheat
-            if first is None:
-                log.info("chain_has_cheats", block=block.number)
-            self.change(is_cheated=True, first_cheat=block.number if first is None else first)
+        self._note_cheat()
         self._announce(self._writer.extend(block), now_ns, now_ns)
         self._writer_is_behind = is_behind  # its root is known, and there is nothing to fold
         if len(self._pool):
             self._pool.drop_invalid()
         self._close_soon()
+
+    def _note_cheat(self) -> None:
+        first = self._state.first_cheat
+        if first is None:
+            log.info("chain_has_cheats", block=self._block.number)
+        if first is None or not self._state.is_cheated:
+            self.change(is_cheated=True, first_cheat=self._block.number if first is None else first)
+
+    def _cheat_before_transactions(self, cheats: Iterable[Cheat], now_ns: int) -> None:
+        """Begin the block anew with these, then run its transactions again, in one commit."""
+        run, old = BlockRun(self._writer, self._clock, self._block), self._block
+        given_up = self._given_up()
+        why = "accounts were set before its transactions"
+        self._block = run.begin_anew(old.base, self._another_id(old.base), why)
+        self._start(self._block)
+        run.close_index()
+        self._cheat_again(run, old)
+        for each in cheats:
+            self._block.set_account(each)
+        if self._block.is_quiet:
+            run.close()
+            self._block = old
+            return
+        self._note_cheat()
+        run.close_index()
+        self._ran.clear()
+        self._pool.drop_invalid()
+        self._put_back(given_up)
+        self._fill_whole(run)
+        slot = self._slot
+        self._commit_run(run, now_ns)
+        self._slot = max(slot, self._slot)
 
     def make_ready(self) -> None:
         """Commit what has to be before an index of cheats, which is then one commit."""
@@ -65,6 +97,9 @@ class CheatingSequencer(DevSequencer):
         self._start(run.begin_anew(old.base, self._another_id(old.base), "it was put together"))
         run.close_index()
         self._cheat_again(run, old)
+        self._commit_run(run, now_ns)
+
+    def _commit_run(self, run: BlockRun, now_ns: int) -> None:
         *before, last = run.commit()
         for flashblock in before:
             self._publish(flashblock)

@@ -86,7 +86,7 @@ class DevSequencer(ChaoticSequencer):
         """`state` is what a chain begins with that has none of its own."""
         with writer.store.view() as view:
             found = dev_row.read_dev_state(view)
-        self._state = found or state
+        self._state = structs.replace(found or state, shows_sealed=options.shows_sealed)
         self._refreshed_at_ns = 0
         self._followed_to = 0  # the block in progress when nothing was behind
         self._has_pool = False
@@ -96,7 +96,7 @@ class DevSequencer(ChaoticSequencer):
         publish, contradict = outlets.publish, outlets.contradict
         super().__init__(writer, clock, options, publish, load, faults, contradict)
         self._has_pool = True
-        if found is None:
+        if self._state != found:
             self.change()
 
     # --- The state beside the blocks ---------------------------------------------------
