@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from foreblock._engine import Store, Transaction
 from foreblock.bus.commands import Mine, SendUnsigned, SetMining
+from foreblock.bus.frames import NextNonce, ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
@@ -27,7 +28,12 @@ from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings.networks import DevChain, Network
 from foreblock.sources import dev_network
-from foreblock.sources.dev_network import POOL_FILE, DevChainSource, open_dev_source
+from foreblock.sources.dev_network import (
+    POOL_FILE,
+    DevChainSource,
+    open_dev_network,
+    open_dev_source,
+)
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, sealed_blocks, send
 
 QUIET = Outlets(lambda _: None, lambda _: None)
@@ -75,6 +81,30 @@ def test_a_start_that_fails_loses_nothing_of_the_saved_pool(
     assert again.waiting == len(GAPPED)
     assert not (tmp_path / POOL_FILE).exists(), "it is for one start"
     again.close()
+
+
+def test_workers_hear_the_nonces_after_a_saved_pool(tmp_path: Path) -> None:
+    """Both those that are connected when the chain begins, and those that connect later."""
+    source = started(tmp_path, mining="manual")
+    for each in (send(ACCOUNTS[0], 0), send(ACCOUNTS[0], 1), send(ACCOUNTS[1], 0)):
+        source.submit(each.raw, each.sender)
+    source.close()
+    del source
+    told: list[ToWorker] = []
+
+    async def begin_again() -> list[ToWorker]:
+        network = made(tmp_path, mining="manual")
+        writer = await open_dev_network(network, driven(), None, told.append)
+        hints = list(writer.hints())
+        await writer.close()
+        return hints
+
+    hints = asyncio.run(begin_again())
+    assert {(each.sender, each.nonce) for each in hints if isinstance(each, NextNonce)} == {
+        (ACCOUNTS[0].address, 2),
+        (ACCOUNTS[1].address, 1),
+    }
+    assert told == hints
 
 
 def test_under_karst_a_transaction_has_at_most_the_gas_of_osaka(tmp_path: Path) -> None:

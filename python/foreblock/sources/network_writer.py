@@ -127,6 +127,8 @@ class NetworkWriter:
         self._joined: Callable[[], AbstractContextManager[None]] = nullcontext
         self._failure: BaseException | None = None
         self._told_commit = source.last_commit
+        for sender, nonce in source.next_nonces().items():  # of a saved pool
+            self._hint(sender, nonce)
 
     def submit(self, message: Submit, respond: Respond) -> None:
         """Submit a transaction to the source; `respond` gets the answers."""
