@@ -81,6 +81,7 @@
     │   ├── UnknownSubscription
     │   ├── SubscriptionNotFound
     │   ├── TooManySubscriptions
+    │   ├── SubscriptionsTooLarge
     │   ├── CursorTooOld
     │   ├── FilterNotFound
     │   └── TooManyFilters
@@ -940,6 +941,16 @@ class TooManySubscriptions(SubscriptionError):
 
     def __str__(self) -> str:
         return f"too many subscriptions, at most {self.most}"
+
+
+class SubscriptionsTooLarge(SubscriptionError):
+    """The filters of a connection's or a worker's log subscriptions take too much memory."""
+
+    of: str
+    most: int
+
+    def __str__(self) -> str:
+        return f"the log filters of this {self.of} are too large, at most {self.most} bytes"
 
 
 class CursorTooOld(SubscriptionError):

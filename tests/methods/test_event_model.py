@@ -20,8 +20,9 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.subscriptions.flashblock_kinds import NewestWanted, NewFlashblocks
-from foreblock.methods.subscriptions.kinds import NEW_HEADS
-from foreblock.methods.subscriptions.log_kinds import LOGS, PENDING_LOGS, LogsWanted
+from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, NEW_HEADS
+from foreblock.methods.subscriptions.log_index import LogsWanted
+from foreblock.methods.subscriptions.log_kinds import LOGS, LogKind
 from support.chains.following import Following, Truth
 from support.servers.asking import Asker, asker
 from support.servers.long_work import scheduler
@@ -47,7 +48,7 @@ class Model:
                 (
                     LogWatcher(LOGS, ALL, view),
                     HeadWatcher(NEW_HEADS, None, view),
-                    LogWatcher(PENDING_LOGS, ALL, view),
+                    LogWatcher(LogKind("p", FLASHBLOCKS), ALL, view),
                     Watcher(blocks, None, view),
                     GrowthWatcher(blocks, NewestWanted(1_000), view),
                 )

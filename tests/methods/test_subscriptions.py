@@ -319,6 +319,33 @@ def test_a_connection_has_so_many_subscriptions(chain: PreconfirmingChain) -> No
     serving(chain, test, subscriptions=2)
 
 
+def test_the_filters_of_subscriptions_are_bounded_in_bytes(chain: PreconfirmingChain) -> None:
+    def named(first: int) -> Json:
+        return {"address": [f"0x{number:040x}" for number in range(first, first + 10)]}
+
+    def refused(where: str, most: int) -> Json:
+        why = f"the log filters of this {where} are too large, at most {most} bytes"
+        return error(-32005, why)
+
+    async def test(served: Served) -> None:
+        client, other = served.connect(), served.connect()
+        names = [await client.ask("eth_subscribe", "logs", named(n)) for n in (10, 20)]
+        assert await client.ask("eth_subscribe", "pendingLogs", named(30)) == refused(
+            "connection", 5_000
+        )
+        assert isinstance(await client.ask("eth_subscribe", "newHeads"), str)
+        for _ in range(3):
+            assert await client.ask("eth_unsubscribe", names.pop()) is True
+            names.append(await client.ask("eth_subscribe", "pendingLogs", named(40)))
+        assert isinstance(await other.ask("eth_subscribe", "logs", named(30)), str)
+        assert await other.ask("eth_subscribe", "logs", named(50)) == refused("worker", 7_000)
+        client.session.ended()
+        assert isinstance(await other.ask("eth_subscribe", "logs", named(50)), str)
+
+    with thresholds(connection_filters_bytes=5_000, worker_filters_bytes=7_000):
+        serving(chain, test)
+
+
 def test_nothing_comes_before_the_reply_with_its_id(chain: PreconfirmingChain) -> None:
     """Also where the reply waits: a batch of which another request takes long."""
 

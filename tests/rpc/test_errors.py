@@ -67,6 +67,7 @@ EXAMPLES = [
     errors.NotificationsUnsupported(),
     errors.UnknownSubscription("newBeads"),
     errors.TooManySubscriptions(256),
+    errors.SubscriptionsTooLarge("connection", 1 << 26),
     errors.TooManyFilters(10_000),
     errors.TooManyLogs("query returned more than 10000 results", 1, 2),
     errors.TraceTooLong(1 << 26),

@@ -15,8 +15,14 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Final
 
-from foreblock.errors import NotificationsUnsupported, SubscriptionNotFound, TooManySubscriptions
+from foreblock.errors import (
+    NotificationsUnsupported,
+    SubscriptionNotFound,
+    SubscriptionsTooLarge,
+    TooManySubscriptions,
+)
 from foreblock.scheduling.reply import Channel, Client, Handler, Reply
+from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ID_BYTES: Final = 16
@@ -36,14 +42,16 @@ def new_id() -> str:
 class OpenSubscription:
     """One subscription of a session; it ends with it."""
 
-    __slots__ = ("_on_end", "_opening", "_session", "id")
+    __slots__ = ("_on_end", "_opening", "_session", "id", "size")
 
     def __init__(
         self,
         session: "JsonRpcSession",
         notification: bytes,
         on_end: Callable[["OpenSubscription"], None],
+        size: int,
     ) -> None:
+        self.size: Final = size
         self.id: Final = new_id()
         self._session: Final = session
         self._on_end: Final = on_end
@@ -89,13 +97,14 @@ class OpenSubscription:
 class JsonRpcSession:
     """What is kept for one connection."""
 
-    __slots__ = ("_sessions", "answer", "channel", "is_open", "subscriptions")
+    __slots__ = ("_sessions", "answer", "bytes", "channel", "is_open", "subscriptions")
 
     def __init__(self, sessions: "Sessions", channel: Channel, answer: Handler) -> None:
         self._sessions: Final = sessions
         self.channel: Final = channel
         self.answer: Final = answer
         self.is_open = True
+        self.bytes = 0  # of all subscriptions
         self.subscriptions: dict[str, OpenSubscription] = {}
 
     def receive(self, message: bytes) -> Reply | Awaitable[Reply]:
@@ -145,9 +154,10 @@ class JsonRpcSession:
 class Sessions:
     """The sessions of one service in one worker."""
 
-    def __init__(self, most: int = 256) -> None:
-        """`most` subscriptions may a connection have."""
+    def __init__(self, most: int = 256, room: Room | None = None) -> None:
+        """`most` is the limit of subscriptions of a connection."""
         self._most: Final = most
+        self._room: Final = room or Room()
         self._open: Final[dict[int, JsonRpcSession]] = {}
         self._subscriptions = 0
 
@@ -171,26 +181,34 @@ class Sessions:
         """Forget a session that ended."""
         self._open.pop(session.channel.client.connection, None)
         self._subscriptions -= len(session.subscriptions)
+        self._room.filters_left += session.bytes
 
     def subscribe(
         self,
         client: Hashable | None,
         notification: bytes,
         on_end: Callable[[OpenSubscription], None],
+        size: int = 0,
     ) -> OpenSubscription:
         """A subscription of this client, whose notifications are of this method.
 
-        Raises `NotificationsUnsupported` where its connection has no session, and
-        `TooManySubscriptions`.
+        `size` is the memory that its filter takes. Raises `NotificationsUnsupported` if the
+        connection has no session, `TooManySubscriptions` and `SubscriptionsTooLarge`.
         """
         session = self._session(client)
         if len(session.subscriptions) >= self._most:
             raise TooManySubscriptions(self._most)
         if self._subscriptions >= THRESHOLDS.worker_subscriptions:
             raise TooManySubscriptions(THRESHOLDS.worker_subscriptions)
-        made = OpenSubscription(session, notification, on_end)
+        if session.bytes + size > THRESHOLDS.connection_filters_bytes:
+            raise SubscriptionsTooLarge("connection", THRESHOLDS.connection_filters_bytes)
+        if size > self._room.filters_left:
+            raise SubscriptionsTooLarge("worker", THRESHOLDS.worker_filters_bytes)
+        made = OpenSubscription(session, notification, on_end, size)
         session.subscriptions[made.id] = made
+        session.bytes += size
         self._subscriptions += 1
+        self._room.filters_left -= size
         return made
 
     def unsubscribe(self, client: Hashable | None, id: str) -> None:
@@ -202,7 +220,9 @@ class Sessions:
         found = session.subscriptions.pop(id, None)
         if found is None:
             raise SubscriptionNotFound
+        session.bytes -= found.size
         self._subscriptions -= 1
+        self._room.filters_left += found.size
         found.ended()
 
     def check_supported(self, client: Hashable | None) -> None:

@@ -34,7 +34,7 @@ class Room:
     """The places and bytes that are left."""
 
     __slots__ = (
-        "_holders", "bytes_left", "commit_places_left", "limit", "long_places",
+        "_holders", "bytes_left", "commit_places_left", "filters_left", "limit", "long_places",
         "long_places_left", "places", "places_left", "received", "received_left", "wanted",
     )  # fmt: skip
 
@@ -53,6 +53,7 @@ class Room:
         self.bytes_left = limit  # negative when an answer could not be refused any more
         self.received: Final = received
         self.received_left = received  # bytes of long requests that are not answered yet
+        self.filters_left = THRESHOLDS.worker_filters_bytes  # for filters of subscriptions
         self.wanted = False  # whether an answer was refused since this was cleared
         self._holders: dict[int, int] = {}  # of each piece, by its identity
 

@@ -152,8 +152,18 @@ class Thresholds(Struct, frozen=True):
     notified_subscribers: int = 64
     # A cursor may be this many blocks old: an hour of a chain with a block every two seconds.
     resumed_blocks: int = 1_800
-    # A log is held against this many filters in one step, half a microsecond each.
+    # Filters that a log is matched with in one step, half a microsecond each, and logs.
     matched_filters: int = 256
+    matched_logs: int = 64
+    # So few filters are matched with each log; of more, an index finds those that may match.
+    unlisted_filters: int = 8
+    # Values that are listed in the index in one step, 0.3 µs each, and filters between two looks
+    # for a commit.
+    listed_values: int = 512
+    settled_filters: int = 16
+    # Memory of the filters of all log subscriptions of a connection, and of a worker.
+    connection_filters_bytes: int = 64 << 20
+    worker_filters_bytes: int = 256 << 20
     # Subscriptions of all connections of a worker, some 500 bytes each.
     worker_subscriptions: int = 65_536
     # One poll of a filter gives the results of so many events at most, and about as many

@@ -133,7 +133,7 @@ class Service:
         view = ledger.view
         if visibility is not PRECONFIRMED:
             view = partial(ledger.view, visibility=visibility)
-        self.sessions: Final = Sessions(options.subscriptions)
+        self.sessions: Final = Sessions(options.subscriptions, scheduler.room)
         events = Events(self.sessions, view, shared.filters, shared.follow)
         self.methods: Final = make_methods(
             options.methods, scheduler, sequencing, shared.families, events

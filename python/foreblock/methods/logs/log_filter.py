@@ -6,12 +6,14 @@ end that is left out is `latest`; one that follows `pending` is `pending` too. L
 refusals are geth's.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import takewhile
+from typing import Final, cast
 
 from msgspec import Raw, Struct
 
-from foreblock.errors import RefusedFilter
+from foreblock.errors import InvalidParams, RefusedFilter
 from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.logs import LogFilter, LogRange, block_range, number_range
 from foreblock.ledger.reading.view import LedgerView
@@ -46,6 +48,7 @@ class LogQuery:
     block_hash: bytes | None = None
     first: BlockId = "latest"
     last: BlockId = "latest"
+    values: Sequence[Sequence[bytes]] = ()  # the addresses, and the topics of each position
 
     def find_range(self, view: LedgerView) -> LogRange:
         """The blocks, in a view; raises `InvalidParams`, `RefusedFilter`, `NotHere`."""
@@ -70,36 +73,44 @@ def make_query(given: FilterObject, argument: int) -> LogQuery:
             "",
             "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other",
         )
-    log_filter = _make_filter(given, argument)
+    addresses, *topics = values = _read_values(given, argument)
+    log_filter = LogFilter(addresses, topics)
     if given.block_hash is not None:
-        return LogQuery(log_filter, hash32(given.block_hash, argument, "$.blockHash"))
+        block_hash = hash32(given.block_hash, argument, "$.blockHash")
+        return LogQuery(log_filter, block_hash, values=values)
     first = _read_end(given.from_block, argument, "latest")
-    return LogQuery(
-        log_filter,
-        first=first,
-        last=_read_end(given.to_block, argument, "pending" if first == "pending" else "latest"),
-    )
+    last = _read_end(given.to_block, argument, "pending" if first == "pending" else "latest")
+    return LogQuery(log_filter, first=first, last=last, values=values)
 
 
 def _read_end(given: BlockParam, argument: int, default: BlockId) -> BlockId:
     return default if given is None else read_block(given, argument)
 
 
-def _make_filter(given: FilterObject, argument: int) -> LogFilter:
-    texts = [given.address] if isinstance(given.address, str) else given.address or []
+def _read_values(given: FilterObject, argument: int) -> list[list[bytes]]:
+    """The addresses, then the topics of each position."""
     if len(given.topics or ()) > MOST_POSITIONS:
         refuse(argument, "", "exceed max topics")
-    if len(texts) > MOST_VALUES:
-        raise RefusedFilter("exceed max addresses or topics per search position")
-    addresses = [
-        address(text, argument, "$.address" if texts == [given.address] else f"$.address[{index}]")
-        for index, text in enumerate(texts)
-    ]
+    if isinstance(given.address, str):
+        addresses = [address(given.address, argument, "$.address")]
+    else:
+        if len(given.address or ()) > MOST_VALUES:
+            raise RefusedFilter("exceed max addresses or topics per search position")
+        addresses = _read_each(address, given.address or [], argument, "$.address")
     topics = [
         _read_position(position, argument, f"$.topics[{index}]")
         for index, position in enumerate(given.topics or ())
     ]
-    return LogFilter(addresses, topics)
+    return [addresses, *topics]
+
+
+def _read_each(
+    read: Callable[[str, int, str], bytes], texts: Sequence[str], argument: int, path: str
+) -> list[bytes]:
+    try:
+        return [read(text, argument, path) for text in texts]
+    except InvalidParams:  # making the path of each value takes longer than reading it
+        return [read(text, argument, f"{path}[{index}]") for index, text in enumerate(texts)]
 
 
 def _read_position(given: str | list[str | None] | None, argument: int, path: str) -> list[bytes]:
@@ -110,9 +121,6 @@ def _read_position(given: str | list[str | None] | None, argument: int, path: st
         return [hash32(given, argument, path)]
     if len(given) > MOST_VALUES:
         refuse(argument, "", "exceed max topics")
-    topics: list[bytes] = []
-    for index, text in enumerate(given):
-        if text is None:
-            return []
-        topics.append(hash32(text, argument, f"{path}[{index}]"))
-    return topics
+    before_null = list(takewhile(lambda text: text is not None, given))
+    topics = _read_each(hash32, cast("list[str]", before_null), argument, path)
+    return topics if len(before_null) == len(given) else []

@@ -15,7 +15,7 @@ turns with other work of the loop.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Final, Protocol, TypeVar
 
 import structlog
@@ -109,6 +109,7 @@ class Delivery:
         self._clock: Final = clock
         self._cohorts: Final[dict[tuple[Track, Cursor], Cohort]] = {}
         self._where: Final[dict[Subscriber, tuple[Cohort, Kind, Wanted]]] = {}
+        self._unsettled: Final[set[Kind]] = set()  # kinds that subscribers have joined or left
         self._hints: Final = Hints()
         self._is_due = False  # whether there is more to do than to look for a commit
         self._task: asyncio.Task[None] | None = None
@@ -118,6 +119,8 @@ class Delivery:
 
     def add(self, subscriber: Subscriber, kind: Kind, wanted: Wanted, position: Cursor) -> None:
         """Notify a subscriber of what comes after this position."""
+        wanted = kind.join(wanted)
+        self._unsettled.add(kind)
         cohort = self._cohorts.get((kind.track, position))
         if cohort is None:
             cohort = self._cohorts[kind.track, position] = Cohort(kind.track, position)
@@ -135,6 +138,8 @@ class Delivery:
             return
         cohort, kind, wanted = found
         cohort.remove(subscriber, kind, wanted)
+        kind.leave(wanted)
+        self._unsettled.add(kind)
         if not cohort.size and self._cohorts.get((cohort.track, cohort.position)) is cohort:
             del self._cohorts[cohort.track, cohort.position]
 
@@ -143,7 +148,7 @@ class Delivery:
         known: object = None
         hints = self._hints
         with self._follow(hints.hear):
-            while self._where:
+            while self._where or self._unsettled:
                 hints.begin_look()
                 heads = self._heads()
                 if heads is not None and (heads is not known or self._is_due):
@@ -151,7 +156,18 @@ class Delivery:
                         hints.note_commit()
                     known, self._is_due = heads, False
                     await self.deliver()
-                await hints.wait(soon=self._is_due)
+                await self._settle()
+                if not self._unsettled:
+                    await hints.wait(soon=self._is_due)
+
+    async def _settle(self) -> None:
+        for kind in list(self._unsettled):
+            self._unsettled.discard(kind)
+            is_settled = False
+            with suppress(TimedOut):
+                is_settled = await self._read(kind.settle())
+            if not is_settled:
+                self._unsettled.add(kind)
 
     def _heads(self) -> object:
         """Those of the last commit; none while the store is being replaced."""
@@ -203,8 +219,7 @@ class Delivery:
             step = cohort.track.next(view, cohort.position)
             found: dict[Kind, Mapping[Wanted, list[Notice]]] = {}
             if step is not None and step.event is not None:
-                for kind, of_kind in list(cohort.members.items()):
-                    wanted = list(of_kind)
+                for kind, wanted in list(cohort.members.items()):
                     found[kind] = await self._read(kind.render(view, step.event, wanted))
             return step, found
         finally:

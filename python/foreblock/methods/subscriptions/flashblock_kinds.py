@@ -23,7 +23,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_texts import BlockTexts
 from foreblock.methods.logs.log_texts import log_text
-from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, Notice, Wanted
+from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, Kind, Notice, Wanted
 from foreblock.methods.subscriptions.log_kinds import shared_log_members
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import Steps
@@ -52,7 +52,7 @@ class NewestWanted(Struct, frozen=True):
     count: int
 
 
-class NewFlashblocks:
+class NewFlashblocks(Kind):
     """The block in progress after each flashblock: with all transactions, or the newest."""
 
     code = "b"
@@ -69,9 +69,10 @@ class NewFlashblocks:
         if not isinstance(event, FlashblockAdded):
             return found
         newest = [each for each in wanted if isinstance(each, NewestWanted)]
+        is_whole_wanted = len(newest) < len(wanted)
         if newest:
             found.update((yield from _render_newest(view, event, newest)))
-        if len(newest) < len(wanted):
+        if is_whole_wanted:
             text = yield from self._texts.render(view, event.block, full=True)
             found[None] = [Notice(whole(text))]
         return found
@@ -97,11 +98,14 @@ def _render_newest(
         shapes.write_quantity(flashblock.transactions + count),
     )
     found: dict[Wanted, list[Notice]] = {}
+    by_first: dict[int, list[Notice]] = {}
     for each in wanted:
-        shown = fragments[max(0, len(fragments) - each.count) :]
-        text = shapes.join_fragments(event.block.hash, shown)
-        found[each] = [Notice(b"%b%b}" % (head, text))]
-        yield None
+        first = max(0, len(fragments) - each.count)
+        if first not in by_first:
+            text = shapes.join_fragments(event.block.hash, fragments[first:])
+            by_first[first] = [Notice(b"%b%b}" % (head, text))]
+            yield None
+        found[each] = by_first[first]
     return found
 
 
@@ -112,7 +116,7 @@ class TransactionsWanted(Struct, frozen=True):
     of_pool: bool = False  # as those of a pool: without deposits, logs and a place in a block
 
 
-class FlashblockTransactions:
+class FlashblockTransactions(Kind):
     """Transactions of flashblocks, each by itself."""
 
     code = "t"

@@ -9,7 +9,7 @@ Here are the protocol and the kinds about sealed blocks; others are in `log_kind
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from foreblock.ledger.reading.blocks import SealedBlock
 from foreblock.ledger.reading.cursors import Cursor
@@ -49,21 +49,32 @@ SEALED = Track(sealed_end, next_sealed)
 FLASHBLOCKS = Track(flashblock_end, next_flashblock)
 
 
-class Kind(Protocol):
+class Kind:
     """What subscribers of one kind get."""
 
-    @property
-    def code(self) -> str:
-        """A letter for cursors: positions of kinds with equal letters mean the same."""
+    code: str  # a letter for cursors: positions of kinds with equal letters mean the same
+    track: Track
 
-    @property
-    def track(self) -> Track:
-        """The events."""
+    def join(self, wanted: Wanted) -> Wanted:
+        """Note a subscriber; returns the equal value that others have, if any."""
+        return wanted
+
+    def leave(self, wanted: Wanted) -> None:
+        """Note that a subscriber has left, with what `join` returned."""
+
+    def settle(self) -> Steps[bool]:
+        """Do some of what is left to do after subscribers joined and left; true if all is done."""
+        yield from ()
+        return True
 
     def render(
         self, view: LedgerView, event: Event, wanted: Collection[Wanted]
     ) -> Steps[Mapping[Wanted, list[Notice]]]:
-        """The notices of an event for each of those who want something of it."""
+        """The notices of an event for each of those who want something of it.
+
+        `wanted` may lose members between steps.
+        """
+        raise NotImplementedError
 
 
 def cursor_text(kind: Kind, position: Cursor) -> str:
@@ -85,7 +96,7 @@ def to_all(wanted: Collection[Wanted], text: bytes) -> Mapping[Wanted, list[Noti
     return dict.fromkeys(wanted, notices)
 
 
-class SealedBlocks:
+class SealedBlocks(Kind):
     """Sealed blocks in one form; after a reorganisation, the blocks that replace others."""
 
     code = "h"
@@ -95,7 +106,10 @@ class SealedBlocks:
         self._write = write
 
     def render(
-        self, _view: LedgerView, event: Event, wanted: Collection[Wanted]
+        self,
+        view: LedgerView,  # noqa: ARG002, as in all kinds
+        event: Event,
+        wanted: Collection[Wanted],
     ) -> Steps[Mapping[Wanted, list[Notice]]]:
         """The block, where one was sealed."""
         yield from ()

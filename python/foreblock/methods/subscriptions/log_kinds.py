@@ -12,13 +12,19 @@ from msgspec import Raw
 from foreblock.errors import InvalidParams
 from foreblock.ledger.reading.event_items import PlacedLog, header_of, read_logs
 from foreblock.ledger.reading.events import BlockRemoved, Event, FlashblockDropped
-from foreblock.ledger.reading.logs import LogFilter
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.logs.log_filter import FilterObject, make_query
 from foreblock.methods.logs.log_texts import log_text
-from foreblock.methods.params import DECODING, address, refuse
-from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, SEALED, Notice, Track, Wanted
+from foreblock.methods.params import DECODING, refuse
+from foreblock.methods.subscriptions.kinds import (
+    SEALED,
+    Kind,
+    Notice,
+    Track,
+    Wanted,
+)
+from foreblock.methods.subscriptions.log_index import ANY, LogIndex, LogsWanted, keys_of
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Header
@@ -26,60 +32,23 @@ from foreblock.types import Header
 T = TypeVar("T")
 
 
-class LogsWanted:
-    """Which logs a subscriber wants, and of which heights.
-
-    Two are equal if their filter objects have the same text: what is equal is rendered once.
-    """
-
-    __slots__ = ("_key", "addresses", "filter", "first", "last")
-
-    def __init__(
-        self,
-        filter: LogFilter,
-        key: bytes,
-        addresses: frozenset[bytes] = frozenset(),
-        first: int = 0,
-        last: int | None = None,
-    ) -> None:
-        """`addresses` are those of the filter; none are any."""
-        self._key: Final = key
-        self.filter: Final = filter
-        self.addresses: Final = addresses
-        self.first: Final = first
-        self.last: Final = last
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LogsWanted) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def includes(self, number: int) -> bool:
-        """Whether logs of this height are wanted."""
-        return number >= self.first and (self.last is None or number <= self.last)
-
-
 def read_wanted(raw: Raw, argument: int) -> LogsWanted:
     """What a filter object asks for of the blocks to come; null is any log.
 
     Refuses ranges as geth does.
     """
-    given = read_filter(raw, argument)
-    query, key = make_query(given, argument), bytes(raw)
-    texts = [given.address] if isinstance(given.address, str) else given.address or []
-    addresses = frozenset(address(text, argument, "$.address") for text in texts)
+    query, text = make_query(read_filter(raw, argument), argument), bytes(raw)
     first, last = query.first, query.last
     if "pending" in (first, last):
         raise InvalidParams("pending logs are not supported")
     if first == "earliest":
         first = 0
     if first == last == "latest":
-        return LogsWanted(query.filter, key, addresses)
+        return LogsWanted(query.filter, text, query.values)
     if isinstance(first, int) and last == "latest":
-        return LogsWanted(query.filter, key, addresses, first)
+        return LogsWanted(query.filter, text, query.values, first)
     if isinstance(first, int) and isinstance(last, int) and first <= last:
-        return LogsWanted(query.filter, key, addresses, first, last)
+        return LogsWanted(query.filter, text, query.values, first, last)
     raise InvalidParams("invalid block range params")
 
 
@@ -94,24 +63,35 @@ def read_filter(raw: Raw, argument: int) -> FilterObject:
 _decode = msgspec.json.Decoder(FilterObject | None).decode
 
 
-class LogKind:
+class LogKind(Kind):
     """Logs of one sequence of events."""
 
     def __init__(self, code: str, track: Track) -> None:
-        self.code: Final = code
-        self.track: Final = track
+        self.code = code
+        self.track = track
+        self._index: Final = LogIndex()
+
+    def join(self, wanted: Wanted) -> Wanted:
+        """Add a filter to the index."""
+        return self._index.add(cast("LogsWanted", wanted))
+
+    def leave(self, wanted: Wanted) -> None:
+        """Remove a filter from the index."""
+        self._index.remove(cast("LogsWanted", wanted))
+
+    def settle(self) -> Steps[bool]:
+        """Bring a part of the index up to date."""
+        return self._index.settle()
 
     def render(
         self, view: LedgerView, event: Event, wanted: Collection[Wanted]
     ) -> Steps[Mapping[Wanted, list[Notice]]]:
-        """The logs that each wants."""
-        header = header_of(event)
+        """The logs that each wants. More than a few filters must have joined before."""
         is_removal = isinstance(event, BlockRemoved | FlashblockDropped)
-        matching = _Matching(_end(header, removed=is_removal), is_removal=is_removal)
-        for some in _portions(list(wanted), THRESHOLDS.matched_filters):
-            matching.ask(cast("list[LogsWanted]", some), header.number)
-            yield None
-        if not matching.is_asked:
+        matching = _Matching(header_of(event), is_removal=is_removal)
+        if len(wanted) > THRESHOLDS.unlisted_filters:
+            yield from matching.search(self._index, wanted)
+        elif not matching.ask(cast("Collection[LogsWanted]", wanted)):
             return {}
         fresh: list[PlacedLog] = []
         for _ in read_logs(view, event, fresh.append):
@@ -125,40 +105,68 @@ class LogKind:
 
 
 class _Matching:
-    """Logs of one event held against all filters, those for an address being found by it."""
+    """Matches the logs of one event with filters."""
 
-    def __init__(self, end: bytes, *, is_removal: bool) -> None:
+    def __init__(self, header: Header, *, is_removal: bool) -> None:
         self.found: Final[dict[Wanted, list[Notice]]] = {}
-        self._end: Final = end
+        self._number: Final = header.number
+        self._end: Final = _end(header, removed=is_removal)
         self._is_removal: Final = is_removal
-        self._of_address: Final[dict[bytes, list[LogsWanted]]] = {}
-        self._of_any: Final[list[LogsWanted]] = []
+        self._index: LogIndex | None = None
+        self._wanted: Collection[Wanted] = ()
+        self._unlisted: set[LogsWanted] = set()
+        # By the keys under which they are listed, those that include the height of the event.
+        self._candidates: Final[dict[int, list[LogsWanted]]] = {}
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether anybody wants anything."""
-        return bool(self._of_address or self._of_any)
+    def ask(self, wanted: Collection[LogsWanted]) -> bool:
+        """Match all logs with these filters; false if none includes the height of the event."""
+        self._candidates[ANY] = [each for each in wanted if each.includes(self._number)]
+        return bool(self._candidates[ANY])
 
-    def ask(self, wanted: list[LogsWanted], number: int) -> None:
-        """Hold logs against these filters too, if they want any of this height."""
-        for each in wanted:
-            if each.includes(number):
-                for address in each.addresses:
-                    self._of_address.setdefault(address, []).append(each)
-                if not each.addresses:
-                    self._of_any.append(each)
+    def search(self, index: LogIndex, wanted: Collection[Wanted]) -> Steps[None]:
+        """Match each log with those of these filters that an index finds for it."""
+        self._index, self._wanted = index, wanted
+        self._unlisted = set(index.unlisted)
+        listed = yield from self._look_up(ANY)
+        unlisted = [each for each in self._unlisted if each in wanted]
+        self._candidates[ANY] = listed + [each for each in unlisted if each.includes(self._number)]
 
-    def take(self, logs: list[PlacedLog]) -> Steps[None]:
-        """Hold these logs against the filters."""
-        for placed in logs:
+    def take(self, logs: Sequence[PlacedLog]) -> Steps[None]:
+        """Match these logs."""
+        index, candidates = self._index, self._candidates
+        for number, placed in enumerate(logs, 1):
             notice: Notice | None = None
-            for filters in (self._of_address.get(placed.log.address, ()), self._of_any):
+            log = placed.log
+            for key in (ANY,) if index is None else keys_of(log.address, log.topics):
+                filters = candidates.get(key)
+                if filters is None:
+                    filters = yield from self._look_up(key)
                 for some in _portions(filters, THRESHOLDS.matched_filters):
                     for each in some:
-                        if each.filter.matches(placed.log):
+                        if each.filter.matches(log):
                             notice = notice or self._notice(placed)
                             self.found.setdefault(each, []).append(notice)
                     yield None
+            if number % THRESHOLDS.matched_logs == 0:
+                yield None
+
+    def _look_up(self, key: int) -> Steps[list[LogsWanted]]:
+        """The filters under a key, found once for all logs of the event."""
+        index, found = self._index, list[LogsWanted]()
+        if index is None or not (ids := index.find(key)):
+            return found
+        for some in _portions(tuple(ids), THRESHOLDS.matched_filters):
+            found += filter(self._is_wanted, map(index.known.__getitem__, some))
+            yield None
+        self._candidates[key] = found
+        return found
+
+    def _is_wanted(self, listed: LogsWanted) -> bool:
+        return (
+            listed.includes(self._number)
+            and listed in self._wanted
+            and listed not in self._unlisted
+        )
 
     def _notice(self, placed: PlacedLog) -> Notice:
         seen = placed.log_index if self._is_removal else placed.log_index + 1
@@ -169,8 +177,7 @@ def _portions(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-LOGS: Final = LogKind("l", SEALED)
-PENDING_LOGS: Final = LogKind("p", FLASHBLOCKS)
+LOGS: Final = LogKind("l", SEALED)  # for filters
 
 
 def _end(header: Header, *, removed: bool) -> bytes:

@@ -27,13 +27,9 @@ from foreblock.methods.subscriptions.flashblock_kinds import (
     NewFlashblocks,
     TransactionsWanted,
 )
-from foreblock.methods.subscriptions.kinds import NEW_HEADS, Kind, Wanted
-from foreblock.methods.subscriptions.log_kinds import (
-    LOGS,
-    PENDING_LOGS,
-    LogsWanted,
-    read_wanted,
-)
+from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, NEW_HEADS, SEALED, Kind, Wanted
+from foreblock.methods.subscriptions.log_index import LogsWanted
+from foreblock.methods.subscriptions.log_kinds import LogKind, read_wanted
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 NOTIFICATION: Final = b"eth_subscription"
@@ -58,9 +54,13 @@ class Subscribers(Protocol):
         """Raises `NotificationsUnsupported`."""
 
     def subscribe(
-        self, client: Hashable | None, notification: bytes, on_end: Callable[[Any], None]
+        self,
+        client: Hashable | None,
+        notification: bytes,
+        on_end: Callable[[Any], None],
+        size: int = 0,
     ) -> Subscribed:
-        """Raises `NotificationsUnsupported`, `TooManySubscriptions`."""
+        """Raises `NotificationsUnsupported`, `TooManySubscriptions`, `SubscriptionsTooLarge`."""
 
     def unsubscribe(self, client: Hashable | None, id: str) -> None:
         """Raises `SubscriptionNotFound`."""
@@ -78,6 +78,7 @@ class NoSubscribers:
         client: Hashable | None,  # noqa: ARG002, as in the protocol
         notification: bytes,  # noqa: ARG002, as in the protocol
         on_end: Callable[[Any], None],  # noqa: ARG002, as in the protocol
+        size: int = 0,  # noqa: ARG002, as in the protocol
     ) -> Subscribed:
         """Refuse."""
         raise NotificationsUnsupported
@@ -129,11 +130,12 @@ class SubscriptionMethods:
         self._delivery: Final = delivery
         self._subscribers: Final = subscribers
         transactions = FlashblockTransactions()
+        logs, pending_logs = LogKind("l", SEALED), LogKind("p", FLASHBLOCKS)
         # From the arguments after the name to what is wanted.
         self._kinds: Final[dict[str, Callable[[list[Raw]], Asked]]] = {
             "newHeads": lambda given: Asked(NEW_HEADS, _nothing(given)),
-            "logs": lambda given: Asked(LOGS, _logs(given)),
-            "pendingLogs": lambda given: Asked(PENDING_LOGS, _logs(given)),
+            "logs": lambda given: Asked(logs, _logs(given)),
+            "pendingLogs": lambda given: Asked(pending_logs, _logs(given)),
             "newFlashblocks": lambda given: Asked(blocks, _newest(given)),
             "newFlashblockTransactions": lambda given: Asked(
                 transactions, TransactionsWanted(full=_choice(given))
@@ -156,7 +158,10 @@ class SubscriptionMethods:
         given, cursor = _take_cursor(given)
         asked = read(given)
         position = _position(view, asked.kind, cursor, len(given) + 1)
-        subscription = self._subscribers.subscribe(view.client, NOTIFICATION, self._delivery.remove)
+        size = asked.wanted.size if isinstance(asked.wanted, LogsWanted) else 0
+        subscription = self._subscribers.subscribe(
+            view.client, NOTIFICATION, self._delivery.remove, size
+        )
         subscription.when_replied(lambda: self._delivery.add(subscription, *asked, position))
         return b'"%b"' % subscription.id.encode()
 
