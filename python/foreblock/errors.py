@@ -101,7 +101,8 @@
     │   ├── StateNotWritten
     │   ├── WorkerFailed
     │   ├── StopForced
-    │   └── BusBroken
+    │   ├── BusBroken
+    │   └── BusMessageTooLong
     ├── StoreError               the store broke, or was misused
     │   ├── StoreMissing
     │   ├── StoreExists
@@ -1135,6 +1136,16 @@ class BusBroken(ServiceError):
 
     def __str__(self) -> str:
         return f"the bus is broken: {self.why}"
+
+
+class BusMessageTooLong(ServiceError):
+    """A request needs a longer message to the writer than there may be."""
+
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"the request needs {self.size} bytes for the writer, the limit is {self.limit}"
 
 
 class StoreError(ForeblockError):

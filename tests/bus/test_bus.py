@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Accepted, Busy, NextNonce, Rejected, Submit, TakenUp, ToWorker
@@ -303,4 +304,6 @@ def test_a_peer_that_talks_nonsense_is_let_go(tmp_path: Path) -> None:
                 await reader.read()
             writer.close()
 
-    asyncio.run(scene())
+    with capture_logs() as logged:
+        asyncio.run(scene())
+    assert [(each["event"], "frame of" in each["why"]) for each in logged] == [("bus_broken", True)]

@@ -9,9 +9,14 @@ import pytest
 
 from foreblock.bus.commands import Mine, SetAccount
 from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.frames import Done, NextNonce, Order, Refused
-from foreblock.bus.link import WriterLink
-from foreblock.errors import CommandUnknown, RefusedCommand, SequencerUnavailable
+from foreblock.bus.frames import LONGEST, MOST_BYTES, Done, NextNonce, Order, Refused
+from foreblock.bus.link import UNSENT_LIMIT, WriterLink
+from foreblock.errors import (
+    BusMessageTooLong,
+    CommandUnknown,
+    RefusedCommand,
+    SequencerUnavailable,
+)
 from support.servers.bus_sockets import closed, listening
 from support.servers.waiting import PATIENCE
 
@@ -117,5 +122,51 @@ def test_nobody_knows_what_became_of_a_command_when_the_writer_is_gone(tmp_path:
                 await asked
             with pytest.raises(SequencerUnavailable):
                 await one.command("main", Mine())
+
+    asyncio.run(scene())
+
+
+LONG = SetAccount(ALICE, code=bytes(3 * LONGEST))
+
+
+def test_a_long_command_is_carried_out_and_holds_up_nobody(tmp_path: Path) -> None:
+    """While the writer reads nothing, other messages find the connection as good as empty."""
+
+    async def scene() -> None:
+        chain = Chain()
+        async with connected(str(tmp_path / "bus"), chain, workers=1) as (link,):
+            long = [asyncio.create_task(link.command("main", LONG)) for _ in range(2)]
+            await asyncio.sleep(0)
+            assert link._transport is not None
+            assert link._transport.get_write_buffer_size() < UNSENT_LIMIT // 2
+            await link.command("main", Mine())
+            await asyncio.gather(*long)
+            assert [each.command for each in chain.orders] == [Mine(), LONG, LONG]
+
+    asyncio.run(scene())
+
+
+def test_a_long_command_that_is_given_up_leaves_the_next_one_whole(tmp_path: Path) -> None:
+    async def scene() -> None:
+        chain = Chain()
+        async with connected(str(tmp_path / "bus"), chain, workers=1) as (link,):
+            given_up = asyncio.create_task(link.command("main", LONG))
+            await asyncio.sleep(0)
+            given_up.cancel()
+            await asyncio.wait([given_up])
+            await link.command("main", LONG)
+            assert [each.command for each in chain.orders] == [LONG]
+
+    asyncio.run(scene())
+
+
+def test_a_command_that_is_too_long_is_refused_and_others_go_on(tmp_path: Path) -> None:
+    async def scene() -> None:
+        chain = Chain()
+        async with connected(str(tmp_path / "bus"), chain, workers=1) as (link,):
+            with pytest.raises(BusMessageTooLong):
+                await link.command("main", SetAccount(ALICE, code=bytes(MOST_BYTES)))
+            await link.command("main", Mine())
+            assert [each.command for each in chain.orders] == [Mine()]
 
     asyncio.run(scene())

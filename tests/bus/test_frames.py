@@ -1,14 +1,18 @@
 """Frames: whatever way the bytes are cut, the messages are the same."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock.bus.frames import (
+    LENGTH,
     LONGEST,
+    MOST_BYTES,
+    PART_BYTES,
     Accepted,
     Committed,
     Frames,
+    MessagePart,
     NextNonce,
     PoolPart,
     Rejected,
@@ -17,8 +21,10 @@ from foreblock.bus.frames import (
     ToWorker,
     WaitingTransaction,
     frame,
+    frames_of,
 )
-from foreblock.errors import BusBroken
+from foreblock.bus.state_frames import StateNotFound, StatePart
+from foreblock.errors import BusBroken, BusMessageTooLong
 
 NUMBERS = st.integers(0, 2**63 - 1)
 TO_WORKER = st.one_of(
@@ -64,10 +70,46 @@ def test_an_absurd_length_is_refused_at_once() -> None:
         list(Frames(Submit).feed((LONGEST + 1).to_bytes(4)))
 
 
+SIZES = st.sampled_from([LONGEST - 100, LONGEST, LONGEST + 1, 6 * PART_BYTES, MOST_BYTES - 100])
+
+
+@given(SIZES, st.integers(50_000, LONGEST))
+@settings(max_examples=10)
+def test_a_long_message_is_sent_in_parts(size: int, cut: int) -> None:
+    message, frames = StatePart(7, bytes(size)), Frames(ToWorker)
+    parts = frames_of(message)
+    assert all(len(each) <= LENGTH + LONGEST for each in parts)
+    data = b"".join(parts)
+    assert [
+        each for at in range(0, len(data), cut) for each in frames.feed(data[at : at + cut])
+    ] == [message]
+
+
+def test_others_come_between_the_parts_of_a_message_that_may_be_given_up() -> None:
+    frames, between = Frames(ToWorker), Accepted(1)
+    given_up = frames_of(StatePart(7, b"a" * 2 * LONGEST))
+    assert list(frames.feed(given_up[0] + frame(between) + given_up[1])) == [between]
+    message = StatePart(8, b"b" * 2 * LONGEST)
+    assert list(frames.feed(frame(message))) == [message]
+
+
+def test_a_message_that_is_too_long_is_refused_by_who_sends_it() -> None:
+    with pytest.raises(BusMessageTooLong, match=f"limit is {MOST_BYTES}"):
+        frame(StatePart(7, bytes(MOST_BYTES)))
+
+
+def test_parts_that_never_end_are_refused() -> None:
+    endless = frame(MessagePart(1, bytes(PART_BYTES), is_last=False))
+    with pytest.raises(BusBroken, match="message of more than"):
+        list(Frames(ToWorker).feed(endless * (MOST_BYTES // PART_BYTES + 1)))
+
+
 def test_texts_that_cannot_be_encoded_are_sent_with_a_mark() -> None:
-    (rejected, facts) = Frames(ToWorker).feed(
+    (rejected, facts, error) = Frames(ToWorker).feed(
         frame(Rejected(7, "a lone \ud800"))
         + frame(SourceFacts("main", 1, ("fine", "not \udfff fine")))
+        + frame(StateNotFound(8, "error", "why \ud800", 2, -32000, "0x\ud800"))
     )
     assert rejected == Rejected(7, "a lone ?")
+    assert error == StateNotFound(8, "error", "why ?", 2, -32000, "0x?")
     assert facts == SourceFacts("main", 1, ("fine", "not ? fine"))

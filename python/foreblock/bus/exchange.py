@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Final, cast
 
+import structlog
 from msgspec import Struct
 
 from foreblock.bus.direct import DirectEnd, DirectTransport, say
@@ -34,6 +35,8 @@ from foreblock.errors import BusBroken
 # A worker with more unread bytes misses hints.
 UNREAD_LIMIT: Final = 1 << 20
 HEARD_SECONDS: Final = 2.0  # for a worker to hear of a change; one that hangs is replaced
+
+log = structlog.get_logger()
 
 # Sends a message to one worker; false if the kernel did not take it at once.
 Respond = Callable[[ToWorker], bool | None]
@@ -201,7 +204,8 @@ class _Worker(DirectEnd):
             for message in self._frames.feed(data):
                 assert isinstance(message, ToWriter)
                 self._exchange.received(message, self)
-        except BusBroken:
+        except BusBroken as why:
+            log.warning("bus_broken", why=str(why))
             self._transport.close()
 
     def heard(self, message: Struct) -> None:

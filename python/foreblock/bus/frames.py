@@ -1,6 +1,7 @@
 """Messages on the bus, their frames, and the state of a submitted transaction. No I/O.
 
-A frame is a length (4 bytes, big-endian) and one message in MessagePack.
+A frame is a length (4 bytes, big-endian) and one message in MessagePack. A message longer than
+`LONGEST` is sent as several `MessagePart`s; other messages may come between them.
 
 A submission is sent, may be taken up, and is answered or not. Until the writer says that it
 takes it up, it is not examined, and after its deadline it never will be; so a refusal is
@@ -16,15 +17,17 @@ heard that: hints from before are wrong then.
 
 import asyncio
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, StatePart
 from foreblock.errors import (
     BusBroken,
+    BusMessageTooLong,
     OutcomeUnknown,
     RejectedTransaction,
     SequencerBusy,
@@ -32,8 +35,9 @@ from foreblock.errors import (
 )
 
 LENGTH: Final = 4
-# A transaction has at most 128 KiB; a longer frame is not one of ours.
-LONGEST: Final = 1 << 20
+LONGEST: Final = 1 << 20  # of a frame; a longer one is not one of ours
+PART_BYTES: Final = 256 << 10  # of a message that is longer than that
+MOST_BYTES: Final = 16 << 20  # of a message
 
 M = TypeVar("M")
 
@@ -200,6 +204,14 @@ class Print(Struct, frozen=True, tag=True, array_like=True):
     missed: int = 0  # texts that were not sent
 
 
+class MessagePart(Struct, frozen=True, tag=True, array_like=True):
+    """A part of a long message. A new id gives up the message before it."""
+
+    id: int
+    data: bytes
+    is_last: bool
+
+
 ToWriter = Submit | AskPool | AskState | AskUpstream | Order | Heard | WantCommits | Print
 ToWorker = (
     TakenUp
@@ -221,15 +233,38 @@ ToWorker = (
 Outcome = TakenUp | Accepted | Rejected | Busy  # what the writer says of one transaction
 
 _encode = msgspec.msgpack.Encoder().encode
+_part_ids: Final = count()
 
 
 def frame(message: Struct) -> bytes:
-    """Encode a message."""
-    try:
-        body = _encode(message)
-    except UnicodeEncodeError:  # text from outside must not fail the sender
-        body = _encode(_encodable(message))
+    """Encode a message; raises `BusMessageTooLong`."""
+    body = _encoded(message)
+    if len(body) > LONGEST:
+        return b"".join(_parts(body))
     return len(body).to_bytes(LENGTH) + body
+
+
+def frames_of(message: Struct) -> list[bytes]:
+    """The same as the frames that it is sent in: one, or one for each part."""
+    body = _encoded(message)
+    return _parts(body) if len(body) > LONGEST else [len(body).to_bytes(LENGTH) + body]
+
+
+def _parts(body: bytes) -> list[bytes]:
+    if len(body) > MOST_BYTES:
+        raise BusMessageTooLong(len(body), MOST_BYTES)
+    number, last = next(_part_ids), (len(body) - 1) // PART_BYTES * PART_BYTES
+    return [
+        frame(MessagePart(number, body[start : start + PART_BYTES], start == last))
+        for start in range(0, len(body), PART_BYTES)
+    ]
+
+
+def _encoded(message: Struct) -> bytes:
+    try:
+        return _encode(message)
+    except UnicodeEncodeError:  # text from outside must not fail the sender
+        return _encode(_encodable(message))
 
 
 def _encodable(message: Struct) -> Struct:
@@ -239,8 +274,10 @@ def _encodable(message: Struct) -> Struct:
             return Rejected(number, _replaced(why))
         case Refused(number, why):
             return Refused(number, _replaced(why))
-        case StateNotFound(number, reason, why, retry_after):
-            return StateNotFound(number, reason, _replaced(why), retry_after)
+        case StateNotFound():
+            return structs.replace(
+                message, why=_replaced(message.why), data=_replaced(message.data)
+            )
         case Print(network, text, is_request, missed):
             return Print(network, _replaced(text), is_request, missed)
         case SourceFacts(network, told_ns, facts):
@@ -256,9 +293,11 @@ def _replaced(text: str) -> str:
 class Frames:
     """Decodes the messages of one direction."""
 
-    def __init__(self, kind: object) -> None:
-        self._decode: Final = msgspec.msgpack.Decoder(kind).decode
+    def __init__(self, kind: Any) -> None:  # noqa: ANN401, a type or a union
+        self._decode: Final = msgspec.msgpack.Decoder(kind | MessagePart).decode
         self._held = bytearray()
+        self._part_id = -1
+        self._parts = bytearray()  # of a long message
 
     def feed(self, data: bytes) -> Iterator[object]:
         """The complete messages. Raises `BusBroken` for anything else."""
@@ -272,10 +311,29 @@ class Frames:
                 return
             body = bytes(held[LENGTH : LENGTH + length])
             del held[: LENGTH + length]
-            try:
-                yield self._decode(body)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as why:
-                raise BusBroken(str(why)) from None
+            message = self._decoded(body)
+            if isinstance(message, MessagePart):
+                message = self._joined(message)
+            if message is not None:
+                yield message
+
+    def _joined(self, part: MessagePart) -> object | None:
+        """The whole message if this was its last part."""
+        if part.id != self._part_id:
+            self._parts, self._part_id = bytearray(), part.id
+        self._parts += part.data
+        if len(self._parts) > MOST_BYTES:
+            raise BusBroken(f"a message of more than {MOST_BYTES} bytes")
+        if not part.is_last:
+            return None
+        whole, self._parts = self._decoded(self._parts), bytearray()
+        return whole
+
+    def _decoded(self, body: bytes | bytearray) -> object:
+        try:
+            return self._decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as why:
+            raise BusBroken(str(why)) from None
 
 
 class Submission:

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
+import structlog
 from msgspec import Struct
 
 from foreblock.bus.commands import AnyCommand
@@ -46,6 +47,7 @@ from foreblock.bus.frames import (
     WantCommits,
     Wanted,
     frame,
+    frames_of,
 )
 from foreblock.bus.pool_question import PoolContent, PoolQuestion
 from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, StatePart
@@ -74,6 +76,8 @@ _SECOND_NS: Final = 10**9
 SHORTEST_DELAY: Final = 0.05
 LONGEST_DELAY: Final = 1.0
 HINTS: Final = 100_000  # senders kept; then all are dropped
+
+log = structlog.get_logger()
 
 
 class WriterLink:
@@ -106,6 +110,7 @@ class WriterLink:
         self._printed_here: Final[dict[str, Callable[[str], None]]] = {}
         self._unprinted = 0
         self._transport: asyncio.Transport | None = None
+        self._sending_long: Final = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._tried: Final = asyncio.Event()
 
@@ -199,7 +204,7 @@ class WriterLink:
     async def ask_state(self, network: str, epoch: int, keys: bytes, seconds: float) -> bytes:
         """What the network's process finds of these keys, packed as they are.
 
-        Raises `NoUpstream`, `UnitsSpent`, `NewEpoch` and `UntrueState`.
+        Raises `NoUpstream`, `UnitsSpent`, `NewEpoch`, `UntrueState` and `BusMessageTooLong`.
         """
         return await self._ask_beyond(
             partial(AskState, network=network, epoch=epoch, keys=keys), seconds
@@ -229,8 +234,8 @@ class WriterLink:
         deadline = self._clock.monotonic_ns() + int(seconds * _SECOND_NS)
         self._states[number] = question
         try:
-            transport.write(frame(message(id=number, deadline_ns=deadline)))
             async with asyncio.timeout(seconds):
+                await self._send(transport, message(id=number, deadline_ns=deadline))
                 return await question.answer
         except TimeoutError:
             raise NoUpstream(f"nothing in {round(seconds, 2):g} s", 1) from None
@@ -240,8 +245,8 @@ class WriterLink:
     async def command(self, network: str, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Let the writer change a dev chain; gives the result when all workers serve it.
 
-        Raises `RefusedCommand` with the reason, `SequencerUnavailable` if it certainly is not
-        carried out, and `CommandUnknown` otherwise.
+        Raises `RefusedCommand` with the reason, `SequencerUnavailable` or `BusMessageTooLong` if
+        it certainly is not carried out, and `CommandUnknown` otherwise.
         """
         transport = self._transport
         if transport is None or transport.is_closing():
@@ -251,13 +256,29 @@ class WriterLink:
         deadline = self._clock.monotonic_ns() + int(COMMAND_SECONDS * _SECOND_NS)
         self._commands[number] = answer
         try:
-            say(transport, Order(number, network, command, deadline))
             async with asyncio.timeout(COMMAND_SECONDS):
+                await self._send(transport, Order(number, network, command, deadline))
                 return await answer
         except TimeoutError:
             raise CommandUnknown from None
         finally:
             del self._commands[number]
+
+    async def _send(self, transport: asyncio.Transport, message: Struct) -> None:
+        """Send a message of any length; others get in between the parts of a long one."""
+        if isinstance(transport, DirectTransport):
+            say(transport, message)
+            return
+        frames = frames_of(message)
+        if len(frames) == 1:
+            transport.write(frames[0])
+            return
+        incoming = transport.get_protocol()
+        assert isinstance(incoming, _Incoming), "it was made with one"
+        async with self._sending_long:
+            for part in frames:
+                await incoming.is_writable.wait()
+                transport.write(part)
 
     def print(self, network: str, text: str, *, is_request: bool = False) -> None:
         """Let the writer print something; dropped and counted where it does not read."""
@@ -432,6 +453,8 @@ class _Incoming(DirectEnd):
         self._heard_all = False
         self._frames = Frames(ToWorker)
         self._transport: asyncio.BaseTransport | None = None
+        self.is_writable: Final = asyncio.Event()
+        self.is_writable.set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
@@ -440,12 +463,19 @@ class _Incoming(DirectEnd):
         try:
             for message in self._frames.feed(data):
                 self._link.hear(message)  # type: ignore[arg-type]  # the decoder's own kind
-        except BusBroken:
+        except BusBroken as why:
+            log.warning("bus_broken", why=str(why))
             assert self._transport is not None, "data comes over a transport"
             self._transport.close()
 
     def heard(self, message: Struct) -> None:
         self._link.hear(message)  # type: ignore[arg-type]  # one of the writer's
+
+    def pause_writing(self) -> None:
+        self.is_writable.clear()
+
+    def resume_writing(self) -> None:
+        self.is_writable.set()
 
     def eof_received(self) -> None:
         self._heard_all = True
@@ -455,6 +485,7 @@ class _Incoming(DirectEnd):
             # The writer is gone and left something unread. A read reports this after all data; a
             # write raises `BrokenPipeError`, perhaps before all data is read.
             self._heard_all = True
+        self.is_writable.set()
         if not self._ended.done():
             self._ended.set_result(self._heard_all)
 

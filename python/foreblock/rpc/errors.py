@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from foreblock.errors import (
     BeforeAnchor,
+    BusMessageTooLong,
     CommandUnknown,
     DroppedPartial,
     ErrorAnswer,
@@ -241,6 +242,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     SyncTimedOut: _sync_timed_out,
     PoolUnavailable: _says(TIMED_OUT),
     PoolTooLarge: _says(OVERLOADED),
+    BusMessageTooLong: _says(OVERLOADED),
     SubscriptionError: _says(REFUSED),
     NotificationsUnsupported: _says(NOT_FOUND),
     UnknownSubscription: _says(NOT_FOUND),

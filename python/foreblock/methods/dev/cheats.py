@@ -24,7 +24,6 @@ from foreblock.methods.dev.commanding import (
 )
 from foreblock.methods.params import Params, address, data, reader, refuse, slot
 
-# A command goes through the bus in one frame of at most 1 MiB.
 MOST_CODE: Final = 1_000_000
 MOST_ADDRESSES: Final = 1_000
 WORD_DIGITS: Final = 64
