@@ -11,6 +11,8 @@ except where the wire's name would mislead.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from foreblock._engine import (
     Account,
     Allowance,
@@ -42,6 +44,7 @@ __all__ = [
     "Cheat",
     "ClaimedReceipt",
     "Claims",
+    "Content",
     "Diff",
     "Flashblock",
     "FlashblockId",
@@ -82,9 +85,13 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The additions of a flashblock: its transactions, and the header of its block so far."""
+    """The additions of a flashblock: its transactions, and the header of its block so far.
 
-    state_root: bytes  # 32 zero bytes where the sequencer does not compute it
+    Subblocks do not provide `state_root`, `block_hash` and `withdrawals_root`: these are
+    32 zero bytes then. Many flashblocks do not provide `state_root` either.
+    """
+
+    state_root: bytes
     receipts_root: bytes
     logs_bloom: bytes
     gas_used: int
@@ -92,6 +99,7 @@ class Diff:
     transactions: tuple[bytes, ...]  # only those of this flashblock
     withdrawals_root: bytes
     blob_gas_used: int
+    post_exec_tx: bytes | None = None  # of the block so far; not part of `transactions`
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,24 @@ class Cheat:
     storage: tuple[tuple[int, int], ...] = ()  # these slots, each once
 
 
+class Content(Struct, frozen=True):
+    """The identity of a flashblock, in whichever form a feed sends it.
+
+    Fields that only some feeds provide are not part of it.
+    """
+
+    block_number: int
+    payload_id: bytes
+    index: int
+    base: Base | None
+    transactions: tuple[bytes, ...]
+    receipts_root: bytes
+    logs_bloom: bytes
+    gas_used: int
+    blob_gas_used: int
+    cheats: tuple[Cheat, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Flashblock:
     """One announcement of a build job."""
@@ -144,3 +170,20 @@ class Flashblock:
     cheats: tuple[Cheat, ...] = ()  # after its transactions
     # Two announcements that differ in nothing else are the same one.
     claims: Claims | None = field(default=None, compare=False)
+
+    @property
+    def content(self) -> Content:
+        """Its identity: two messages with equal contents are copies of one."""
+        diff = self.diff
+        return Content(
+            self.block_number,
+            self.payload_id,
+            self.index,
+            self.base,
+            diff.transactions,
+            diff.receipts_root,
+            diff.logs_bloom,
+            diff.gas_used,
+            diff.blob_gas_used,
+            self.cheats,
+        )

@@ -129,6 +129,7 @@ def _diff(diff: WireDiff) -> Diff:
         transactions=_transactions(diff.transactions),
         withdrawals_root=_need("diff.withdrawals_root", diff.withdrawals_root, parse_hash),
         blob_gas_used=_blob_gas_used(diff.blob_gas_used),
+        post_exec_tx=_post_exec_tx(diff.post_exec_tx),
     )
 
 
@@ -143,6 +144,14 @@ def _transactions(texts: list[str] | None) -> tuple[bytes, ...]:
 def _blob_gas_used(text: str | None) -> int:
     """Blob gas; absent before Jovian."""
     return 0 if text is None else _read("diff.blob_gas_used", text, _quantity)
+
+
+def _post_exec_tx(raw: msgspec.Raw) -> bytes | None:
+    """The transaction in its encoding; None if there is none, or another form of it."""
+    try:
+        return _transaction(msgspec.json.decode(raw, type=str))
+    except (msgspec.MsgspecError, ValueError):
+        return None
 
 
 def _block_number(metadata: WireMetadata, base: Base | None) -> int:
@@ -215,6 +224,7 @@ def _base_object(base: Base) -> dict[str, object]:
 
 
 def _diff_object(diff: Diff) -> dict[str, object]:
+    optional = {} if diff.post_exec_tx is None else {"post_exec_tx": format_data(diff.post_exec_tx)}
     return {
         "state_root": format_data(diff.state_root),
         "receipts_root": format_data(diff.receipts_root),
@@ -225,4 +235,5 @@ def _diff_object(diff: Diff) -> dict[str, object]:
         "withdrawals": [],  # an L2 has none
         "withdrawals_root": format_data(diff.withdrawals_root),
         "blob_gas_used": format_quantity(diff.blob_gas_used),
+        **optional,
     }

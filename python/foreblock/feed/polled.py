@@ -42,8 +42,8 @@ class PolledPending:
     ) -> Flashblock | None:
         """The flashblock that brings what is new in this block; none if nothing is.
 
-        `block_hash` is the hash that the endpoint gives it. Raises `MalformedFlashblock` for a
-        block of no OP chain from Ecotone on.
+        `block_hash` is the hash that the endpoint provides, or zero. Raises
+        `MalformedFlashblock` for a block of no OP chain from Ecotone on.
         """
         base, job = _base(header), self._job
         if not transactions or (job and base.block_number < job.base.block_number):

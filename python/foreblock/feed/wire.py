@@ -58,6 +58,7 @@ class WireDiff(msgspec.Struct):
     transactions: list[str] | None = None
     withdrawals_root: str | None = None
     blob_gas_used: str | None = None
+    post_exec_tx: msgspec.Raw = NOTHING  # no feed sends it yet; read if it is bytes
 
 
 class WireMetadata(msgspec.Struct):

@@ -33,6 +33,8 @@ LOOKS_SHARE: Final = 1 / 3  # of a budget that pays for state too
 SECONDS: Final = 2.0  # for one answer
 _WAITS: Final = Waits(0.25, 5.0)
 _CALL: Final = ("eth_getBlockByNumber", ["pending", True])
+# What a pending block may lack.
+_ZEROS: Final = {"nonce": "0x" + "00" * 8, "hash": "0x" + "00" * 32, "stateRoot": "0x" + "00" * 32}
 
 
 class PolledFeed:
@@ -129,18 +131,17 @@ def upstream_at(url: str, upstreams: Sequence[Upstream]) -> Upstream | None:
 
 
 def read_pending(result: Raw) -> tuple[Block, bytes]:
-    """The pending block and its hash. Raises `RefusedAnswer`.
+    """The pending block, and the hash that the endpoint provides for it, which its feed gave it.
 
-    The hash is the one that the endpoint gives, which its feed gave to it; where it gives none,
-    as plain nodes do, the hash of the header.
+    Without one the hash is zero, and a state root or withdrawals root that is null is too.
+    Raises `RefusedAnswer`.
     """
     if is_null(result):
         raise refuse(RefusalKind.NULL, "there is no pending block")
     try:
         answer = msgspec.json.decode(result, type=dict[str, Any])
-        answer = {**answer, "nonce": answer.get("nonce") or "0x" + "00" * 8}
-        block = rebuild_block(answer)
-        named = answer.get("hash")
-        return block, block.hash if named is None else parse_hash(named)
+        zeros = {key: zero for key, zero in _ZEROS.items() if answer.get(key) is None}
+        answer |= zeros
+        return rebuild_block(answer), parse_hash(answer["hash"])
     except (msgspec.MsgspecError, ValueError, CallerError, RecursionError) as why:
         raise refuse(RefusalKind.WRONG_SHAPE, f"the pending block: {why}") from why

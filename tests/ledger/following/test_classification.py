@@ -34,7 +34,7 @@ from foreblock.ledger.following.classification import (
     classify,
 )
 from foreblock.types import Flashblock, FlashblockId
-from support.payloads.flashblocks import first, hash_of, job, later
+from support.payloads.flashblocks import first, hash_of, job, later, subblock
 
 SEALED = {number: hash_of(f"sealed {number}") for number in range(2, 6)}
 UNKNOWN = hash_of("nobody knows")
@@ -51,18 +51,14 @@ def candidate(
 ) -> Candidate:
     """A job with so many indices executed, of which the first `roots` have a state root."""
     roots = indices if roots is None else roots
-    return Candidate(
-        block,
-        job(name),
-        standing,
-        parent or SEALED.get(block - 1) or seal(block - 1, "p", 2),
-        tuple(
-            KnownStep(
-                partial(block, name, index), seal(block, name, index) if index < roots else None
-            )
-            for index in range(indices)
-        ),
+    parent = parent or SEALED.get(block - 1) or seal(block - 1, "p", 2)
+    messages = [begin(block, name, parent)]
+    messages += [nth(block, name, index) for index in range(1, indices)]
+    prefix = tuple(
+        KnownStep(each.content, seal(block, name, each.index) if each.index < roots else None)
+        for each in messages
     )
+    return Candidate(block, job(name), standing, parent, prefix)
 
 
 def partial(block: int, name: str, index: int) -> bytes:
@@ -93,11 +89,9 @@ P = candidate(6, "p", 3)
 P_WITHOUT_ROOT = candidate(6, "p", 3, roots=2)
 Q = candidate(6, "q", 2)
 SEVEN = candidate(7, "s", 2)
-BUFFERED = replace(P, held=frozenset({(5, partial(6, "p", 5))}))
-HEARD_OF = Candidate(6, job("p"), Standing.WAITING, held=frozenset({(3, partial(6, "p", 3))}))
-WAITING = Candidate(
-    7, job("s"), Standing.WAITING, UNKNOWN, held=frozenset({(0, partial(7, "s", 0))})
-)
+BUFFERED = replace(P, held=(nth(6, "p", 5).content,))
+HEARD_OF = Candidate(6, job("p"), Standing.WAITING, held=(nth(6, "p", 3).content,))
+WAITING = Candidate(7, job("s"), Standing.WAITING, UNKNOWN, held=(begin(7, "s", UNKNOWN).content,))
 
 
 def standing(of: Candidate, now: Standing) -> Candidate:
@@ -113,6 +107,10 @@ DUPLICATES: list[tuple[Known, Flashblock, Outcome]] = [
     (known(standing(P, Standing.DROPPED)), nth(6, "p", 2), Duplicate()),
     (known(WAITING), begin(7, "s", UNKNOWN), Duplicate()),
     (known(candidate(5, "p", 3, Standing.CLOSED)), nth(5, "p", 1), Duplicate()),
+    (known(P), subblock(nth(6, "p", 2)), Duplicate()),
+    (known(BUFFERED), subblock(nth(6, "p", 5)), Duplicate()),
+    (known(P), subblock(later(6, "p", 1, UNKNOWN)), Equivocation()),
+    (known(BUFFERED), subblock(later(6, "p", 5, UNKNOWN)), Equivocation()),
     (known(P), later(6, "p", 1, UNKNOWN), Equivocation()),
     (known(P), first(6, "p", SEALED[5], UNKNOWN), Equivocation()),
     (known(BUFFERED), later(6, "p", 5, UNKNOWN), Equivocation()),

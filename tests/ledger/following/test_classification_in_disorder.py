@@ -31,7 +31,7 @@ from foreblock.ledger.following.classification import (
 )
 from foreblock.types import Flashblock, FlashblockId
 from support.chains.buffering import add, forget_through, held, take
-from support.payloads.flashblocks import first, hash_of, job, later
+from support.payloads.flashblocks import first, hash_of, job, later, subblock
 
 START = 5
 START_HASH = hash_of("start")
@@ -61,7 +61,8 @@ class Follower:
         """What is buffered, one by one and each out of the buffer while it is looked at."""
         for block in range(self.latest, self.latest + 5):
             for payload_id in self.buffered.jobs(block):
-                for index, _ in sorted(held(self.buffered, block, payload_id)):
+                indices = {each.index for each in held(self.buffered, block, payload_id)}
+                for index in sorted(indices):
                     yield from take(self.buffered, block, payload_id, index)
 
     def known(self) -> Known:
@@ -108,7 +109,7 @@ class Follower:
 
     def extend(self, message: Flashblock) -> None:
         key = (message.block_number, message.payload_id)
-        step = KnownStep(message.diff.block_hash, seals_as(message.diff.block_hash))
+        step = KnownStep(message.content, seals_as(message.diff.receipts_root))
         self.jobs[key] = replace(self.jobs[key], prefix=(*self.jobs[key].prefix, step))
 
     def seal(self, block: int, partial: FlashblockRef) -> None:
@@ -145,7 +146,7 @@ class Delivery:
         self.last = last  # the partial hashes of the block that is not sealed
 
     def __repr__(self) -> str:
-        names = [at.diff.block_hash.decode().strip(".") for at in self.messages]
+        names = [at.diff.receipts_root.decode().strip(".") for at in self.messages]
         ends = [at.decode().strip(".") for at in self.sealed.values()]
         return f"{' '.join(names)} ({', '.join(ends)})"
 
@@ -186,14 +187,18 @@ def built_chains(draw: st.DrawFn) -> Delivery:
 
 @st.composite
 def deliveries(draw: st.DrawFn) -> Delivery:
-    """A chain, its messages up to four places late and some of them twice."""
+    """A chain, its messages up to four places late, some twice, each copy in either form."""
     built = draw(built_chains())
     count = len(built.messages)
     late = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
     twice = draw(st.lists(st.integers(0, 12), min_size=count, max_size=count))
     arrivals = [(at + late[at], at) for at in range(count)]
     arrivals += [(at + twice[at], at) for at in range(count) if twice[at] % 3 == 0]
-    messages = [built.messages[at] for _, at in sorted(arrivals)]
+    forms = draw(st.lists(st.booleans(), min_size=len(arrivals), max_size=len(arrivals)))
+    messages = [
+        subblock(built.messages[at]) if form else built.messages[at]
+        for (_, at), form in zip(sorted(arrivals), forms, strict=True)
+    ]
     return Delivery(messages, built.sealed, built.last)
 
 
@@ -213,4 +218,4 @@ def test_every_order_ends_in_the_chain_that_was_built(built: Delivery) -> None:
     ]
     assert len(served) == 1
     if served[0].standing is Standing.OPEN:
-        assert tuple(step.block_hash for step in served[0].prefix) == built.last
+        assert tuple(step.content.receipts_root for step in served[0].prefix) == built.last

@@ -1,10 +1,10 @@
 """A follower in all weathers at once, with a model that knows the truth.
 
 Jobs of random length are sealed up to a random index, restarted, and contradict themselves;
-their messages come twice, late and out of order, or not at all. After every message what the
-store shows is held against the truth. No block may ever be sealed wrongly. Where nothing is
-lost the tip is reached; where something is, only with a canonical source, and without one
-what was reached stays.
+their messages come twice, late, out of order and in either form, or not at all. After every
+message what the store shows is held against the truth. No block may ever be sealed wrongly.
+Where nothing is lost the tip is reached; where something is, only with a canonical source, and
+without one what was reached stays.
 """
 
 import random
@@ -22,6 +22,7 @@ from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth, Wish
+from support.payloads.flashblocks import subblock
 
 BLOCKS = 12
 SEEDS = range(6)
@@ -39,6 +40,7 @@ class Weather:
     lost: float = 0.0
     killed: float = 0.0
     linked: bool = True  # whether messages name their predecessors
+    subblocks: float = 0.0  # how many arrive in that form, each copy by itself
 
 
 ROUGH = Weather(duplicate=0.2, reorder=4, restart=0.2, dropped_tail=0.2, equivocate=0.1)
@@ -81,13 +83,17 @@ def deliver(
 ) -> list[Flashblock]:
     """The messages in the order in which they arrive."""
     arrivals = []
+    forms = random.Random(chance.random()) if weather.subblocks else None
     for at, message in enumerate(messages):
         if chance.random() < weather.lost:
             continue
         arrivals.append((at + chance.randint(0, weather.reorder), at, message))
         if chance.random() < weather.duplicate:
             arrivals.append((at + chance.randint(0, 12), at, message))
-    return [message for _, _, message in sorted(arrivals, key=lambda each: each[:2])]
+    return [
+        subblock(message) if forms and forms.random() < weather.subblocks else message
+        for _, _, message in sorted(arrivals, key=lambda each: each[:2])
+    ]
 
 
 class Looker:
@@ -204,10 +210,13 @@ def answer(following: Following, truth: Truth, height: int) -> None:
             following.follower.canonical(block)
 
 
-@pytest.mark.parametrize("linked", [True, False])
+@pytest.mark.parametrize(("linked", "subblocks"), [(True, 0), (False, 0), (True, 0.5), (False, 1)])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_tip_is_reached_where_nothing_is_lost(tmp_path: Path, seed: int, linked: bool) -> None:
-    following, truth = follow(tmp_path, replace(ROUGH, linked=linked), seed, canonical=False)
+def test_tip_is_reached_where_nothing_is_lost(
+    tmp_path: Path, seed: int, linked: bool, subblocks: float
+) -> None:
+    weather = replace(ROUGH, linked=linked, subblocks=subblocks)
+    following, truth = follow(tmp_path, weather, seed, canonical=False)
     assert following.latest == BLOCKS - 1
     assert following.pending is not None
     assert following.pending[0] == BLOCKS
@@ -217,7 +226,7 @@ def test_tip_is_reached_where_nothing_is_lost(tmp_path: Path, seed: int, linked:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lost_messages_are_made_up_for_by_canonical(tmp_path: Path, seed: int) -> None:
-    weather = Weather(lost=0.05, linked=bool(seed % 2))
+    weather = Weather(lost=0.05, linked=bool(seed % 2), subblocks=seed % 3 / 2)
     following, truth = follow(tmp_path, weather, seed, canonical=True)
     assert following.latest >= BLOCKS - 3, "at most two blocks behind"
     truth.close()
@@ -227,7 +236,7 @@ def test_lost_messages_are_made_up_for_by_canonical(tmp_path: Path, seed: int) -
 def test_everything_at_once_and_killed_now_and_then_is_survived_with_canonical(
     tmp_path: Path, seed: int
 ) -> None:
-    weather = replace(ROUGH, lost=0.05, killed=0.05, linked=bool(seed % 2))
+    weather = replace(ROUGH, lost=0.05, killed=0.05, linked=bool(seed % 2), subblocks=seed % 3 / 2)
     following, truth = follow(tmp_path, weather, seed, canonical=True)
     assert following.latest >= BLOCKS - 3, "at most two blocks behind"
     truth.close()

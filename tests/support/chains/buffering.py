@@ -1,7 +1,7 @@
 """Messages put into a buffer and taken out of it, as tests of the buffer need it."""
 
 from foreblock.ledger.following.buffer import Buffered, Received
-from foreblock.types import Flashblock
+from foreblock.types import Content, Flashblock
 
 
 def add(buffered: Buffered, feed: str, message: Flashblock, size: int) -> None:
@@ -17,9 +17,9 @@ def take(buffered: Buffered, block: int, payload_id: bytes, index: int) -> list[
     return [each.message for each in taken]
 
 
-def held(buffered: Buffered, block: int, payload_id: bytes) -> frozenset[tuple[int, bytes]]:
-    """Index and block hash of what is kept of a job."""
-    return buffered.held_by_job(lambda _: False).get((block, payload_id), frozenset())
+def held(buffered: Buffered, block: int, payload_id: bytes) -> tuple[Content, ...]:
+    """What is kept of a job."""
+    return buffered.held_by_job(lambda _: False).get((block, payload_id), ())
 
 
 def forget_through(buffered: Buffered, block: int) -> None:

@@ -30,6 +30,7 @@ DIFFS = st.builds(
     transactions=st.lists(st.binary(min_size=1, max_size=200), max_size=4).map(tuple),
     withdrawals_root=HASHES,
     blob_gas_used=NUMBERS,
+    post_exec_tx=st.none() | st.binary(min_size=1, max_size=200),
 )
 # The place 0-0 is how the wire says that there is none.
 PLACES = st.builds(FlashblockId, NUMBERS, NUMBERS).filter(lambda at: at != FlashblockId(0, 0))
@@ -63,7 +64,7 @@ def job(name: str) -> bytes:
 def first(
     block: int, payload: str, on: bytes, block_hash: bytes, previous: FlashblockId | None = None
 ) -> Flashblock:
-    """Index 0 of a job, on the sealed block of that hash."""
+    """Index 0 of a job, on the sealed block of that hash; `block_hash` is its receipts root too."""
     base = Base(on, bytes(32), bytes(32), bytes(20), block, 30_000_000, 1_000 + 2 * block, b"", 7)
     return Flashblock(job(payload), 0, base, _diff(block_hash), block, previous)
 
@@ -84,5 +85,13 @@ def carrying(flashblock: Flashblock, *transactions: bytes) -> Flashblock:
     return replace(flashblock, diff=replace(flashblock.diff, transactions=transactions))
 
 
+def subblock(message: Flashblock) -> Flashblock:
+    """The same message in the form of subblocks."""
+    diff = replace(
+        message.diff, state_root=bytes(32), block_hash=bytes(32), withdrawals_root=bytes(32)
+    )
+    return replace(message, diff=diff, previous=None)
+
+
 def _diff(block_hash: bytes) -> Diff:
-    return Diff(bytes(32), bytes(32), bytes(256), 21_000, block_hash, (), bytes(32), 0)
+    return Diff(bytes(32), block_hash, bytes(256), 21_000, block_hash, (), bytes(32), 0)

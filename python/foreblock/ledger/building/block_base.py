@@ -50,13 +50,16 @@ def base_of(header: Header) -> Base:
 
 
 def diff_of(header: Header, transactions: tuple[bytes, ...]) -> Diff:
-    """The announcement of a block so far, with the transactions that are new in it."""
+    """The announcement of a block so far, with the transactions that are new in it.
+
+    It provides no hash if the withdrawals root is not known, which the hash covers.
+    """
     return Diff(
         state_root=header.state_root,
         receipts_root=header.receipts_root,
         logs_bloom=header.logs_bloom,
         gas_used=header.gas_used,
-        block_hash=header.hash,
+        block_hash=ZERO_HASH if header.withdrawals_root == ZERO_HASH else header.hash,
         transactions=transactions,
         withdrawals_root=header.withdrawals_root or ZERO_HASH,
         blob_gas_used=header.blob_gas_used or 0,

@@ -295,8 +295,8 @@ class BlockInProgress:
 
         `number` is what it will be stored as: new accounts are stored under it. `state_root`
         is shown in its header, as the builder of the block announces it; without one it is
-        zero, but for cheats. `withdrawals_root` is what it announces, where that cannot be
-        computed here.
+        zero, but for cheats. `withdrawals_root` is what it announces; where it cannot be
+        computed here and is not announced, that of the header is zero until it is known.
         """
         if self._end is not None:
             self._end.take_back()
@@ -304,10 +304,11 @@ class BlockInProgress:
             self._requests_hash = self._end.do(has_run=has_run)
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
-        if self.rules.includes(OptimismFork.ISTHMUS) and changes.touches(MESSAGE_PASSER):
-            self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER) or withdrawals_root
-        if self._withdrawals_root is None and self.rules.includes(OptimismFork.ISTHMUS):
-            self._withdrawals_root = withdrawals_root  # of the first block of the fork
+        if self.rules.includes(OptimismFork.ISTHMUS):
+            if changes.touches(MESSAGE_PASSER):
+                self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER)
+            if self._withdrawals_root in {None, ZERO_HASH}:
+                self._withdrawals_root = withdrawals_root or ZERO_HASH
         closed, self._knows_root = self._open, False
         root = self._shown_root() if state_root is None else state_root
         header = self._header().replace(state_root=root)

@@ -1,18 +1,23 @@
-"""Find the messages of a job that can follow one another, by their hashes alone.
+"""Find the messages of a job that can follow one another, without executing them.
 
-A block hash commits to all transactions of the block so far. So if a sequencer or a feed sent
-two contents for one index, later messages show which one they follow, without execution.
+If a sequencer or a feed sent two contents for one index, later messages follow only one of
+them. A block hash commits to all transactions of the block so far, so it shows which one.
+Without hashes only gas, blob gas and logs exclude a message, which never shrink; execution
+decides among the rest, and what it has refused is not tried again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
 
-from foreblock._engine import Header, transactions_root
+from foreblock._engine import transactions_root
 from foreblock.ledger.building.block_base import header_of
 from foreblock.ledger.following.buffer import Received
-from foreblock.ledger.following.verdict import claimed_header
+from foreblock.ledger.following.jobs import Job
+from foreblock.ledger.following.verdict import check_growth, hash_holds, is_provided
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.types import Base, Flashblock
+
+MOST_ALTERNATES: Final = 64  # of a job, that are tried at once
 
 
 class Alternate(NamedTuple):
@@ -28,48 +33,63 @@ class Alternate(NamedTuple):
 
 
 def alternates(
-    executed: Sequence[Received], held: Iterable[Received], profile: ChainProfile
+    job: Job, held: Iterable[Received], profile: ChainProfile, beyond: int = 0
 ) -> Iterator[Alternate]:
-    """The alternates of what was executed of a job, those that leave it last first."""
+    """The alternates of what was executed of a job, those that leave it last first.
+
+    Only those that end after the index `beyond`. A shorter alternate follows after a longer one
+    that the job has refused meanwhile.
+    """
     by_index: dict[int, list[Received]] = {}
     for received in held:
         by_index.setdefault(received.message.index, []).append(received)
+    found = _alternates(job, by_index, profile)
+    return islice((each for each in found if each.end > beyond), MOST_ALTERNATES)
+
+
+def _alternates(
+    job: Job, by_index: Mapping[int, Sequence[Received]], profile: ChainProfile
+) -> Iterator[Alternate]:
+    executed = job.received
     for start in reversed(range(len(executed))):
         for other in by_index.get(start, ()):
-            found = _follow([*executed[:start], other], by_index, profile)
-            if found is not None:
-                yield Alternate(start, tuple(found[start:]))
+            before = executed[:start]
+            if not other.is_copy_of(executed[start]) and _fits(job, before, other, profile):
+                for path in _paths(job, [*before, other], by_index, profile):
+                    yield Alternate(start, tuple(path[start:]))
 
 
-def _follow(
-    messages: list[Received], by_index: dict[int, list[Received]], profile: ChainProfile
-) -> list[Received] | None:
-    """The messages and all that is known to follow them, unless they do not fit themselves."""
-    base = messages[0].message.base
+def _paths(
+    job: Job,
+    messages: list[Received],
+    by_index: Mapping[int, Sequence[Received]],
+    profile: ChainProfile,
+) -> Iterator[list[Received]]:
+    """The messages with all that may follow them; alone where nothing does."""
+    is_last = True
+    for following in by_index.get(len(messages), ()):
+        if _fits(job, messages, following, profile):
+            yield from _paths(job, [*messages, following], by_index, profile)
+            is_last = is_last and job.refuses(messages, following)
+    if is_last and not job.refuses(messages[:-1], messages[-1]):
+        yield messages
+
+
+def _fits(job: Job, before: Sequence[Received], received: Received, profile: ChainProfile) -> bool:
+    """Whether a message may follow others from the first of its block on."""
+    if job.refuses(before, received):
+        return False
+    diff = received.message.diff
+    base = (before[0] if before else received).message.base
     if base is None:
-        return None
-    header = _first_header(base, profile)
-    raws = [raw for each in messages[:-1] for raw in each.message.diff.transactions]
-    if not _fits(header, raws, messages[-1].message, profile):
-        return None
-    following = [*messages]
-    raws += following[-1].message.diff.transactions
-    while True:
-        candidates = by_index.get(len(following), ())
-        fitting = (each for each in candidates if _fits(header, raws, each.message, profile))
-        following_one = next(fitting, None)
-        if following_one is None:
-            return following
-        following.append(following_one)
-        raws += following_one.message.diff.transactions
-
-
-def _first_header(base: Base, profile: ChainProfile) -> Header:
-    return header_of(base, profile.rules(base.block_number, base.timestamp, merged=True))
-
-
-def _fits(header: Header, before: list[bytes], message: Flashblock, profile: ChainProfile) -> bool:
-    rules = profile.rules(header.number, header.timestamp, merged=True)
-    root = transactions_root([*before, *message.diff.transactions])
-    claimed = claimed_header(header.replace(transactions_root=root), message.diff, rules)
-    return claimed.hash == message.diff.block_hash
+        return False
+    if check_growth(diff, before[-1].message.diff if before else None, base.gas_limit):
+        return False
+    if not is_provided(diff.block_hash):
+        return True
+    rules = profile.rules(base.block_number, base.timestamp, merged=True)
+    raws = [raw for each in (*before, received) for raw in each.message.diff.transactions]
+    header = header_of(base, rules).replace(transactions_root=transactions_root(raws))
+    if is_provided(diff.withdrawals_root):
+        return hash_holds(header, diff, rules)
+    return True  # the hash covers a root that only execution gives

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from foreblock.types import Flashblock
+from foreblock.types import Content, Flashblock
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,13 @@ class Received(NamedTuple):
         return self.message.block_number, self.message.payload_id
 
     @property
-    def place(self) -> tuple[int, bytes]:
-        """Its index and block hash."""
-        return self.message.index, self.message.diff.block_hash
-
-    @property
     def identity(self) -> int:
-        """A hash that tells it from any other message, also from one that claims the same hash."""
+        """A hash that tells it from any other message, also from a copy in another form."""
         return hash(self.message)
+
+    def is_copy_of(self, other: "Received") -> bool:
+        """Whether both have the same content."""
+        return self.message.content == other.message.content
 
     def is_for_place_of(self, other: "Received") -> bool:
         """Whether both have the same job and index."""
@@ -73,6 +72,7 @@ _DEFAULT_BOUNDS: Final = BufferBounds()
 def memory_of(message: Flashblock) -> int:
     """The bytes of memory that a message takes at most."""
     size = _FIXED + sum(len(raw) + _BYTES for raw in message.diff.transactions)
+    size += len(message.diff.post_exec_tx or b"")
     if message.base is not None:
         size += len(message.base.extra_data)
     for cheat in message.cheats:
@@ -109,10 +109,7 @@ class Buffered:
 
     def __contains__(self, received: Received) -> bool:
         """Whether this very message is kept, from any feed."""
-        return any(
-            entry.place == received.place and entry.message == received.message
-            for entry in self._entries
-        )
+        return any(entry.message == received.message for entry in self._entries)
 
     def keep(self, received: Received) -> None:
         """Keep a message, unless it is kept already."""
@@ -141,13 +138,13 @@ class Buffered:
 
     def held_by_job(
         self, leave_out: Callable[[Received], bool]
-    ) -> dict[tuple[int, bytes], frozenset[tuple[int, bytes]]]:
-        """Index and block hash of what is kept of each job, by its block and payload id."""
-        places: dict[tuple[int, bytes], set[tuple[int, bytes]]] = {}
+    ) -> dict[tuple[int, bytes], tuple[Content, ...]]:
+        """What is kept of each job, by its block and payload id."""
+        held: dict[tuple[int, bytes], list[Content]] = {}
         for entry in self._entries:
             if not leave_out(entry):
-                places.setdefault(entry.job, set()).add(entry.place)
-        return {job: frozenset(held) for job, held in places.items()}
+                held.setdefault(entry.job, []).append(entry.message.content)
+        return {job: tuple(contents) for job, contents in held.items()}
 
     def jobs(self, block: int, feed: str | None = None) -> list[bytes]:
         """The payload ids of a height's jobs, of one feed or all, the oldest first."""

@@ -18,6 +18,7 @@ from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied
 from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.rules.rules_end import rules_end
 from foreblock.ledger.rules.verification import Verified
 
 MOST_BLOCKS: Final = 1024
@@ -137,6 +138,10 @@ class Canonical:
     def _append(self, block: Block) -> tuple[str | None, bytes | None]:
         """Execute a block and those that wait for it, and seal them in one commit."""
         chain, fork = self._chain, block.header.number - 1
+        end = rules_end(fork + 1, block.header.timestamp, block.transactions, {})
+        if end is not None:
+            chain.count("Unsupported")
+            return f"canonical: unknown rules: block {end.block}: {end.why}", None
         if self._blocks.rests():
             return "canonical: what it sends is not executed for a while, as it was in vain", None
         chain.flush()

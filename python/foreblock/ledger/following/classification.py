@@ -3,21 +3,22 @@
     classify(message, known) -> Outcome
 
 `known` is all that is looked at: the sealed chain, and the candidates, which are the build
-jobs heard of: all messages of one payload id for one block. Hashes decide, and the link to
-the predecessor only where no hash can yet: what a block will seal as is known once its state
-root is computed, and the next block's `base.parent_hash` found among these says which prefix
-was sealed.
+jobs heard of: all messages of one payload id for one block. A message is identified by its
+content, because not every feed provides hashes. Hashes of sealed blocks decide which block
+follows which, and the link to the predecessor only where no hash can yet: what a block will
+seal as is known once its state root is computed, and the next block's `base.parent_hash`
+found among these says which prefix was sealed.
 
 Nothing is executed, kept or dropped here; an outcome states the facts, and its docstring the
 consequences. Execution verifies the message later.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
-from foreblock.types import Flashblock, FlashblockId
+from foreblock.types import Content, Flashblock, FlashblockId
 
 # How many blocks may be stacked on the sealed chain.
 DEFAULT_DEPTH: Final = 4
@@ -41,7 +42,7 @@ SERVED: Final = frozenset({Standing.OPEN, Standing.FROZEN, Standing.CLOSED})
 class KnownStep:
     """An executed flashblock of a candidate."""
 
-    block_hash: bytes
+    content: Content
     seals_as: bytes | None = None  # the block's hash if it ends here; none until it is computed
 
 
@@ -55,18 +56,12 @@ class Candidate:
     parent_hash: bytes | None = None  # of the sealed parent; none while index 0 is missing
     prefix: tuple[KnownStep, ...] = ()  # what is executed, from index 0 on without a gap
     # Messages that are kept and not executed: buffered, alternates, refused.
-    held: frozenset[tuple[int, bytes]] = field(default_factory=frozenset)
+    held: tuple[Content, ...] = ()
 
-    def hashes_at(self, index: int) -> Iterator[bytes]:
-        """The block hashes of the messages of this index, the executed one first."""
-        if index < len(self.prefix):
-            yield self.prefix[index].block_hash
-        yield from (block_hash for at, block_hash in self.held if at == index)
-
-    @property
-    def has_first(self) -> bool:
-        """Whether index 0 was heard of."""
-        return next(self.hashes_at(0), None) is not None
+    def at(self, index: int) -> list[Content]:
+        """The messages of this index, the executed one first."""
+        executed = (step.content for step in self.prefix[index : index + 1])
+        return [*executed, *(each for each in self.held if each.index == index)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +118,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Known, by payload id, index and hash: count it, publish nothing."""
+    """Known by its content: count it, publish nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Equivocation:
-    """Another content for a known place: keep the first, and this one as an alternate."""
+    """It contradicts what is known of its place: keep the first, and this as an alternate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,9 +251,9 @@ def classify(message: Flashblock, known: Known) -> Outcome:
     """Classify a message; one that is tried again must have left its job's `held`."""
     job = known.job(message.block_number, message.payload_id)
     if job is not None:
-        hashes = tuple(job.hashes_at(message.index))
-        if hashes:
-            return Duplicate() if message.diff.block_hash in hashes else Equivocation()
+        known_here = job.at(message.index)
+        if known_here:
+            return Duplicate() if message.content in known_here else Equivocation()
     if message.block_number > known.latest_number + known.depth:
         return TooFar()
     if message.base is not None:
@@ -309,7 +304,7 @@ def _classify_later(message: Flashblock, job: Candidate | None, known: Known) ->
     aside = job is not None and job.standing is Standing.ASIDE
     if message.block_number <= known.latest_number and not aside:
         return Old()
-    if job is None or not job.has_first:
+    if job is None or not job.at(0):
         return Orphan()
     if job.standing is Standing.DROPPED:
         return DroppedJob()

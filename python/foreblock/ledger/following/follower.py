@@ -58,7 +58,14 @@ from foreblock.ledger.following.prober import Prober
 from foreblock.ledger.following.recovery import read_jobs
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
-from foreblock.ledger.following.verdict import Applied, Overrun, Verdict, Wanting, malformed
+from foreblock.ledger.following.verdict import (
+    Applied,
+    Overrun,
+    Verdict,
+    Wanting,
+    judge,
+    malformed,
+)
 from foreblock.ledger.following.wanting import WaitingRounds, WantedState
 from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.types import Flashblock
@@ -273,7 +280,7 @@ class Follower:
         job = self._chain.jobs.get(*received.job)
         if job is not None and job.standing is Standing.FROZEN:
             fits = received.message.index == len(job.steps)
-            if not fits or received.identity in job.refused:
+            if not fits or job.refuses(job.received, received):
                 return False
             self._buffered.remove(received)
             return self._extend(received)
@@ -286,6 +293,9 @@ class Follower:
             case FirstOnUnknown() | Restart() | FirstUnproven():
                 if received.message.block_number - 1 not in self._stirred:
                     return False
+            case Duplicate():  # a copy was executed meanwhile
+                self._buffered.remove(received)
+                return False
             case _:
                 return False
         self._buffered.remove(received)
@@ -383,8 +393,8 @@ class Follower:
         is_open = job.is_served and job.block > chain.latest.number and not ended
         if not is_open or not any(each.message.index >= len(job.steps) for each in held):
             return False
-        for alternate in alternates(job.received, held, self._writer.profile):
-            if alternate.end > len(job.steps) and self._replace(job, alternate):
+        for alternate in alternates(job, held, self._writer.profile, beyond=len(job.steps)):
+            if self._replace(job, alternate):
                 for each in alternate.messages:
                     self._buffered.remove(each)
                 self._counters["Replaced"] += 1
@@ -530,13 +540,20 @@ class Follower:
     def _classify_new(self, received: Received) -> Outcome:
         """Where a message stands that is not buffered.
 
-        Hashes of buffered messages are only claimed: one that claims the same hash for the
-        same place and is another message may be a lie, and must not stand in the way.
+        A buffered copy may claim other hashes or another predecessor, falsely, and must not
+        stand in the way. A copy of an executed message must agree with what was executed.
         """
-        return classify(
-            received.message,
-            self._known(lambda each: each.place == received.place and each.job == received.job),
-        )
+        outcome = classify(received.message, self._known(received.is_copy_of))
+        if not isinstance(outcome, Duplicate):
+            return outcome
+        job = self._chain.jobs.get(*received.job)
+        assert job is not None, "a copy of it was executed"
+        step = job.steps[received.message.index]
+        rules = self._writer.profile.rules(job.block, step.header.timestamp, merged=True)
+        sealed = step.sealed
+        root = None if sealed is None else lambda: sealed.state_root
+        agrees = judge(received.message, step.header, rules, root)
+        return outcome if isinstance(agrees, Applied) else Equivocation()
 
     def _known(self, leave_out: Callable[[Received], bool]) -> Known:
         """All that classifies a message, but for buffered messages that are to be left out."""

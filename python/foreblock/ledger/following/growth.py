@@ -130,7 +130,7 @@ class Growth:
                 job.close()
             return closed
         if not isinstance(closed, ClosedIndex):
-            job.refuse(received)
+            job.refuse(job.received, received)
             job.standing = Standing.FROZEN
             self._collect_roots(job)
             job.close()  # it has seen parts of what was refused
@@ -145,10 +145,10 @@ class Growth:
         """
         chain = self._chain
         chain.flush()
-        before = job.steps[start - 1].partial if start else None
-        if before is None:
+        partial = job.steps[start - 1].partial if start else None
+        if partial is None:
             return False  # another first index is another block
-        block = resume(chain.store, chain.profile, before)
+        block = resume(chain.store, chain.profile, partial)
         closings: list[ClosedIndex] = []
         diff = job.steps[start - 1].received.message.diff
         for received in messages:
@@ -157,7 +157,8 @@ class Growth:
             if not isinstance(closed, ClosedIndex):
                 block.close()
                 if not isinstance(closed, Wanting):
-                    job.refuse(received)
+                    before = [*job.received[:start], *messages[: len(closings)]]
+                    job.refuse(before, received)
                 return False
             block.committed(number, closed.header)
             closings.append(closed)
@@ -188,7 +189,6 @@ class Growth:
         number = self._chain.store_index(closed, job.partials(), received, parent)
         job.steps.append(Step(received, closed.header, number))
         job.standing = Standing.OPEN
-        job.refused.clear()
         return number
 
     def _in_progress(self, job: Job) -> BlockInProgress:

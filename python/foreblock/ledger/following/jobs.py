@@ -7,7 +7,7 @@ elsewhere. A step is stored under a number, or was only probed, when another job
 Jobs are kept while their height may still change, and few of each height.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,11 +22,16 @@ from foreblock.ledger.following.classification import (
     KnownStep,
     Standing,
 )
-from foreblock.types import Diff
+from foreblock.types import Content, Diff
 
 Key = tuple[int, bytes]  # block and payload id
-MOST_REFUSED: Final = 256  # messages of a job; on overflow all may be tried once more
+MOST_REFUSED: Final = 1_024  # messages of a job; on overflow all may be tried once more
 MOST_PROBED: Final = 64  # alternates of a job; the same
+
+
+def messages_key(messages: Sequence[Received]) -> int:
+    """A hash that tells these messages, in this order, from any others."""
+    return hash(tuple(each.identity for each in messages))
 
 
 @dataclass(slots=True)
@@ -53,7 +58,7 @@ class Job:
     steps: list[Step] = field(default_factory=list)
     # As it is after the last step; none where that must be made again first.
     progress: BlockInProgress | None = None
-    # Identities of messages that do not follow the steps as they are.
+    # Messages that do not follow certain others, by a hash of all of them.
     refused: set[int] = field(default_factory=set)
     # What alternates of the steps seal as, by a hash of their messages.
     probed: dict[int, frozenset[bytes]] = field(default_factory=dict)
@@ -84,11 +89,15 @@ class Job:
         """The numbers of its stored steps, up to an index."""
         return tuple(step.partial for step in self.steps[:stop] if step.partial is not None)
 
-    def refuse(self, received: Received) -> None:
-        """Remember a message that does not follow the steps."""
+    def refuse(self, before: Sequence[Received], received: Received) -> None:
+        """Remember that a message does not follow these."""
         if len(self.refused) >= MOST_REFUSED:
             self.refused.clear()
-        self.refused.add(received.identity)
+        self.refused.add(messages_key([*before, received]))
+
+    def refuses(self, before: Sequence[Received], received: Received) -> bool:
+        """Whether a message is known not to follow these."""
+        return bool(self.refused) and messages_key([*before, received]) in self.refused
 
     def close(self) -> None:
         """Close its block in progress, which can be made again."""
@@ -103,11 +112,11 @@ class Job:
         for step in self.steps:
             step.partial = None
 
-    def candidate(self, held: frozenset[tuple[int, bytes]]) -> Candidate:
+    def candidate(self, held: tuple[Content, ...]) -> Candidate:
         """The job as the classification sees it."""
         prefix = tuple(
             KnownStep(
-                step.received.message.diff.block_hash,
+                step.received.message.content,
                 None if step.sealed is None else step.sealed.hash,
             )
             for step in self.steps
@@ -192,12 +201,11 @@ class Jobs:
         self,
         latest: Header,
         sealed: Mapping[int, bytes],
-        held: dict[Key, frozenset[tuple[int, bytes]]],
+        held: dict[Key, tuple[Content, ...]],
         depth: int,
     ) -> Known:
         """All that classifies a message; `held` is what is buffered of each job."""
-        nothing: frozenset[tuple[int, bytes]] = frozenset()
-        candidates = [job.candidate(held.get(job.key, nothing)) for job in self._jobs.values()]
+        candidates = [job.candidate(held.get(job.key, ())) for job in self._jobs.values()]
         for (block, payload_id), messages in held.items():
             if (block, payload_id) not in self._jobs:
                 waiting = Candidate(block, payload_id, Standing.WAITING, held=messages)

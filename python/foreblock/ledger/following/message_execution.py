@@ -61,7 +61,6 @@ from foreblock.ledger.following.verdict import (
     Wanting,
     check_growth,
     judge,
-    judge_state_root,
 )
 from foreblock.ledger.following.wanting import (
     WantedState,
@@ -70,8 +69,9 @@ from foreblock.ledger.following.wanting import (
     unknown_in_envelopes,
 )
 from foreblock.ledger.rules.call_templates import CallTemplates
+from foreblock.ledger.rules.rules_end import unknown_type
 from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
-from foreblock.primitives import ZERO_HASH, format_data
+from foreblock.primitives import format_data
 from foreblock.types import Base, Cheat, ClaimedReceipt, Claims, Diff, Flashblock
 
 MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tried once more
@@ -217,6 +217,8 @@ def _apply(
     templates: CallTemplates | None,
 ) -> ClosedIndex | Refusal:
     diff = message.diff
+    if diff.post_exec_tx is not None:
+        return Unsupported("unknown rules: post_exec_tx")
     shrunk = check_growth(diff, before, block.base.gas_limit)
     try:
         refusal = shrunk or _run(block, diff.transactions, allowance, templates)
@@ -226,14 +228,9 @@ def _apply(
         closed = block.close_index(number, diff.state_root, diff.withdrawals_root)
     except StateMissing as missing:
         return Wanting(missed_by(missing), spoiled=True)
-    verdict = judge(message, closed.header, block.rules)
-    if isinstance(verdict, Diverged):
-        return verdict
-    if diff.state_root != ZERO_HASH and not block.is_partial:
-        verdict = judge_state_root(diff, block.roots.root())
-        if isinstance(verdict, Diverged):
-            return verdict
-    return closed
+    root = None if block.is_partial else block.roots.root
+    verdict = judge(message, closed.header, block.rules, root)
+    return verdict if isinstance(verdict, Diverged) else closed
 
 
 def _run(
@@ -242,6 +239,10 @@ def _run(
     allowance: Allowance,
     templates: CallTemplates | None,
 ) -> Refusal | None:
+    for place, raw in enumerate(raws):
+        kind = unknown_type(raw)
+        if kind is not None:
+            return Unsupported(f"unknown rules: transactions[{place}] has the type {kind:#04x}")
     try:
         transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
     except UndecodableBytes as undecodable:

@@ -15,7 +15,7 @@ from foreblock.ledger.following.alternates import Alternate, alternates
 from foreblock.ledger.following.buffer import Buffered, Received
 from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.growth import Growth
-from foreblock.ledger.following.jobs import MOST_PROBED, Job, Step, StepRef
+from foreblock.ledger.following.jobs import MOST_PROBED, Job, Step, StepRef, messages_key
 from foreblock.ledger.following.rebuilding import Rebuilt, rebuild, state_of_sealed_parent
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Refusal, Verdict, Wanting
@@ -51,7 +51,7 @@ class Prober:
         return any(
             self._adopt_alternate(job, alternate, block_hash)
             for job in chain.jobs.at(block)
-            for alternate in alternates(job.received, self.held(job), chain.profile)
+            for alternate in alternates(job, self.held(job), chain.profile)
         )
 
     def compute_roots(self, job: Job) -> None:
@@ -78,7 +78,7 @@ class Prober:
             closed = self._chain.runs.apply(job.progress, received, job.last_diff, number)
             if not isinstance(closed, ClosedIndex):
                 if not isinstance(closed, Wanting):
-                    job.refuse(received)
+                    job.refuse(job.received, received)
                 job.close()
                 return closed
             sealed = None
@@ -102,25 +102,26 @@ class Prober:
         """Execute what is buffered of a job that is not served."""
         while True:
             held = self._buffered.at(*job.key, len(job.steps))
-            untried = [each for each in held if each.identity not in job.refused]
+            untried = [each for each in held if not job.refuses(job.received, each)]
             if not untried:
                 return
             self._buffered.remove(untried[0])
             if not self._count(untried[0], self.probe(job, untried[:1])):
                 self._buffered.keep(untried[0])
-                if untried[0].identity not in job.refused:
+                if not job.refuses(job.received, untried[0]):
                     return  # not the message is wrong, but what the job stands on
 
     def _adopt_alternate(self, job: Job, alternate: Alternate, wanted: bytes) -> bool:
         """Let a job be as its alternate says, if that seals as the wanted hash."""
         start = alternate.start
         kept, given_up = job.steps[:start], job.steps[start:]
-        key = hash((tuple(each.received.message for each in kept), alternate.messages))
+        key = messages_key([*job.received[:start], *alternate.messages])
         if key in job.probed and wanted not in job.probed[key]:
             return False
         base = alternate.messages[0].message.base
         parent_hash = job.parent_hash if base is None else base.parent_hash
         copy = Job(*job.key, Standing.DROPPED, parent_hash, job.feed, job.stacked_on, [*kept])
+        copy.refused = job.refused
         self.probe(copy, alternate.messages)
         copy.close()
         found = [step.sealed for step in copy.steps[start:]]

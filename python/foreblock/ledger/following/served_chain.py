@@ -8,10 +8,12 @@ store again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from foreblock._engine import Header, Store
 from foreblock.clock import Clock
+from foreblock.ledger.building.block_base import diff_of
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
@@ -22,6 +24,7 @@ from foreblock.ledger.following.jobs import Job, Jobs, StepRef
 from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.pending_commit import PendingCommit
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.primitives import ZERO_HASH
 from foreblock.types import Flashblock
 
 MOST_ANNOUNCED: Final = 256  # headers of the canonical chain that steps may turn out to have
@@ -118,8 +121,17 @@ class ServedChain:
         received: Received,
         stacked_on: int | None = None,
     ) -> int:
-        """Add a closed index to the commit, and its message to what will be published."""
-        self.commit.applied.append(received)
+        """Add a closed index to the commit, and its message to what will be published.
+
+        The message is published with the roots and the hash that are known here, and with its
+        predecessor, whether it provides them or not.
+        """
+        message = replace(
+            received.message,
+            diff=diff_of(closed.header, closed.transactions),
+            previous=received.message.previous or closed.previous,
+        )
+        self.commit.applied.append(received._replace(message=message))
         return self.builder.extend(closed, before, self._clock.wall_ns(), stacked_on)
 
     def flush(self) -> None:
@@ -176,16 +188,17 @@ class ServedChain:
             self.name_steps(job)
 
     def name_steps(self, job: Job) -> None:
-        """Let steps that have an announced header, but for its state root, seal as it.
+        """Let steps that have an announced header, but for its roots, seal as it.
 
-        Where the state is known in part, only the announced root can complete a header: all else
-        in it was executed here, and its hash is the one that the chain goes on from.
+        Where the state is known in part, only the announced state root can complete a header,
+        and the withdrawals root if no message provided it: all else in it was executed here,
+        and its hash is the one that the chain goes on from.
         """
         headers = [each for each in self._announced.values() if each.number == job.block]
         for step in job.steps if headers else ():
             if step.sealed is not None:
                 continue
-            named = (step.header.replace(state_root=each.state_root) for each in headers)
+            named = (_completed(step.header, each) for each in headers)
             step.sealed = next((each for each in named if each.hash in self._announced), None)
             if step.sealed is not None and step.partial is not None and job.is_served:
                 self.commit.computed.append(SealsAs(step.partial, step.sealed))
@@ -253,3 +266,11 @@ class ServedChain:
         for job in jobs:
             self.given_up += job.received
             self.jobs.remove(job)
+
+
+def _completed(header: Header, announced: Header) -> Header:
+    """A header of ours with the roots of an announced one that are not known here."""
+    completed = header.replace(state_root=announced.state_root)
+    if header.withdrawals_root == ZERO_HASH:
+        completed = completed.replace(withdrawals_root=announced.withdrawals_root)
+    return completed

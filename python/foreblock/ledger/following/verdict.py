@@ -1,10 +1,11 @@
 """Verify a flashblock: compare its claims about its block with the execution here.
 
 Pure. A message is first compared with itself and its predecessor, which is cheap, then with
-the header that its transactions lead to here. `block_hash` commits to all transactions of
-the block so far: if only it differs, the message follows another prefix than ours.
+the header that its transactions lead to here. A state root, withdrawals root or block hash of
+zero is not provided, and not compared; the sealed header reveals what is wrong there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -150,19 +151,35 @@ def check_growth(diff: Diff, before: Diff | None, gas_limit: int) -> Diverged | 
     return None
 
 
-def claimed_header(header: Header, diff: Diff, rules: Rules) -> Header:
-    """The header of these transactions with everything else as the message says."""
+def is_provided(value: bytes) -> bool:
+    """Whether a feed provides this hash or root."""
+    return value != ZERO_HASH
+
+
+def hash_holds(header: Header, diff: Diff, rules: Rules) -> bool:
+    """Whether a message's hash, if provided, is that of this header with the fields it claims.
+
+    True as well if the hash covers a withdrawals root that neither side knows.
+    """
+    if not is_provided(diff.block_hash):
+        return True
     claimed = header.replace(
         state_root=diff.state_root,
         receipts_root=diff.receipts_root,
         logs_bloom=diff.logs_bloom,
         gas_used=diff.gas_used,
     )
-    if rules.includes(OptimismFork.ISTHMUS):
-        claimed = claimed.replace(withdrawals_root=diff.withdrawals_root)
     if _counts_blob_gas(rules):
         claimed = claimed.replace(blob_gas_used=diff.blob_gas_used)
-    return claimed
+    if rules.includes(OptimismFork.ISTHMUS):
+        if is_provided(diff.withdrawals_root):
+            claimed = claimed.replace(withdrawals_root=diff.withdrawals_root)
+        elif claimed.withdrawals_root == ZERO_HASH:
+            return True
+    if claimed.hash == diff.block_hash:
+        return True
+    # The hash may cover a state root that the message does not provide.
+    return claimed.replace(state_root=header.state_root).hash == diff.block_hash
 
 
 def _counts_blob_gas(rules: Rules) -> bool:
@@ -172,33 +189,41 @@ def _counts_blob_gas(rules: Rules) -> bool:
     return rules.ethereum >= EthereumFork.CANCUN
 
 
-def judge(message: Flashblock, header: Header, rules: Rules) -> Applied | Diverged:
-    """Compare a message with the header of its block here."""
+def judge(
+    message: Flashblock,
+    header: Header,
+    rules: Rules,
+    state_root: Callable[[], bytes] | None = None,
+) -> Applied | Diverged:
+    """Compare a message with the header of its block here.
+
+    `state_root` computes the root of its state, where that can be done.
+    """
     diff = message.diff
-    claimed = claimed_header(header, diff, rules)
-    if claimed.hash != diff.block_hash:
-        return _diverged("block_hash", claimed.hash, diff.block_hash)
+    holds = hash_holds(header, diff, rules)
+    if not holds and state_root is not None and not is_provided(diff.state_root):
+        holds = hash_holds(header.replace(state_root=state_root()), diff, rules)
+    if not holds:
+        return _diverged("block_hash", header.hash, diff.block_hash)
     fields: list[tuple[str, int | bytes, int | bytes]] = [
         ("gas_used", header.gas_used, diff.gas_used),
         ("receipts_root", header.receipts_root, diff.receipts_root),
         ("logs_bloom", header.logs_bloom, diff.logs_bloom),
     ]
-    # Before these forks the header has fixed values, which the hash has covered.
+    # Before these forks the header has fixed values.
     if _counts_blob_gas(rules):
         fields.append(("blob_gas_used", header.blob_gas_used or 0, diff.blob_gas_used))
-    if rules.includes(OptimismFork.ISTHMUS):
-        found = header.withdrawals_root or ZERO_HASH
+    found = header.withdrawals_root or ZERO_HASH
+    are_known = is_provided(found) and is_provided(diff.withdrawals_root)
+    if rules.includes(OptimismFork.ISTHMUS) and are_known:
         fields.append(("withdrawals_root", found, diff.withdrawals_root))
     for field, here, said in fields:
         if here != said:
             return _diverged(field, here, said)
-    return Applied()
-
-
-def judge_state_root(diff: Diff, root: bytes) -> Applied | Diverged:
-    """Compare a state root that is not zero with the one computed here."""
-    if root != diff.state_root:
-        return _diverged("state_root", root, diff.state_root)
+    if state_root is not None and is_provided(diff.state_root):
+        root = state_root()
+        if root != diff.state_root:
+            return _diverged("state_root", root, diff.state_root)
     return Applied()
 
 
