@@ -211,7 +211,7 @@ def test_a_burst_in_one_turn_of_the_loop_makes_nobody_slow(run: Runner) -> None:
 
 def test_a_client_that_never_reads_does_not_hold_up_the_stop(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedServerOptions(close_timeout=0.05)) as found:
+        async with feed(FeedServerOptions(stop_timeout=0.05)) as found:
             stuck = await found.connect_slowly()
             for index in range(1, 4):
                 found.server.publish(large(index))

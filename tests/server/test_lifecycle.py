@@ -4,24 +4,27 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
+import pytest
 import uvloop
 
-from foreblock.server import sockets
+from foreblock.server import process, sockets
 from foreblock.server.lifecycle import Listener, serve
+from foreblock.server.process import ORPHAN_GRACE, serve_until_told
 from support.servers.serving import Client
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Parsed, echo, endpoint_for, post
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[tuple[socket.socket, asyncio.Event]]:
+async def serving() -> AsyncIterator[tuple[socket.socket, asyncio.Future[float]]]:
     """A listening socket that is served, and what ends it; left when all are served."""
     (listening,) = sockets.listen("127.0.0.1:0", 1)
     endpoint = endpoint_for(echo)
-    ready, stop = asyncio.Event(), asyncio.Event()
+    ready, stop = asyncio.Event(), asyncio.get_running_loop().create_future()
     task = asyncio.create_task(
-        serve([Listener(listening, endpoint)], endpoint.ticker, stop, ready.set, PATIENCE)
+        serve([Listener(listening, endpoint)], endpoint.ticker, stop, ready.set)
     )
     await ready.wait()
     yield listening, stop
@@ -39,7 +42,7 @@ def test_who_is_accepted_while_the_others_are_told_to_end_is_told_so_too() -> No
 
     async def run() -> Parsed:
         async with serving() as (listening, stop):
-            stop.set()
+            stop.set_result(PATIENCE)
             with Client(socket.create_connection(listening.getsockname(), PATIENCE)) as client:
                 found = await asyncio.to_thread(client.ask, b"x")
                 if "connection" not in found.headers:  # answered just before all were told
@@ -60,7 +63,7 @@ def test_the_address_is_free_while_the_last_clients_are_served() -> None:
                 await asyncio.to_thread(client.ask, b"x")
                 request = post(b"y")
                 client.send(request[:-1])
-                stop.set()
+                stop.set_result(PATIENCE)
                 (again,) = await asyncio.to_thread(sockets.listen, address, 1, PATIENCE)
                 again.close()
                 client.send(request[-1:])
@@ -68,3 +71,24 @@ def test_the_address_is_free_while_the_last_clients_are_served() -> None:
         return found
 
     assert on_the_loop_of_workers(run()).text == "<y>"
+
+
+def test_without_a_supervisor_workers_drain_for_a_shorter_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next instance may wait for what they hold."""
+    given: list[float] = []
+
+    async def note(*arguments: Any) -> None:  # noqa: ANN401, of `serve`
+        line.shutdown(socket.SHUT_WR)
+        given.append(await arguments[2])
+
+    async def run(grace: float) -> None:
+        await serve_until_told([], endpoint_for(echo).ticker, theirs, grace)
+
+    monkeypatch.setattr(process, "serve", note)
+    for grace in (60.0, 0.5):
+        line, theirs = socket.socketpair()
+        with line, theirs:
+            asyncio.run(run(grace))
+    assert given == [ORPHAN_GRACE, 0.5]

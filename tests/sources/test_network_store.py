@@ -1,6 +1,7 @@
 """A reader that is killed inside a view is noticed by the writer while it runs."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,15 @@ from crash.child import Child
 from foreblock._engine import Store
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import DrivenClock
+from foreblock.errors import StoreLocked
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings.networks import DevChain, FeedChain, Network
+from foreblock.sources import network_store
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
-from foreblock.sources.network_store import CLEAR_EVERY_NS, StaleReaders
+from foreblock.sources.network_store import CLEAR_EVERY_NS, StaleReaders, open_followed_store
 from foreblock.sources.network_writer import NetworkWriter
 from support.chains.dev_chain import GENESIS_TIME, SECOND
 
@@ -49,6 +52,25 @@ def test_dead_readers_are_looked_for_every_few_seconds(tmp_path: Path, clock: Dr
         kill_a_reader(tmp_path)
         readers.clear_if_due()
         assert store.clear_stale_readers() == 1, "it is not time yet"
+
+
+def test_a_store_is_opened_once_its_former_writer_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Child() as former:
+        former.ask("open", path=str(tmp_path), write=True)
+        monkeypatch.setattr(time, "sleep", lambda _: former.kill())
+        open_followed_store(dev(tmp_path), None).close()
+
+
+def test_a_store_that_stays_locked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network_store, "LOCK_PATIENCE", 0)
+    with Child() as other:
+        other.ask("open", path=str(tmp_path), write=True)
+        with pytest.raises(StoreLocked):
+            open_followed_store(dev(tmp_path), None)
 
 
 def dev(folder: Path) -> Network:

@@ -27,6 +27,7 @@ class FeedServerOptions:
     replay_bytes: int = 4 * 1024 * 1024
     handshake_timeout: float = 5.0
     close_timeout: float = 5.0
+    stop_timeout: float = 2.0  # to close all clients
     ping_interval: float = 15.0
     ping_timeout: float = 30.0
     # Quality 1 is within a few percent of quality 5 on hex texts, in a seventh of its time.

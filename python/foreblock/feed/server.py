@@ -165,12 +165,12 @@ class FeedServer:
             _send(message, clients, brotli=brotli)
 
     async def stop(self) -> None:
-        """Close every client and the socket; abort clients that do not close in time."""
+        """Close the socket and every client; abort clients that do not close in time."""
         if self._server is None:
             return
         self._server.close(reason=STOPPING)
         try:
-            async with asyncio.timeout(self._options.close_timeout):
+            async with asyncio.timeout(self._options.stop_timeout):
                 await self._server.wait_closed()
         except TimeoutError:
             for connection in list(self._accepted):

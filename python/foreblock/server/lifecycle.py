@@ -31,11 +31,10 @@ class Listener(NamedTuple):
 async def serve(
     listeners: Sequence[Listener],
     ticker: Ticker,
-    stop: asyncio.Event,
+    stop: asyncio.Future[float],
     ready: Callable[[], None],
-    grace: float,
 ) -> None:
-    """Serve until `stop` is set, then drain for up to `grace` seconds."""
+    """Serve until `stop` has a result, then drain for up to that many seconds."""
     loop = asyncio.get_running_loop()
     ticker.start()
     # Each server closes its socket; the last connections come through ours.
@@ -48,7 +47,7 @@ async def serve(
         for listener in listeners
     ]
     ready()
-    await stop.wait()
+    grace = await stop
     for server in servers:
         server.close()
     # Connections accepted in this turn of the loop are made in the next.

@@ -25,6 +25,7 @@ from foreblock.server.sweep import Ticker
 
 # Descriptors other than connections: store, loop, sockets, logs.
 RESERVED_FILES: Final = 128
+ORPHAN_GRACE: Final = 2.0  # seconds to drain without a supervisor: a new instance may wait
 
 
 def run_ordered(run: Callable[[bytes, socket.socket], Coroutine[Any, Any, None]]) -> None:
@@ -69,18 +70,22 @@ async def serve_until_told(
 ) -> None:
     """Serve until SIGTERM or the end of the line to the supervisor; then drain."""
     loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
+    stop: asyncio.Future[float] = loop.create_future()
+
+    def end(seconds: float) -> None:
+        if not stop.done():
+            stop.set_result(seconds)
 
     def orphaned() -> None:
         loop.remove_reader(line)
         # No other process will accept from this queue.
         for listener in listeners:
             refuse_new(listener.sock)
-        stop.set()
+        end(min(grace, ORPHAN_GRACE))
 
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGTERM, end, grace)
     loop.add_reader(line, answering(line, orphaned))
-    await serve(listeners, ticker, stop, lambda: _begin(line), grace)
+    await serve(listeners, ticker, stop, lambda: _begin(line))
 
 
 def _begin(line: socket.socket) -> None:

@@ -55,7 +55,9 @@ async def _run(text: bytes, line: socket.socket) -> None:
     worker = Worker(order.worker)
     sys.setswitchinterval(SWITCH_SECONDS)
     async with AsyncExitStack() as opened:
-        feed = await open_feed(descriptor, order.worker.settings.feed, address, opened)
+        feed = await open_feed(descriptor, order.worker.settings.feed, address)
+        if feed is not None:
+            opened.push_async_callback(feed.stop)
         clock, executor = SystemClock(), ThreadPoolExecutor(1, f"foreblock-{network.name}")
         hub, printer = Writer(), make_printers([network])[network.name]
         opened.callback(printer.close)

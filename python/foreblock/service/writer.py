@@ -13,7 +13,7 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final
@@ -141,17 +141,24 @@ async def _write(text: bytes, line: socket.socket) -> None:
     writer, clock = Writer(), SystemClock()
     sheet = sheet_of(order.runtime, WRITER)
     _keep_sampling(loop, ProcessMetrics(sheet, WRITER))
-    async with AsyncExitStack() as opened:
+    # Stores are released first, since a new instance may wait for them.
+    async with AsyncExitStack() as opened, AsyncExitStack() as running:
+        feeds: list[FeedServer] = []
+        networks: list[RestartingNetwork] = []
+        running.push_async_callback(_close_all, networks)
         all_seen = open_seen(order.seen, len(order.networks))
         printers = make_printers(order.networks)
         for name, printer in printers.items():
             opened.callback(printer.close)
             writer.add_printer(name, printer)
+        opened.push_async_callback(_stop_all, feeds)
         for network, descriptor, address, snapshots, seen in zip(
             order.networks, order.feeds, order.addresses, order.snapshots, all_seen, strict=True
         ):
             if network.source != "store":
-                feed = await open_feed(descriptor, order.settings.feed, address, opened)
+                feed = await open_feed(descriptor, order.settings.feed, address)
+                if feed is not None:
+                    feeds.append(feed)
                 tell_workers = writer.exchange.tell
                 client_options = FeedClientOptions(
                     frames=order.settings.feed.frames,
@@ -173,13 +180,21 @@ async def _write(text: bytes, line: socket.socket) -> None:
                 )
                 if order.is_first:
                     await kept.begin()  # fail the start of the service if it cannot start
-                opened.push_async_callback(kept.close)
+                networks.append(kept)
                 writer.add(kept)
         await writer.exchange.listen(socket.socket(fileno=order.bus))
-        opened.callback(writer.exchange.close)
+        running.callback(writer.exchange.close)
         spare_from_collection()
         send(line, READY)
         await writer.run(stop)
+
+
+async def _close_all(networks: Sequence[RestartingNetwork]) -> None:
+    await asyncio.gather(*(each.close() for each in networks))
+
+
+async def _stop_all(feeds: Sequence[FeedServer]) -> None:
+    await asyncio.gather(*(each.stop() for each in feeds))
 
 
 async def _begin(
@@ -265,10 +280,8 @@ def make_printers(networks: list[Network]) -> dict[str, NetworkPrinter]:
     return {name: NetworkPrinter(put, f"{name:<5} " if len(names) > 1 else "") for name in names}
 
 
-async def open_feed(
-    descriptor: int | None, limits: FeedLimits, rpc: str, opened: AsyncExitStack
-) -> FeedServer | None:
-    """The feed server of a network; none if its feed is disabled."""
+async def open_feed(descriptor: int | None, limits: FeedLimits, rpc: str) -> FeedServer | None:
+    """Start the feed server of a network. Return None if its feed is disabled."""
     if descriptor is None:
         return None
     feed = FeedServer(
@@ -281,7 +294,6 @@ async def open_feed(
         )
     )
     await feed.start(socket.socket(fileno=descriptor))
-    opened.push_async_callback(feed.stop)
     return feed
 
 

@@ -6,11 +6,15 @@ Asking the system whether a slot's process lives takes microseconds, so the writ
 every few seconds, on the thread that writes, and not only when it opens the store.
 """
 
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import structlog
 
 from foreblock.clock import Clock
+from foreblock.errors import StoreLocked
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.open_store import (
@@ -24,6 +28,8 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.settings.networks import Network
 
 CLEAR_EVERY_NS: Final = 5 * 10**9
+LOCK_PATIENCE: Final = 3.0  # seconds for the writer of a killed instance to end
+_RETRY: Final = 0.05
 
 log = structlog.get_logger()
 
@@ -32,14 +38,29 @@ def open_network_store(
     network: Network, genesis: Genesis, seen: SeenCommit | None, commits: Commits = TO_STORE
 ) -> Store:
     """The store of a network, which keeps as much of the past as the network's settings say."""
-    return open_to_write(
-        network.data, genesis, retention_of(network), seen, limits_of(network), commits
-    )
+    return _when_unlocked(
+        partial(open_to_write, network.data, genesis, retention_of(network), seen,
+                limits_of(network), commits)
+    )  # fmt: skip
 
 
 def open_followed_store(network: Network, seen: SeenCommit | None) -> Store:
     """The store of a network whose commits come from a log; it may be empty."""
-    return open_to_follow(network.data, retention_of(network), seen, limits_of(network))
+    return _when_unlocked(
+        partial(open_to_follow, network.data, retention_of(network), seen, limits_of(network))
+    )
+
+
+def _when_unlocked(open_store: Callable[[], Store]) -> Store:
+    """Open a store, after waiting for its lock. Raises `StoreLocked` if that takes too long."""
+    until = time.monotonic() + LOCK_PATIENCE
+    while True:
+        try:
+            return open_store()
+        except StoreLocked:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(_RETRY)
 
 
 def retention_of(network: Network) -> Retention:
