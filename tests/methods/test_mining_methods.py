@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from foreblock.ledger.rules.addresses import checksum_address
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
 from support.chains.dev_service import dev_service
 from support.servers.asking import Asker
@@ -27,6 +29,33 @@ def test_blocks_are_as_far_apart_as_was_set_unless_it_is_said(
             for number in (2, 3)
         ]
     assert times[1] - times[0] == apart
+
+
+def test_results_are_those_of_anvil(tmp_path: Path) -> None:
+    with dev_service(tmp_path / "store") as (_, client):
+        assert client.ask("evm_setAutomine", False) is None
+        assert client.ask("evm_setIntervalMining", 5) is None
+        assert client.ask("anvil_setBlockTimestampInterval", 9) is None
+        removed = [client.ask("anvil_removeBlockTimestampInterval") for _ in range(2)]
+    assert removed == [True, False]
+
+
+@pytest.mark.parametrize("like_anvil", [True, False])
+def test_senders_in_the_pool_are_written_as_by_anvil_or_by_geth(
+    tmp_path: Path, *, like_anvil: bool
+) -> None:
+    options = SequencerOptions(shows_sealed=like_anvil)
+    chain = dev_service(tmp_path / "store", options=options, mining="manual")
+    lower = f"0x{PAYER.address.hex()}"
+    spelled = lower if like_anvil else checksum_address(PAYER.address)
+    with chain as (_, client):
+        sent = send(PAYER, 0, PAYER.address)
+        client.ask("eth_sendRawTransaction", f"0x{sent.raw.hex()}")
+        assert list(client.ask("txpool_content")["pending"]) == [spelled]
+        inspected = client.ask("txpool_inspect")["pending"]
+        assert list(inspected) == [spelled]
+        assert inspected[spelled]["0"].startswith(f"{spelled}: 1 wei")
+        assert client.ask("txpool_content")["pending"][spelled]["0"]["from"] == lower
 
 
 def history(client: Asker) -> int:

@@ -12,7 +12,7 @@ from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage import rules_row
-from foreblock.ledger.storage.rules_row import has_rules_row, put_rules_end, read_rules_end
+from foreblock.ledger.storage.rules_row import RULES_END, put_rules_end, read_rules_end
 from support.chains.long_chain import EMITTER, HEAD, RICH
 from support.servers.asking import Asker, asker, error
 
@@ -111,7 +111,7 @@ def test_another_version_tries_again(folder: Path, monkeypatch: pytest.MonkeyPat
         assert read_rules_end(view) == end
         monkeypatch.setattr(rules_row, "_version", lambda: "999.0")
         assert read_rules_end(view) is None
-        assert has_rules_row(view)
+        assert view.row(RULES_END) is not None
 
 
 def test_fast_path_answers_nothing(folder: Path) -> None:

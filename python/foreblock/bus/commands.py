@@ -58,7 +58,10 @@ class SetNextTimestamp(Command, frozen=True):
 
 
 class SetTimestampInterval(Command, frozen=True):
-    """Let each block be this many seconds after the one before; none follows the clock."""
+    """Let each block be this many seconds after the one before; none follows the clock.
+
+    Gives whether a distance was set before.
+    """
 
     seconds: int | None
 

@@ -20,6 +20,7 @@ from foreblock.bus.commands import (
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_row import Mining
+from foreblock.sequencer.dev.mining import LATEST_TIME
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.checking import check_by_import
@@ -199,6 +200,17 @@ def test_more_time_counts_from_the_latest_block(auto: DevChain, tmp_path: Path) 
     auto.execute(Mine())
     assert times(auto)[-2:] == [10, 3_610]
     check_by_import(auto, tmp_path)
+
+
+def test_time_is_increased_up_to_the_latest_time_and_not_above(auto: DevChain) -> None:
+    far = LATEST_TIME * 2 // 5
+    auto.execute(IncreaseTime(far))
+    auto.execute(Mine())
+    auto.execute(IncreaseTime(far))
+    auto.execute(Mine())
+    assert 2 * far < auto.sequencer.parent.timestamp < LATEST_TIME
+    with pytest.raises(RefusedCommand, match="Timestamp error"):
+        auto.execute(IncreaseTime(far))
 
 
 def test_the_next_block_has_exactly_the_time_that_was_set(auto: DevChain) -> None:

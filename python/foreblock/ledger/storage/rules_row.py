@@ -51,8 +51,3 @@ def _version() -> str:
     from foreblock import __version__  # noqa: PLC0415, see above
 
     return __version__
-
-
-def has_rules_row(view: View) -> bool:
-    """Whether there is a row, of any version."""
-    return view.row(RULES_END) is not None

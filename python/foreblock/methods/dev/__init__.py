@@ -42,13 +42,13 @@ def _mining(mining: MiningMethods) -> Family:
             ),
             Method("hardhat_intervalMine() -> Boolean", mining.interval_mine),
             Method(
-                "evm_setAutomine(enabled: Boolean) -> Boolean",
+                "evm_setAutomine(enabled: Boolean) -> Null",
                 mining.set_automine,
                 ("anvil_setAutomine", "hardhat_setAutomine"),
             ),
             Method("anvil_getAutomine() -> Boolean", mining.get_automine, ("hardhat_getAutomine",)),
             Method(
-                "evm_setIntervalMining(seconds: Count) -> Boolean",
+                "evm_setIntervalMining(seconds: Count) -> Null",
                 mining.set_interval_mining,
                 ("anvil_setIntervalMining",),
             ),

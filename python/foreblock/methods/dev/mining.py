@@ -22,6 +22,7 @@ from foreblock.methods.dev.commanding import (
     done_or_answered,
     number,
     put_off_or_answered,
+    write_bool,
     write_true,
 )
 from foreblock.methods.node.about import take_none
@@ -118,7 +119,7 @@ class MiningMethods:
     def set_automine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let each transaction seal a block, or none: then blocks are mined on command only."""
         mining = "automine" if _read_switch(raw).is_on else "manual"
-        return done_or_answered(self._commands, SetMining(mining), write_true)  # type: ignore[arg-type]
+        return done_or_answered(self._commands, SetMining(mining))  # type: ignore[arg-type]
 
     def get_automine(self, view: LedgerView, raw: Raw) -> bytes:
         """Whether each transaction seals a block."""
@@ -130,7 +131,7 @@ class MiningMethods:
         """Seal a block every so many seconds; 0 seals blocks on command only."""
         seconds = number(_read_amount(raw).value, 0, most=3_600)
         command = SetMining("clock", seconds) if seconds else SetMining("manual")
-        return done_or_answered(self._commands, command, write_true)
+        return done_or_answered(self._commands, command)
 
     def get_interval_mining(self, view: LedgerView, raw: Raw) -> bytes:
         """The seconds from block to block, or null where no clock seals blocks."""
@@ -168,9 +169,9 @@ class MiningMethods:
         return done_or_answered(self._commands, SetTimestampInterval(seconds))
 
     def remove_timestamp_interval(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let timestamps follow the clock again."""
+        """Let timestamps follow the clock again; gives whether they did not."""
         take_none(raw)
-        return done_or_answered(self._commands, SetTimestampInterval(None), write_true)
+        return done_or_answered(self._commands, SetTimestampInterval(None), write_bool)
 
     def set_next_base_fee(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this base fee, whatever the rule says."""

@@ -7,6 +7,7 @@ no snapshot.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -37,6 +38,7 @@ T = TypeVar("T")
 
 # From a transaction to its JSON text.
 Write = Callable[[Transaction], bytes]
+Spell = Callable[[bytes], str]
 
 KNOWN: Final = b'{"status":"Known"}'
 UNKNOWN: Final = b'{"status":"Unknown"}'
@@ -69,7 +71,7 @@ class PoolMethods:
     def content(self, view: LedgerView, raw: Raw) -> Awaitable[Text]:
         """All transactions that wait, by sender and nonce."""
         take_none(raw)
-        return self._show_all(view, waiting_text)
+        return self._show_all(view, waiting_text, _spelling(view))
 
     def content_from(self, view: LedgerView, raw: Raw) -> Awaitable[Text]:
         """The transactions of one sender that wait, by nonce."""
@@ -78,7 +80,8 @@ class PoolMethods:
     def inspect(self, view: LedgerView, raw: Raw) -> Awaitable[Text]:
         """All transactions that wait, each in a line for people."""
         take_none(raw)
-        return self._show_all(view, _in_a_line)
+        spell = _spelling(view)
+        return self._show_all(view, partial(_in_a_line, spell=spell), spell)
 
     def transaction_status(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Whether the sequencer has the transaction and no sealed block does."""
@@ -93,10 +96,10 @@ class PoolMethods:
         pending += await self._above(view, self._unsealed.number, 0)
         return b'{"pending":"0x%x","queued":"0x%x"}' % (pending, queued)
 
-    async def _show_all(self, view: LedgerView, write: Write) -> Text:
+    async def _show_all(self, view: LedgerView, write: Write, spell: Spell) -> Text:
         waiting = await self._pool.all()
         above = await self._preconfirmed(view)
-        return await self._read(_by_sender(_once(above, waiting), write))
+        return await self._read(_by_sender(_once(above, waiting), write, spell))
 
     async def _show_sender(self, view: LedgerView, sender: bytes) -> Text:
         waiting = await self._pool.of_sender(sender)
@@ -132,7 +135,14 @@ def _once(above: Sequence[InPool], waiting: Sequence[InPool]) -> Sequence[InPool
     return [*above, *(each for each in waiting if each.raw not in known)] if above else waiting
 
 
-def _by_sender(waiting: Sequence[InPool], write: Write) -> Steps[Text]:
+def _spelling(view: LedgerView) -> Spell:
+    """How addresses are written: as by anvil on a chain like it, otherwise as by geth."""
+    dev = view.dev_state
+    is_like_anvil = dev is not None and dev.shows_sealed
+    return (lambda address: f"0x{address.hex()}") if is_like_anvil else checksum_address
+
+
+def _by_sender(waiting: Sequence[InPool], write: Write, spell: Spell) -> Steps[Text]:
     """Two objects of objects of texts, made in steps."""
     kinds: dict[bool, dict[bytes, list[bytes]]] = {True: {}, False: {}}
     for some in _portions(waiting, lambda each: len(each.raw)):
@@ -144,7 +154,7 @@ def _by_sender(waiting: Sequence[InPool], write: Write) -> Steps[Text]:
         pieces.append(name)
         for number, (sender, entries) in enumerate(senders.items()):
             comma = b"," if number else b""
-            pieces.append(b'%b"%b":{' % (comma, checksum_address(sender).encode()))
+            pieces.append(b'%b"%b":{' % (comma, spell(sender).encode()))
             yield from _joined(entries, pieces)
             pieces.append(b"}")
     return in_pieces([*pieces, b"}}"])
@@ -191,8 +201,8 @@ def _entry(transaction: Transaction, write: Write) -> bytes:
     return b'"%d":%b' % (waiting_nonce(transaction), write(transaction))
 
 
-def _in_a_line(transaction: Transaction) -> bytes:
-    to = "contract creation" if transaction.to is None else checksum_address(transaction.to)
+def _in_a_line(transaction: Transaction, spell: Spell) -> bytes:
+    to = "contract creation" if transaction.to is None else spell(transaction.to)
     price = transaction.effective_gas_price(None)
     line = f"{to}: {transaction.value} wei + {transaction.gas_limit} gas × {price} wei"  # noqa: RUF001, geth's sign
     return msgspec.json.encode(line)

@@ -43,11 +43,6 @@ class DeferredCommands:
         return bool(self._steps) and isinstance(self._steps[0], Revert)
 
     @property
-    def ends_uncommitted(self) -> bool:
-        """Whether its last step makes no commit of its own: a snapshot, or another time."""
-        return bool(self._steps) and isinstance(self._steps[-1], int | TimeAhead)
-
-    @property
     def offset(self) -> int | None:
         """By how much time is ahead after all of it; none where it stays as it is."""
         ahead = (each.offset for each in reversed(self._steps) if isinstance(each, TimeAhead))

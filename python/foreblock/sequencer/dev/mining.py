@@ -79,7 +79,7 @@ def increased_offset(sequencer: DevSequencer, offset: int, command: IncreaseTime
     """By how much time is ahead after such a command, where it was ahead by `offset` before."""
     behind = sequencer.parent.timestamp - (sequencer.wall_seconds + offset)
     offset += max(behind, 0) + command.seconds
-    _check_range(sequencer.parent.timestamp + offset)
+    _check_range(sequencer.wall_seconds + offset)
     return offset
 
 
@@ -106,11 +106,13 @@ def set_next_timestamp(sequencer: DevSequencer, command: SetNextTimestamp) -> No
     sequencer.begin_at(command.timestamp)
 
 
-def set_timestamp_interval(sequencer: DevSequencer, command: SetTimestampInterval) -> None:
-    """Fix the distance of timestamps, from the block in progress on."""
+def set_timestamp_interval(sequencer: DevSequencer, command: SetTimestampInterval) -> bool:
+    """Fix the distance of timestamps, from the block in progress on; gives whether one was set."""
     _check_range(sequencer.parent.timestamp + (command.seconds or 0))
+    was_set = sequencer.state.timestamp_interval is not None
     sequencer.change(timestamp_interval=command.seconds, keeps_time=False)
     sequencer.begin_at(None)
+    return was_set
 
 
 def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
