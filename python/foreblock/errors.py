@@ -969,12 +969,14 @@ class FilterNotFound(SubscriptionError):
 
 
 class TooManyFilters(SubscriptionError):
-    """There are as many filters as there may be."""
+    """The filters of a network have reached their number or their bytes."""
 
     most: int
+    unit: str = ""
 
     def __str__(self) -> str:
-        return f"too many filters, at most {self.most}; uninstall those that are not needed"
+        limit = f"at most {self.most}{self.unit}"
+        return f"too many filters, {limit}; uninstall those that are not needed"
 
 
 class ImportFailure(ForeblockError):

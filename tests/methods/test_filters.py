@@ -3,19 +3,21 @@
 import asyncio
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import Raw
 
-from foreblock.errors import TooManyWaiting
-from foreblock.ledger.reading.view import Ledger
+from foreblock.errors import TooManyFilters, TooManyWaiting
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
 from foreblock.methods.options import Options
-from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.reply import Reply, whole
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asked_by import ANYBODY, body_of
@@ -43,12 +45,34 @@ class Worker:
         self._loop.close()
 
     def ask(self, method: str, *params: object) -> Json:
-        async def reply() -> bytes:
-            found = self.service.answer(request(method, *params), ANYBODY)
-            return body_of(found if isinstance(found, Reply) else await found)
+        return self.run(self._reply(method, *params))
 
-        answer = json.loads(self._loop.run_until_complete(reply()))
+    def run(self, body: Coroutine[Any, Any, Json]) -> Json:
+        return self._loop.run_until_complete(body)
+
+    async def _reply(self, method: str, *params: object) -> Json:
+        found = self.service.answer(request(method, *params), ANYBODY)
+        answer = json.loads(body_of(found if isinstance(found, Reply) else await found))
         return answer["result"] if "result" in answer else answer["error"]
+
+    def poll_on(self, view: LedgerView, name: str) -> Json:
+        """A poll that sees a state of its own, as in a batch."""
+
+        async def poll() -> Json:
+            text = self.service.methods["eth_getFilterChanges"](view, Raw(json.dumps([name])))
+            return json.loads(whole(text if isinstance(text, bytes) else await text))
+
+        return self.run(poll())
+
+    async def ask_while_locked(self, lock: Path, turns: int, method: str, name: str) -> Json:
+        """The answer to a request that is made while another worker holds a lock."""
+        with lock.open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            reply = asyncio.ensure_future(self._reply(method, name))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            assert not reply.done()
+        return await reply
 
 
 class Workers:
@@ -165,7 +189,7 @@ def test_there_are_so_many_filters_and_those_that_expired_do_not_count(workers: 
     now[0] += 300
     found = [other.ask("eth_newBlockFilter") for _ in range(3)]
     assert sum(isinstance(each, str) for each in found) >= 2
-    assert len(list(workers.folder.iterdir())) <= 4
+    assert len(list(workers.folder.glob("0x*"))) <= 3
 
 
 @pytest.mark.parametrize("name", ["0x1", "", "0x", "../store", "0x1/../../x", "0X1", "x" * 5000])
@@ -188,6 +212,88 @@ def test_bad_filters_are_refused_as_geth_does(workers: Workers) -> None:
         assert workers.one.ask("eth_newFilter", criteria) == expected
 
 
+def test_a_poll_on_an_older_view_returns_nothing_and_keeps_the_filter(workers: Workers) -> None:
+    one, other, chain = workers.one, workers.other, workers.chain
+    names = [
+        one.ask("eth_newBlockFilter"),
+        one.ask("eth_newFilter", {}),
+        one.ask("eth_newPendingTransactionFilter"),
+    ]
+    old = one.ledger.view()
+    workers.count(1)
+    chain.begin()
+    workers.count(2)
+    for name in names:
+        assert other.ask("eth_getFilterChanges", name) != []
+        assert one.poll_on(old, name) == []
+        assert one.ask("eth_getFilterChanges", name) == []
+    older = one.ledger.view()
+    workers.count(3)
+    chain.begin()
+    for name in names:
+        assert one.poll_on(older, name) == []  # nothing new in it, and nothing is lost:
+        found = other.ask("eth_getFilterChanges", name)
+        assert found
+        assert one.poll_on(old, name) == one.poll_on(older, name) == []
+        assert one.ask("eth_getFilterChanges", name) == []
+    old.close()
+    older.close()
+
+
+def test_a_filter_of_a_chain_that_was_replaced_is_removed(workers: Workers) -> None:
+    one = workers.one
+    name = one.ask("eth_newBlockFilter")
+    file = workers.folder / name
+    kind, cursor, commit, *rest = msgspec.msgpack.decode(file.read_bytes())
+    ahead = cursor.replace("0.", "ffff.", 1)
+    file.write_bytes(msgspec.msgpack.encode([kind, ahead, commit + 1_000, *rest]))
+    workers.now[0] = file.stat().st_mtime
+    assert one.ask("eth_getFilterChanges", name) == NOT_FOUND
+    assert not file.exists()
+
+
+def test_only_the_filter_that_was_read_is_removed(tmp_path: Path) -> None:
+    table, found = FilterTable(str(tmp_path)), StoredFilter("blocks", "0", 0)
+    table.add("0x7", found)
+    assert table.move("0x7", found, "1", 1)
+    assert not table.remove("0x7", found)
+    assert table.remove("0x7", table.read("0x7"))
+    assert not table.remove("0x7")
+
+
+def test_the_limits_hold_for_all_workers_together(tmp_path: Path) -> None:
+    tables = [FilterTable(str(tmp_path), most=5) for _ in range(3)]
+    names = [hex(number) for number in range(50)]
+
+    def add(number: int) -> bool:
+        with suppress(TooManyFilters):
+            tables[number % 3].add(names[number], StoredFilter("logs", "0", 0, bytes(1_000)))
+            return True
+        return False
+
+    assert [add(number) for number in range(8)] == [True] * 5 + [False] * 3
+    assert tables[2].remove(names[0])
+    assert [add(number) for number in range(8, 10)] == [True, False]
+    for name in names[1:9]:
+        tables[1].remove(name)
+    with thresholds(filters_bytes=4_000):
+        assert [add(number) for number in range(20, 24)] == [True] * 3 + [False]
+        with pytest.raises(TooManyFilters, match="at most 4000 bytes"):
+            tables[0].add("0x99", StoredFilter("logs", "0", 0, bytes(1_000)))
+
+
+@pytest.mark.parametrize("method", ["eth_getFilterChanges", "eth_uninstallFilter"])
+def test_a_request_waits_for_another_worker_that_holds_a_filter(
+    workers: Workers, method: str
+) -> None:
+    name = workers.one.ask("eth_newBlockFilter")
+    for lock in (name, "sizes") if method == "eth_uninstallFilter" else (name,):
+        name = workers.one.ask("eth_newBlockFilter")
+        path = workers.folder / (name if lock != "sizes" else lock)
+        answer = workers.other.run(workers.other.ask_while_locked(path, 20, method, name))
+        assert answer == ([] if method == "eth_getFilterChanges" else True)
+
+
 def patiently(table: FilterTable, name: str) -> StoredFilter:
     while True:
         with suppress(TooManyWaiting):
@@ -197,14 +303,14 @@ def patiently(table: FilterTable, name: str) -> StoredFilter:
 def test_two_polls_at_once_never_note_the_same_change(tmp_path: Path) -> None:
     """Each thread has a table of its own, as workers have."""
     name, steps = "0x7", 200
-    FilterTable(str(tmp_path)).add(name, StoredFilter("blocks", "0"))
+    FilterTable(str(tmp_path)).add(name, StoredFilter("blocks", "0", 0))
 
     def poll(_: int) -> list[int]:
         table, given = FilterTable(str(tmp_path)), []
         while (found := patiently(table, name)).cursor != str(steps):
             following = str(int(found.cursor) + 1)
             with suppress(TooManyWaiting):  # as a client that tries again
-                if table.move(name, found, following):
+                if table.move(name, found, following, 0):
                     given.append(int(following))
         return given
 
@@ -218,7 +324,8 @@ def test_a_worker_that_is_stopped_with_a_filter_in_hand_stops_no_other(workers: 
     with (workers.folder / name).open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         refused = error(-32005, "too many requests are waiting, try again later")
-        assert workers.other.ask("eth_getFilterChanges", name) == refused
+        with thresholds(filter_wait=0):
+            assert workers.other.ask("eth_getFilterChanges", name) == refused
     assert workers.other.ask("eth_getFilterChanges", name) == []
 
 

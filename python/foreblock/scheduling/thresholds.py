@@ -173,8 +173,10 @@ class Thresholds(Struct, frozen=True):
     polled_bytes: int = 16 << 20
     # Entries of the table of filters that are looked at, for old ones, when one is added.
     swept_filters: int = 16
-    # Each takes a microsecond; who holds the lock of a filter needs some twenty.
-    filter_lock_tries: int = 1_000
+    # Each takes 0.1 ms, most of it asleep; a worker holds the lock of a filter for some 20 µs. A
+    # request tries again in its next slice, for this part of its time.
+    filter_lock_tries: int = 5
+    filter_wait: float = 0.1
     filters_bytes: int = 64 << 20  # of all filters of a network
     filter_bytes: int = 512 * 1024  # of one of them
 

@@ -5,13 +5,13 @@ after the cursor that the last one left. Long changes are given in portions, one
 """
 
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar, cast
 
 from msgspec import Raw
 
-from foreblock.errors import CursorTooOld, FilterNotFound, RefusedFilter
+from foreblock.errors import CursorTooOld, FilterNotFound, RefusedFilter, TooManyWaiting
 from foreblock.ledger.reading.cursors import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
@@ -31,6 +31,12 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 
 ID_BYTES: Final = 16
 TRANSACTIONS: Final = FlashblockTransactions()
+KINDS: Final[Mapping[str, Kind]] = {
+    "blocks": BLOCK_HASHES,
+    "logs": LOGS,
+    "transactions": TRANSACTIONS,
+}
+T = TypeVar("T")
 
 
 class NewFilterParams(Params):
@@ -72,28 +78,27 @@ class FilterMethods:
         self._table: Final = table
         self._find_logs: Final = find_logs
 
-    def new_filter(self, view: LedgerView, raw: Raw) -> bytes:
+    def new_filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The id of a filter for logs of blocks to come."""
         criteria = bytes(_read_new(raw).filter)
         if len(criteria) > THRESHOLDS.filter_bytes:
             raise RefusedFilter(f"a filter has at most {THRESHOLDS.filter_bytes} bytes")
         read_wanted(Raw(criteria), 0)
-        return self._add(StoredFilter("logs", LOGS.track.end(view).text, criteria))
+        return self._add(StoredFilter("logs", *_end(view, LOGS), criteria))
 
-    def new_block_filter(self, view: LedgerView, raw: Raw) -> bytes:
+    def new_block_filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The id of a filter for hashes of blocks to come."""
         take_none(raw)
-        return self._add(StoredFilter("blocks", BLOCK_HASHES.track.end(view).text))
+        return self._add(StoredFilter("blocks", *_end(view, BLOCK_HASHES)))
 
-    def new_transaction_filter(self, view: LedgerView, raw: Raw) -> bytes:
+    def new_transaction_filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The id of a filter for transactions that become pending."""
         full = bool(_read_new_transactions(raw).full_transactions)
-        cursor = TRANSACTIONS.track.end(view).text
-        return self._add(StoredFilter("transactions", cursor, full=full))
+        return self._add(StoredFilter("transactions", *_end(view, TRANSACTIONS), full=full))
 
     def get_changes(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """What happened since the last poll, or since the filter was made."""
-        return self._scheduler.share((self, object()), partial(self._poll, view, _read_id(raw).id))
+        return self._give(self._poll(view, _read_id(raw).id))
 
     def get_logs(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All logs that a filter names, those of past blocks too."""
@@ -102,30 +107,70 @@ class FilterMethods:
             raise FilterNotFound
         return self._find_logs(view, Raw(b"[%b]" % found.criteria))
 
-    def uninstall(self, _view: LedgerView, raw: Raw) -> bytes:
+    def uninstall(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """Whether there was such a filter, which is removed."""
-        return b"true" if self._table.remove(_read_id(raw).id) else b"false"
+        return self._give(self._remove(_read_id(raw).id))
 
-    def _add(self, found: StoredFilter) -> bytes:
+    def _add(self, found: StoredFilter) -> bytes | Awaitable[Text]:
         name = f"{int.from_bytes(secrets.token_bytes(ID_BYTES)):#x}"
-        self._table.add(name, found)
-        return b'"%b"' % name.encode()
+
+        def add() -> Steps[Text]:
+            yield from self._patiently(partial(self._table.add, name, found))
+            return b'"%b"' % name.encode()
+
+        return self._give(add())
+
+    def _remove(self, name: str) -> Steps[Text]:
+        was_there = yield from self._patiently(partial(self._table.remove, name))
+        return b"true" if was_there else b"false"
+
+    def _give(self, steps: Steps[Text]) -> bytes | Awaitable[Text]:
+        return self._scheduler.share((self, object()), lambda: steps)
+
+    def _patiently(self, attempt: Callable[[], T]) -> Steps[T]:
+        """The result of an operation of the table; tried again while a file of it is locked."""
+        deadline = self._scheduler.deadline()
+        while True:
+            try:
+                return attempt()
+            except TooManyWaiting:
+                if self._scheduler.time_is_up(deadline, THRESHOLDS.filter_wait):
+                    raise
+            yield None
 
     def _poll(self, view: LedgerView, name: str) -> Steps[Text]:
         while True:
-            found = self._table.read(name)
+            found = yield from self._patiently(partial(self._table.read, name))
+            if found.commit > view.commit and _newest_commit(view) >= found.commit:
+                return b"[]"  # another poll, on a later view, has returned all that this one sees
             try:
                 changes = yield from read_changes(view, found)
             except CursorTooOld:
-                self._table.remove(name)
-                raise FilterNotFound from None  # clients make a new one then
-            if self._table.move(name, found, changes.then.text):
+                if (yield from self._patiently(partial(self._table.remove, name, found))):
+                    raise FilterNotFound from None  # clients make a new one then
+                continue
+            moving = partial(self._table.move, name, found, changes.then.text, view.commit)
+            if (yield from self._patiently(moving)):
                 return in_pieces(_listed(changes.texts))
+
+
+def _end(view: LedgerView, kind: Kind) -> tuple[str, int]:
+    """The cursor at the end of what a view has, and the commit of the view."""
+    return kind.track.end(view).text, view.commit
+
+
+def _newest_commit(view: LedgerView) -> int:
+    """The last commit; it is before one that was seen if the store was replaced."""
+    newest = view.renewed()
+    try:
+        return newest.commit
+    finally:
+        newest.close()
 
 
 def read_changes(view: LedgerView, found: StoredFilter) -> Steps[PolledChanges]:
     """What a filter has to tell after its cursor, as far as one poll may hold."""
-    kind, wanted = _wanted(found)
+    kind, wanted = KINDS[found.kind], cast("Wanted", None)
     at, texts, size = read_cursor(found.cursor), list[bytes](), 0
     if at is None:
         raise FilterNotFound
@@ -134,6 +179,8 @@ def read_changes(view: LedgerView, found: StoredFilter) -> Steps[PolledChanges]:
         if step is None:
             break
         if step.event is not None:
+            if wanted is None:  # most polls find no event and need not read it
+                wanted = _wanted(found)
             notices = (yield from kind.render(view, step.event, [wanted])).get(wanted, [])
             for notice in notices:
                 texts.append(notice.text)
@@ -145,14 +192,14 @@ def read_changes(view: LedgerView, found: StoredFilter) -> Steps[PolledChanges]:
     return PolledChanges(texts, at)
 
 
-def _wanted(found: StoredFilter) -> tuple[Kind, Wanted]:
+def _wanted(found: StoredFilter) -> Wanted:
     match found.kind:
         case "blocks":
-            return BLOCK_HASHES, None
+            return None
         case "transactions":
-            return TRANSACTIONS, TransactionsWanted(full=found.full, of_pool=True)
+            return TransactionsWanted(full=found.full, of_pool=True)
         case "logs":
-            return LOGS, read_wanted(Raw(found.criteria), 0)
+            return read_wanted(Raw(found.criteria), 0)
 
 
 def _listed(texts: list[bytes]) -> list[bytes]:

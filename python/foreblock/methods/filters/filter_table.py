@@ -2,9 +2,11 @@
 
 A client's polls may reach any worker, so a filter belongs to none of them: it is a small file,
 named by its id, with what is wanted and the cursor of the last poll. A file is locked only
-while it is read or written, and nobody waits long for it; a poll that finds that another one
-has moved the cursor meanwhile starts again from there. So two polls at the same time never get
-the same change.
+while it is read or written. A poll that finds that another one has moved the cursor meanwhile
+starts again from there, so two polls at the same time never return the same change.
+
+The number and size of all filters are in a file of their own, which is locked while a filter is
+added or removed: the limits hold for all workers together.
 
 A filter that is not polled for a while expires: its file's time is that of the last poll.
 Every filter that is added looks at a few others and removes those that have expired.
@@ -28,6 +30,9 @@ from foreblock.errors import FilterNotFound, TooManyFilters, TooManyWaiting
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 _ID: Final = re.compile("0x[0-9a-f]{1,32}")
+SIZES: Final = "sizes"  # the file with the number and size of all filters
+FILTER_BYTES: Final = 256  # of one, besides its criteria
+TRY_SECONDS: Final = 0.000_05  # between two tries to lock a file
 
 
 class StoredFilter(Struct, frozen=True, array_like=True):
@@ -35,32 +40,38 @@ class StoredFilter(Struct, frozen=True, array_like=True):
 
     kind: Literal["blocks", "logs", "transactions"]
     cursor: str
+    commit: int  # of the view in which the cursor was reached
     criteria: bytes = b""  # of logs: the filter object as it was sent
     full: bool = False  # of transactions: as objects
+
+    @property
+    def size(self) -> int:
+        """Bytes that it counts."""
+        return FILTER_BYTES + len(self.criteria)
+
+
+class FilterSizes(Struct, array_like=True):
+    """The number of filters, and their bytes."""
+
+    count: int = 0
+    bytes: int = 0
+
+    def add(self, found: StoredFilter) -> None:
+        """Count one more."""
+        self.count += 1
+        self.bytes += found.size
+
+    def remove(self, found: StoredFilter) -> None:
+        """Count one less."""
+        self.count -= 1
+        self.bytes -= found.size
 
 
 Round = Any  # what `os.scandir` gives, which has no name
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(StoredFilter).decode
-
-
-class Size:
-    """How many filters there are, and their bytes."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.bytes = 0
-
-    def add(self, data: int) -> None:
-        """Count one more."""
-        self.count += 1
-        self.bytes += data
-
-    def remove(self, data: int) -> None:
-        """Count one less."""
-        self.count -= 1
-        self.bytes -= data
+_decode_sizes = msgspec.msgpack.Decoder(FilterSizes).decode
 
 
 class FilterTable:
@@ -83,31 +94,32 @@ class FilterTable:
         self._seconds: Final = seconds
         self._now: Final = now
         self._round: Round | None = None  # of looking at all filters
-        self._found = Size()  # in this round
-        self._size = Size()  # of all, about
 
     def add(self, id: str, found: StoredFilter) -> None:
-        """Keep a new filter; raises `TooManyFilters`."""
-        self._sweep()
-        size = len(_encode(found))
-        if self._size.count >= self._most or self._size.bytes + size > THRESHOLDS.filters_bytes:
-            raise TooManyFilters(self._most)
-        descriptor = os.open(self._path(id), os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
-        try:
-            self._write(descriptor, found)
-        finally:
-            os.close(descriptor)
-        self._size.add(size)
+        """Keep a new filter; raises `TooManyFilters`, `TooManyWaiting`."""
+        with self._sizes() as sizes:
+            self._sweep(sizes)
+            if sizes.count >= self._most:
+                raise TooManyFilters(self._most)
+            if sizes.bytes + found.size > THRESHOLDS.filters_bytes:
+                raise TooManyFilters(THRESHOLDS.filters_bytes, " bytes")
+            descriptor = os.open(self._path(id), os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
+            try:
+                self._write(descriptor, found)
+            finally:
+                os.close(descriptor)
+            sizes.add(found)
 
     def read(self, id: str) -> StoredFilter:
-        """A filter; raises `FilterNotFound`."""
+        """A filter; raises `FilterNotFound`, `TooManyWaiting`."""
         with self._locked(id, fcntl.LOCK_SH) as descriptor:
             return _load(descriptor)
 
-    def move(self, id: str, before: StoredFilter, cursor: str) -> bool:
-        """Note a poll, after which a filter is at this cursor.
+    def move(self, id: str, before: StoredFilter, cursor: str, commit: int) -> bool:
+        """Note a poll, after which a filter is at a cursor that was reached in this commit.
 
-        False if another poll was noted since it was read. Raises `FilterNotFound`.
+        False if another poll was noted since it was read. Raises `FilterNotFound`,
+        `TooManyWaiting`.
         """
         with self._locked(id, fcntl.LOCK_EX) as descriptor:
             if _load(descriptor) != before:
@@ -115,18 +127,41 @@ class FilterTable:
             if cursor == before.cursor:
                 self._touch(descriptor)
             else:
-                self._write(descriptor, msgspec.structs.replace(before, cursor=cursor))
+                moved = msgspec.structs.replace(before, cursor=cursor, commit=commit)
+                self._write(descriptor, moved)
             return True
 
-    def remove(self, id: str) -> bool:
-        """Remove a filter; false where there is none."""
+    def remove(self, id: str, expected: StoredFilter | None = None) -> bool:
+        """Remove a filter; false if there is none, or if it is not the expected one.
+
+        Raises `TooManyWaiting`.
+        """
+        with self._sizes() as sizes:
+            try:
+                with self._locked(id, fcntl.LOCK_EX) as descriptor:
+                    found = _load(descriptor)
+                    if expected is not None and found != expected:
+                        return False
+                    self._path(id).unlink()
+                    sizes.remove(found)
+            except (FilterNotFound, FileNotFoundError):  # another worker may have been faster
+                return False
+            return True
+
+    @contextmanager
+    def _sizes(self) -> Iterator[FilterSizes]:
+        """The sizes of all filters, locked and stored again afterwards."""
+        descriptor = os.open(self._path(SIZES), os.O_CREAT | os.O_RDWR, mode=0o600)
         try:
-            with self._locked(id, fcntl.LOCK_EX) as descriptor:
-                self._path(id).unlink()
-                self._size.remove(os.fstat(descriptor).st_size)
-        except (FilterNotFound, FileNotFoundError):  # another worker may have been faster
-            return False
-        return True
+            _lock(descriptor, fcntl.LOCK_EX)
+            data = os.pread(descriptor, THRESHOLDS.filter_bytes, 0)
+            sizes = _decode_sizes(data) if data else FilterSizes()
+            try:
+                yield sizes
+            finally:
+                _replace(descriptor, _encode(sizes))
+        finally:
+            os.close(descriptor)
 
     def _path(self, name: str) -> Path:
         if self._folder is None:
@@ -165,26 +200,27 @@ class FilterTable:
         os.utime(descriptor, (now, now))
 
     def _write(self, descriptor: int, found: StoredFilter) -> None:
-        data = _encode(found)
-        os.pwrite(descriptor, data, 0)
-        os.ftruncate(descriptor, len(data))
+        _replace(descriptor, _encode(found))
         self._touch(descriptor)
 
-    def _sweep(self) -> None:
-        """Look at some filters, in rounds, count them and remove those that have expired."""
+    def _sweep(self, sizes: FilterSizes) -> None:
+        """Look at some filters, in rounds, and remove those that have expired."""
         for _ in range(THRESHOLDS.swept_filters):
             entry = None if self._round is None else next(self._round, None)
             if entry is None:
-                self._size, self._found = self._found, Size()
                 self._round = os.scandir(self._path(""))
                 return
             with suppress(OSError):  # another worker was faster
-                found = entry.stat()
-                if self._is_expired(found):
-                    Path(entry.path).unlink()
-                    self._size.remove(found.st_size)
-                else:
-                    self._found.add(found.st_size)
+                if entry.name != SIZES and self._is_expired(entry.stat()):
+                    self._remove_expired(Path(entry.path), sizes)
+
+    def _remove_expired(self, path: Path, sizes: FilterSizes) -> None:
+        data = path.read_bytes()
+        path.unlink()
+        try:
+            sizes.remove(_decode(data))
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            sizes.count -= 1
 
 
 def _lock(descriptor: int, how: int) -> None:
@@ -193,7 +229,13 @@ def _lock(descriptor: int, how: int) -> None:
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
             return
+        time.sleep(TRY_SECONDS)
     raise TooManyWaiting(1)
+
+
+def _replace(descriptor: int, data: bytes) -> None:
+    os.pwrite(descriptor, data, 0)
+    os.ftruncate(descriptor, len(data))
 
 
 def _load(descriptor: int) -> StoredFilter:
