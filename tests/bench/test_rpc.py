@@ -2,19 +2,26 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from click.testing import CliRunner
 
 from foreblock.bench.rpc import chain, load, peers
 from foreblock.bench.rpc.answers import Answers, Cell
 from foreblock.bench.rpc.processes import cpu_seconds, family, resident_bytes
 from foreblock.bench.rpc.questions import Bound, Question, fits, questions
-from foreblock.bench.rpc.rounds import BenchRound
+from foreblock.bench.rpc.rounds import BenchRound, alone
+from foreblock.cli import main
+from foreblock.cli.bench import rpc as rpc_command
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
+from foreblock.service.running import HOST, free_port, started
 from support.servers.asking import asker
 
 
@@ -144,3 +151,46 @@ def test_memory_is_compared_after_the_first_round_of_each_question_and_at_the_en
     assert Answers({}, cells).memory() == ((20, 200), (40, 210))
     once = {key: Cell(cell.rounds[:1]) for key, cell in cells.items()}
     assert Answers({}, once).memory() is None
+
+
+# A server that answers anything; it ends with its session.
+SERVER = """
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_all_servers_also_stopped_ones(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def measure(*_given: object) -> NoReturn:
+        """Stop one of two servers, as in a round of the other, and get a signal."""
+        with ExitStack() as stack:
+            for _ in range(2):
+                port = free_port()
+                command = [sys.executable, "-c", SERVER, str(port)]
+                begun.append(stack.enter_context(started(command, f"http://{HOST}:{port}")))
+            servers = [peers.Server("", each.pid, "", "") for each in begun]
+            stack.enter_context(alone(servers[0], servers))
+            signal.raise_signal(number)
+        raise AssertionError("the signal was ignored")
+
+    monkeypatch.setattr(rpc_command, "_bench", lambda *_, **__: None)
+    monkeypatch.setattr(rpc_command, "answer", measure)
+    before = signal.getsignal(number)
+    done = CliRunner().invoke(main, ["bench", "rpc"])
+    assert done.exit_code == 128 + number
+    assert [each.poll() is None for each in begun] == [False, False]
+    assert signal.getsignal(number) is before

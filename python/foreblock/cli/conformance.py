@@ -10,7 +10,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.cli.verb import failing_in_one_line, json_option, option, verb
+from foreblock.cli.verb import (
+    failing_in_one_line,
+    json_option,
+    option,
+    unwinding_on_signals,
+    verb,
+)
 from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
 from foreblock.conformance.replay import ReplayRules, Summary, Verdict, replay
@@ -55,7 +61,7 @@ def conformance(
     and served on a free port, and every reply is compared field by field. Exits with 1 if a case
     fails, if none passes, or if a method named by --method is not served.
     """
-    with failing_in_one_line():
+    with failing_in_one_line(), unwinding_on_signals():
         cases = _chosen(read_cases(folder), methods)
         with _endpoint(folder, url, dialect) as address, Endpoint(address) as endpoint:
             outcomes = tuple(replay(endpoint, cases, ReplayRules(dialect, messages)))

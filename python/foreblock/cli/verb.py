@@ -6,6 +6,7 @@ Every failure that foreblock raises on purpose ends as one line on standard erro
 
 import gc
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,9 @@ from click.shell_completion import CompletionItem
 
 from foreblock.errors import ForeblockError
 
-INTERRUPTED: Final = 130  # the shell's convention: 128 plus the signal's number
+_SIGNALLED: Final = 128  # the shell's convention: this plus the signal's number
+_ENDING: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+INTERRUPTED: Final = _SIGNALLED + signal.SIGINT
 
 OUTPUT: Final = "Output"
 REST: Final = ""  # the section of options that name none, which is the last
@@ -153,6 +156,27 @@ def failing_in_one_line() -> Iterator[None]:
         yield
     except (ForeblockError, OSError) as failure:
         stop(str(failure), 1)
+
+
+@contextmanager
+def unwinding_on_signals() -> Iterator[None]:
+    """Let the first signal to end unwind the stack, so that child processes are stopped.
+
+    The signals after it are ignored. The exit code is that of a shell: 128 plus the number.
+    """
+    wanted = [each for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN]
+
+    def end(number: int, _: object) -> NoReturn:
+        for each in wanted:
+            signal.signal(each, signal.SIG_IGN)
+        sys.exit(_SIGNALLED + number)
+
+    before = {each: signal.signal(each, end) for each in wanted}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def stop(message: str, code: int) -> NoReturn:

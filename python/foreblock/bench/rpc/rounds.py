@@ -77,6 +77,6 @@ def alone(server: Server, servers: Sequence[Server]) -> Iterator[None]:
     with ExitStack() as stack:
         for other in servers:
             if other is not server:
-                os.killpg(other.pid, signal.SIGSTOP)
                 stack.callback(os.killpg, other.pid, signal.SIGCONT)
+                os.killpg(other.pid, signal.SIGSTOP)
         yield

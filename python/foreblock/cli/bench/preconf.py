@@ -24,6 +24,7 @@ from foreblock.cli.verb import (
     in_section,
     json_option,
     option,
+    unwinding_on_signals,
     verb,
 )
 from foreblock.errors import InvalidArgument
@@ -68,7 +69,7 @@ def preconf(  # noqa: PLR0913, one for each option
     With --feed, the time starts when a message of a feed is received: a chain follows a feed
     whose messages have --transactions transactions in turn.
     """
-    with failing_in_one_line():
+    with failing_in_one_line(), unwinding_on_signals():
         wrk = find("wrk", peers)
         if wrk is None:
             raise InvalidArgument("wrk is not on this machine; bench/peers.sh installs it")

@@ -24,6 +24,7 @@ from foreblock.cli.verb import (
     failing_in_one_line,
     in_section,
     json_option,
+    unwinding_on_signals,
     verb,
 )
 from foreblock.errors import InvalidArgument
@@ -86,6 +87,7 @@ def rpc(  # noqa: PLR0913, one for each option
     console = Console(stderr=True)
     with (
         failing_in_one_line(),
+        unwinding_on_signals(),
         tempfile.TemporaryDirectory(prefix="foreblock-bench-") as folder,
         _reporting(console) as report,
     ):
@@ -107,6 +109,7 @@ def _instructions(
     """Count instead of measuring time."""
     with (
         failing_in_one_line(),
+        unwinding_on_signals(),
         tempfile.TemporaryDirectory(prefix="foreblock-bench-") as folder,
         _reporting(Console(stderr=True)) as report,
     ):
