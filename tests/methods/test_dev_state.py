@@ -90,6 +90,22 @@ def test_a_large_state_is_loaded_in_flashblocks_that_a_feed_carries(tmp_path: Pa
 WETH = "0x4200000000000000000000000000000000000006"
 
 
+def test_balances_of_many_accounts_are_set_in_one_commit(tmp_path: Path) -> None:
+    people = [f"0x{number:040x}" for number in range(0x1000, 0x1000 + 1_000)]
+    with dev_service(tmp_path) as (chain, client):
+        for method, expected in (("anvil_setBalance", "0x5"), ("anvil_addBalance", "0xa")):
+            with chain.store.view() as view:
+                before = view.heads.commit
+            assert ask(client, method, people, "0x5") is None
+            with chain.store.view() as view:
+                assert view.heads.commit == before + 1
+            for each in (people[0], people[-1]):
+                assert ask(client, "eth_getBalance", each, "latest") == expected
+        check_roots(chain)
+        assert ask(client, "anvil_addBalance", [people[0]] * 3, "0x1") is None
+        assert ask(client, "eth_getBalance", people[0], "latest") == "0xd"
+
+
 def test_a_token_s_balance_is_found_and_set(tmp_path: Path) -> None:
     with dev_service(tmp_path) as (chain, client):
         data = "0x70a08231" + SOMEBODY[2:].rjust(64, "0")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
 from foreblock.types import Transaction
 from support.chains.preconfirming import PreconfirmingChain
 from support.servers.asked_by import ANYBODY, body_of
 from support.servers.asking import request
+from support.servers.in_loop import turns, until
 from support.servers.waiting import PATIENCE
 from support.thresholds import thresholds
 
@@ -70,7 +72,16 @@ class Scene:
         self.ledger = RecordingLedger(chain.store, clock=chain.clock)
         self.sequencer = Sequencer(chain)
         self.scheduler = make_scheduler(chosen)
-        self.service = Service(self.ledger, chosen, self.scheduler, Sequencing(self.sequencer))
+        self.hints: list[Callable[[], None]] = []
+        shared = Shared(follow=self.follow)
+        sequencing = Sequencing(self.sequencer)
+        self.service = Service(self.ledger, chosen, self.scheduler, sequencing, shared)
+
+    @contextmanager
+    def follow(self, hint: Callable[[], None]) -> Iterator[None]:
+        self.hints.append(hint)
+        yield
+        self.hints.remove(hint)
 
     async def reply(self, body: bytes) -> Reply:
         answer = self.service.answer(body, ANYBODY)
@@ -121,6 +132,25 @@ def test_receipt_comes_with_the_flashblock(chain: PreconfirmingChain) -> None:
         assert reply.headers == asked.headers, "the snapshot that has it is named"
 
     play(chain, act)
+
+
+def test_receipt_comes_when_the_commit_is_announced(chain: PreconfirmingChain) -> None:
+    async def act(scene: Scene) -> None:
+        for _ in range(2):
+            transaction = chain.pay()
+            sending = asyncio.create_task(scene.send(transaction))
+            await until(lambda: bool(scene.hints))
+            looks = len(scene.ledger.views)
+            await turns()
+            assert len(scene.ledger.views) <= looks + 2, "it does not look without a hint"
+            chain.extend([transaction])
+            await turns()
+            assert not sending.done()
+            scene.hints[0]()
+            assert (await sending)["result"]["status"] == "0x1"
+
+    with thresholds(look_seconds=3_600, hinted_look_seconds=3_600):
+        play(chain, act)
 
 
 def test_receipt_of_a_sealed_view_comes_with_the_block(chain: PreconfirmingChain) -> None:

@@ -96,6 +96,12 @@ class AddBalance(Command, frozen=True):
     amount: Word
 
 
+class SetAccounts(Command, frozen=True):
+    """Set several accounts in one commit."""
+
+    accounts: list[SetAccount | AddBalance]
+
+
 class LoadState(Command, frozen=True):
     """Set all accounts in a file, which is written and removed by who sends this."""
 
@@ -232,6 +238,7 @@ AnyCommand = (
     | NextBlock
     | SetAccount
     | AddBalance
+    | SetAccounts
     | LoadState
     | TakeSnapshot
     | Revert

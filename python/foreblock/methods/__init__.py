@@ -81,16 +81,20 @@ def make_families(
         subscription_family(
             options, scheduler, events.open_view, events.subscribers, events.follow
         ),
-        pool_family(options, scheduler, submissions, pool, shared.priority_fees),
+        pool_family(options, scheduler, submissions, pool, shared.priority_fees, events.follow),
         shared.node,
         *tracing_families(options, scheduler),
-        *(() if sequencing.hidden else _dev(options, scheduler, sequencing, shared)),
+        *(() if sequencing.hidden else _dev(options, scheduler, sequencing, shared, events)),
     )
     return (*families, openrpc_family(options, scheduler, families))
 
 
 def _dev(
-    options: Options, scheduler: Scheduler, sequencing: Sequencing, shared: SharedFamilies
+    options: Options,
+    scheduler: Scheduler,
+    sequencing: Sequencing,
+    shared: SharedFamilies,
+    events: Events,
 ) -> tuple[Family, ...]:
     """The methods of a chain that takes commands; none of others."""
     commands, keys, priority_fees = sequencing.commands, sequencing.keys, shared.priority_fees
@@ -100,7 +104,7 @@ def _dev(
     placing = Placing(keys, Preparing(keys, filling), scheduler)
     return (
         *dev_families(commands, options, scheduler, placing),
-        *account_families(options, scheduler, sequencing, priority_fees),
+        *account_families(options, scheduler, sequencing, priority_fees, events.follow),
     )
 
 
@@ -114,6 +118,7 @@ def make_methods(
     """The table of one view, for its dispatcher."""
     sequencing = sequencing or Sequencing()
     shared = shared or make_shared(options, scheduler, sequencing.pool, sequencing.keys)
+    events = events or Events()
     families = make_families(options, scheduler, sequencing, shared, events)
     table = {
         name: method.run
@@ -122,5 +127,5 @@ def make_methods(
         for name in method.names
     }
     if sequencing.hidden:
-        table |= hide(_dev(options, scheduler, sequencing, shared), sequencing.hidden)
+        table |= hide(_dev(options, scheduler, sequencing, shared, events), sequencing.hidden)
     return table

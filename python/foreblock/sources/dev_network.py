@@ -21,6 +21,7 @@ from foreblock.bus.commands import (
     Mine,
     SendUnsigned,
     SetAccount,
+    SetAccounts,
     SetPrinting,
     TakeSnapshot,
 )
@@ -81,6 +82,7 @@ GIVING_UP_NOTHING: Final = (
     Mine,
     SendUnsigned,
     SetAccount,
+    SetAccounts,
     SetPrinting,
     TakeSnapshot,
 )

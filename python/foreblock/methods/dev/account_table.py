@@ -16,23 +16,29 @@ from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sync_sending import SyncSendMethods
 from foreblock.methods.sequencing import Sequencing
+from foreblock.methods.subscriptions.delivery import FollowCommits
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 
 
 def account_families(
-    options: Options, scheduler: Scheduler, sequencing: Sequencing, priority_fees: PriorityFees
+    options: Options,
+    scheduler: Scheduler,
+    sequencing: Sequencing,
+    priority_fees: PriorityFees,
+    follow: FollowCommits,
 ) -> tuple[Family, ...]:
     """The methods about accounts of a chain that takes commands; none of others."""
     submissions, commands, keys = sequencing.submissions, sequencing.commands, sequencing.keys
     if commands is None:
         return ()
+    find = partial(find_receipt, BlockPlaces())
     unlocked = UnlockedMethods(
         keys,
         commands,
         submissions,
         filling_at_pending(options, scheduler, sequencing, priority_fees),
-        SyncSendMethods(options, submissions, partial(find_receipt, BlockPlaces()), scheduler.room),
+        SyncSendMethods(options, submissions, find, scheduler.room, follow),
         scheduler,
     )
     return (

@@ -5,12 +5,12 @@ is seen at `latest`, too, although no block is mined; a block's number or hash m
 state.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import Final
 
 from msgspec import Raw
 
-from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
+from foreblock.bus.commands import AddBalance, SetAccount, SetAccounts
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import (
     U256,
@@ -69,7 +69,6 @@ class CheatMethods:
 
     def __init__(self, commands: Commands) -> None:
         self._commands: Final = commands
-        self._execute: Final = commands.execute
 
     def set_balance(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set the balance of an account, or of several, in wei."""
@@ -107,15 +106,10 @@ class CheatMethods:
         command = SetAccount(address(params.address, 0), storage={key: value})
         return put_off_or_answered(self._commands, command, write_true)
 
-    def _all(self, commands: Sequence[AnyCommand]) -> bytes | Awaitable[bytes]:
+    def _all(self, commands: list[SetAccount | AddBalance]) -> bytes | Awaitable[bytes]:
         if len(commands) == 1:
             return put_off_or_answered(self._commands, commands[0])
-        return self._execute_all(commands)
-
-    async def _execute_all(self, commands: Sequence[AnyCommand]) -> bytes:
-        for command in commands:
-            await self._execute(command)
-        return b"null"
+        return done_or_answered(self._commands, SetAccounts(commands))
 
 
 def _amount(params: BalanceParams) -> int:

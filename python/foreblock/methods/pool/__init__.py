@@ -11,6 +11,7 @@ from foreblock.methods.pool.sending import SendMethods, Submissions
 from foreblock.methods.pool.sync_sending import SyncSendMethods
 from foreblock.methods.pool.txpool import PoolMethods
 from foreblock.methods.pool.unsealed import UnsealedTransactions
+from foreblock.methods.subscriptions.delivery import FollowCommits, no_hints
 from foreblock.methods.table import Family, Method
 from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
@@ -22,11 +23,14 @@ def pool_family(
     submissions: Submissions,
     pool: WaitingPool,
     priority_fees: PriorityFees,
+    follow: FollowCommits = no_hints,
 ) -> Family:
     """The methods of this folder."""
     places = BlockPlaces()
     waiting = PoolMethods(pool, scheduler, UnsealedTransactions(places))
-    sync = SyncSendMethods(options, submissions, partial(find_receipt, places), scheduler.room)
+    sync = SyncSendMethods(
+        options, submissions, partial(find_receipt, places), scheduler.room, follow
+    )
     return Family(
         "Sending transactions and the pool",
         (

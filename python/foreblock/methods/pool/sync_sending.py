@@ -1,8 +1,9 @@
 """eth_sendRawTransactionSync (EIP-7966): send a transaction and wait for its receipt.
 
 The receipt comes with the first commit that has it, so at pre-confirmation; in a sealed view,
-with the block. Those who wait share one task per network, which reads the heads now and then
-and looks for all of them in each new commit; a request holds no view and no thread meanwhile.
+with the block. Those who wait share one task per network, which reads the heads when a commit is
+announced, and now and then in case that was missed, and looks for all of them in each new commit;
+a request holds no view and no thread meanwhile.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, data, quantity, reader, refuse
 from foreblock.methods.pool.sending import Submissions, read_transaction
+from foreblock.methods.subscriptions.delivery import FollowCommits, Hints
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.room import LongPlace, Room
 from foreblock.scheduling.steps import LongWait, Steps
@@ -48,13 +50,18 @@ class SyncSendMethods:
     """The method that sends and waits."""
 
     def __init__(
-        self, options: Options, submissions: Submissions, find_receipt: FindReceipt, room: Room
+        self,
+        options: Options,
+        submissions: Submissions,
+        find_receipt: FindReceipt,
+        room: Room,
+        follow: FollowCommits,
     ) -> None:
         self._room = room
         self._default_ms = options.sync_timeout_ms
         self._most_ms = options.sync_timeout_most_ms
         self._submissions = submissions
-        self._receipts = AwaitedReceipts(find_receipt)
+        self._receipts = AwaitedReceipts(find_receipt, follow)
 
     def send(self, view: LedgerView, raw: Raw) -> LongWait[Text]:
         """The receipt of the transaction, once the chain has it; a timeout is an error."""
@@ -115,8 +122,9 @@ class _Sending(LongWait[Text]):
 class AwaitedReceipts:
     """Receipts that are waited for, on one network."""
 
-    def __init__(self, find_receipt: FindReceipt) -> None:
+    def __init__(self, find_receipt: FindReceipt, follow: FollowCommits) -> None:
         self._find: Final = find_receipt
+        self._follow: Final = follow
         self._awaited: Final[dict[asyncio.Future[Found], bytes]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -134,14 +142,18 @@ class AwaitedReceipts:
 
     async def _watch(self, renew: Callable[[], LedgerView]) -> None:
         """Look for all in each new commit, while there are any."""
-        seen = -1
+        seen, hints = -1, Hints()
         try:
-            while self._awaited:
-                commit = _commit(renew)
-                if commit != seen:
-                    seen = commit
-                    await self._look_for_all(renew)
-                await asyncio.sleep(THRESHOLDS.commit_poll_seconds)
+            with self._follow(hints.hear):
+                while self._awaited:
+                    hints.begin_look()
+                    commit = _commit(renew)
+                    if commit != seen:
+                        if seen != -1:
+                            hints.note_commit()
+                        seen = commit
+                        await self._look_for_all(renew)
+                    await hints.wait(soon=False)
         finally:
             self._task = None
 

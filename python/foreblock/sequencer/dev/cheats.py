@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from foreblock.bus.commands import AddBalance, LoadState, SetAccount
+from foreblock.bus.commands import AddBalance, LoadState, SetAccount, SetAccounts
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.storage.loaded_state import read_loaded
 from foreblock.sequencer.dev.cheating import CheatingSequencer
@@ -43,6 +43,13 @@ def set_account(sequencer: CheatingSequencer, command: SetAccount | AddBalance) 
     (refusal,) = set_accounts(sequencer, (command,))
     if refusal is not None:
         raise refusal
+
+
+def set_all(sequencer: CheatingSequencer, command: SetAccounts) -> None:
+    """Carry out several in one index; raises `RefusedCommand` for the first that is refused."""
+    for refusal in set_accounts(sequencer, command.accounts):
+        if refusal is not None:
+            raise refusal
 
 
 def load_state(sequencer: CheatingSequencer, command: LoadState) -> None:

@@ -41,6 +41,7 @@ _TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
     commands.DropTransactions: accounts.drop_transactions,
     commands.SetAccount: cheats.set_account,
     commands.AddBalance: cheats.set_account,
+    commands.SetAccounts: cheats.set_all,
     commands.LoadState: cheats.load_state,
     commands.SetPrinting: printing.set_printing,
 }
@@ -60,7 +61,7 @@ def is_short(sequencer: BranchingSequencer, command: AnyCommand) -> bool:
             return len(sequencer.block.partials) < MOST_CHEATED and count <= FEW_BLOCKS
         case commands.AddBalance():
             return len(sequencer.block.partials) < MOST_CHEATED
-        case commands.LoadState() | commands.Reset():
+        case commands.SetAccounts() | commands.LoadState() | commands.Reset():
             return False
         case commands.Mine(blocks=count) | commands.Rollback(count) | commands.Reorganize(count):
             return count <= FEW_BLOCKS
