@@ -9,7 +9,7 @@ except where the wire's name would mislead.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msgspec import Struct
 
@@ -170,6 +170,12 @@ class Flashblock:
     cheats: tuple[Cheat, ...] = ()  # after its transactions
     # Two announcements that differ in nothing else are the same one.
     claims: Claims | None = field(default=None, compare=False)
+
+    def as_subblock(self) -> "Flashblock":
+        """The same message without the fields that subblocks do not provide."""
+        zero = bytes(32)
+        diff = replace(self.diff, state_root=zero, block_hash=zero, withdrawals_root=zero)
+        return replace(self, diff=diff, previous=None)
 
     @property
     def content(self) -> Content:

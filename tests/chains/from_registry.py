@@ -32,13 +32,13 @@ CHAINS = {
     "polynomial": "mainnet/polynomial",
 }  # fmt: skip
 
-OPTIMISM = "https://docs.chainstack.com/docs/flashblocks-on-optimism"
+SUBBLOCKS = "https://github.com/ethereum-optimism/optimism/blob/develop/docs/public-docs/notices/subblocks.mdx"
 UNICHAIN = "https://www.alchemy.com/docs/reference/unichain-flashblocks-api-quickstart"
 FEED = "https://github.com/ethereum-optimism/optimism/issues/19382"
 # Interval in milliseconds, sources, feeds.
 FLASHBLOCKS: dict[str, tuple[int, list[str], list[str]]] = {
-    "op-mainnet": (250, [OPTIMISM, FEED], ["wss://op-mainnet-fb-ws-pub.optimism.io/ws"]),
-    "op-sepolia": (250, [OPTIMISM], []),
+    "op-mainnet": (200, [SUBBLOCKS, FEED], ["wss://op-mainnet-fb-ws-pub.optimism.io/ws"]),
+    "op-sepolia": (200, [SUBBLOCKS], []),
     "unichain": (200, [UNICHAIN], []),
     "unichain-sepolia": (200, [UNICHAIN], []),
 }

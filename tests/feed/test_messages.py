@@ -51,6 +51,17 @@ def test_what_was_encoded_comes_back(flashblock: Flashblock) -> None:
 
 
 @given(flashblocks())
+def test_a_subblock_is_written_without_hashes_roots_and_predecessor(flashblock: Flashblock) -> None:
+    message = json.loads(encode(flashblock.as_subblock()))
+    zero = "0x" + "00" * 32
+    fields = ("state_root", "block_hash", "withdrawals_root")
+    assert [message["diff"][field] for field in fields] == [zero] * 3
+    assert set(message["metadata"]) == {"block_number"}
+    assert read(message) == flashblock.as_subblock()
+    assert flashblock.as_subblock().content == flashblock.content
+
+
+@given(flashblocks())
 def test_without_its_predecessor_all_else_comes_back(flashblock: Flashblock) -> None:
     text = encode(flashblock, predecessor=False)
     assert "prev_flashblock_id" not in json.loads(text)["metadata"]
@@ -106,6 +117,15 @@ def test_unknown_keys_are_passed_over_at_every_level() -> None:
         message[part] |= deep
     message["diff"]["post_exec_tx"] = ["anything"]
     message["diff"]["withdrawals"] = [{"index": "0x0"}]
+    assert read(message) == FIRST
+
+
+def test_a_post_execution_transaction_is_kept() -> None:
+    message = wire(FIRST)
+    message["diff"]["post_exec_tx"] = "0x7dc0"
+    found = read(message)
+    assert found == replace(FIRST, diff=replace(FIRST.diff, post_exec_tx=b"\x7d\xc0"))
+    message["diff"]["post_exec_tx"] = None
     assert read(message) == FIRST
 
 

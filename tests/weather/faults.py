@@ -12,6 +12,7 @@ RATES = {
     "equivocate": 0.3,
     "stall": 0.05,
     "garbage": 0.5,
+    "switch_form": 0.2,
     "restart": 0.2,
     "tail": 0.5,
     "reorg": 0.3,
@@ -57,6 +58,7 @@ BOUNDS = {
     "equivocate": Bound(0, 5 * INTERVAL),  # several in a row, and each is told by the next
     "stall": THROUGH_CANONICAL,
     "garbage": AT_ONCE,
+    "switch_form": AT_ONCE,
     "restart": AT_ONCE,
     "tail": AT_ONCE,
     "reorg": THROUGH_CANONICAL,

@@ -226,6 +226,7 @@ def _network(
             prints_traces=chain.print_traces,
             load=chain.load,
             faults=list(chain.faults),
+            feed_form=chain.feed_form,
         ),
         log=log_options(name, settings.replication),
     )

@@ -26,6 +26,7 @@ from foreblock.feed.wire import (
     read_message,
 )
 from foreblock.primitives import (
+    ZERO_HASH,
     format_data,
     format_quantity,
     parse_address,
@@ -80,7 +81,11 @@ def decode(data: bytes, limits: MessageLimits = _DEFAULT_LIMITS) -> Flashblock |
 
 
 def encode(flashblock: Flashblock, *, predecessor: bool = True) -> bytes:
-    """The flashblock as JSON; without `predecessor` as before June 2026."""
+    """The flashblock as JSON; without `predecessor` as before June 2026.
+
+    An unknown predecessor is left out where the block's hash is not provided either, as in
+    subblocks.
+    """
     message: dict[str, object] = {
         "payload_id": format_data(flashblock.payload_id),
         "index": flashblock.index,
@@ -89,7 +94,8 @@ def encode(flashblock: Flashblock, *, predecessor: bool = True) -> bytes:
         message["base"] = _base_object(flashblock.base)
     message["diff"] = _diff_object(flashblock.diff)
     metadata: dict[str, object] = {"block_number": flashblock.block_number}
-    if predecessor:
+    has_hash = flashblock.diff.block_hash != ZERO_HASH
+    if predecessor and (flashblock.previous is not None or has_hash):
         metadata["prev_flashblock_id"] = format_flashblock_id(flashblock.previous or _UNKNOWN)
     if flashblock.cheats:
         metadata["foreblock"] = extension(flashblock.cheats)

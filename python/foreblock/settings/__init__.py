@@ -349,6 +349,9 @@ class ChainSettings:
     faults: tuple[str, ...] = setting(
         (), "faults to inject, as in drop=0.01,reorg=0.001; see docs/dev-chain.md", "KIND=RATE"
     )
+    feed_form: Literal["flashblocks", "subblocks"] = setting(
+        "flashblocks", "form of the feeds' messages; subblocks provide no block hash and no roots"
+    )
     dev_methods: Literal["loopback", "everywhere", "off"] = setting(
         "loopback",
         "where methods of development chains are answered: at loopback addresses, at all, or never",

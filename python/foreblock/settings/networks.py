@@ -50,6 +50,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
     prints_traces: bool = False  # and what transactions call
     load: int = 0  # generated transactions per second
     faults: list[str] = []  # kinds and rates, as in drop=0.01
+    feed_form: Literal["flashblocks", "subblocks"] = "flashblocks"
 
 
 class FeedChain(Struct, frozen=True, kw_only=True):

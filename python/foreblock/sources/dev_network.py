@@ -404,7 +404,8 @@ def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> Outlets
     if feed is None:
         return Outlets(_ignore, _ignore)
     assert network.dev is not None, "a development chain has its settings"
-    faulty = FaultyFeed(feed, Faults({}, network.dev.seed), clock)
+    subblocks = network.dev.feed_form == "subblocks"
+    faulty = FaultyFeed(feed, Faults({}, network.dev.seed), clock, subblocks=subblocks)
     loop = asyncio.get_running_loop()
     return Outlets(
         _on(loop, faulty.publish), _on(loop, faulty.contradict), _on(loop, faulty.strike)

@@ -34,7 +34,7 @@ from foreblock.ledger.following.classification import (
     classify,
 )
 from foreblock.types import Flashblock, FlashblockId
-from support.payloads.flashblocks import first, hash_of, job, later, subblock
+from support.payloads.flashblocks import first, hash_of, job, later
 
 SEALED = {number: hash_of(f"sealed {number}") for number in range(2, 6)}
 UNKNOWN = hash_of("nobody knows")
@@ -107,10 +107,10 @@ DUPLICATES: list[tuple[Known, Flashblock, Outcome]] = [
     (known(standing(P, Standing.DROPPED)), nth(6, "p", 2), Duplicate()),
     (known(WAITING), begin(7, "s", UNKNOWN), Duplicate()),
     (known(candidate(5, "p", 3, Standing.CLOSED)), nth(5, "p", 1), Duplicate()),
-    (known(P), subblock(nth(6, "p", 2)), Duplicate()),
-    (known(BUFFERED), subblock(nth(6, "p", 5)), Duplicate()),
-    (known(P), subblock(later(6, "p", 1, UNKNOWN)), Equivocation()),
-    (known(BUFFERED), subblock(later(6, "p", 5, UNKNOWN)), Equivocation()),
+    (known(P), nth(6, "p", 2).as_subblock(), Duplicate()),
+    (known(BUFFERED), nth(6, "p", 5).as_subblock(), Duplicate()),
+    (known(P), later(6, "p", 1, UNKNOWN).as_subblock(), Equivocation()),
+    (known(BUFFERED), later(6, "p", 5, UNKNOWN).as_subblock(), Equivocation()),
     (known(P), later(6, "p", 1, UNKNOWN), Equivocation()),
     (known(P), first(6, "p", SEALED[5], UNKNOWN), Equivocation()),
     (known(BUFFERED), later(6, "p", 5, UNKNOWN), Equivocation()),

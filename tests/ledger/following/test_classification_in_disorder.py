@@ -31,7 +31,7 @@ from foreblock.ledger.following.classification import (
 )
 from foreblock.types import Flashblock, FlashblockId
 from support.chains.buffering import add, forget_through, held, take
-from support.payloads.flashblocks import first, hash_of, job, later, subblock
+from support.payloads.flashblocks import first, hash_of, job, later
 
 START = 5
 START_HASH = hash_of("start")
@@ -196,7 +196,7 @@ def deliveries(draw: st.DrawFn) -> Delivery:
     arrivals += [(at + twice[at], at) for at in range(count) if twice[at] % 3 == 0]
     forms = draw(st.lists(st.booleans(), min_size=len(arrivals), max_size=len(arrivals)))
     messages = [
-        subblock(built.messages[at]) if form else built.messages[at]
+        built.messages[at].as_subblock() if form else built.messages[at]
         for (_, at), form in zip(sorted(arrivals), forms, strict=True)
     ]
     return Delivery(messages, built.sealed, built.last)

@@ -16,12 +16,12 @@ from foreblock.upstream.polled_feed import read_pending
 from support.chains.following import Built, Following, Truth, flat
 from support.chains.partial_following import PartialFollowing
 from support.chains.writing import PASSER, SENDERS
-from support.payloads.flashblocks import subblock
 from support.servers.asking import asker
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(0, 5)]]
 ZERO = bytes(32)
 OTHER_HASH = b"\xff" * 32
+subblock = Flashblock.as_subblock
 
 Change = Callable[[Flashblock], Flashblock]
 
@@ -57,7 +57,7 @@ def test_the_form_may_change_at_any_message(truth: Truth, following: Following, 
     messages = flat(sealed_jobs(truth, 4))
     forms = [at // every % 2 for at in range(len(messages))]
     following.hear(
-        *(subblock(each) if form else each for each, form in zip(messages, forms, strict=True))
+        *(each.as_subblock() if form else each for each, form in zip(messages, forms, strict=True))
     )
     assert following.counted("Applied") == len(messages)
     assert following.published == messages
@@ -80,7 +80,7 @@ def test_copies_that_waited_are_executed_once(truth: Truth, following: Following
     (job,) = sealed_jobs(truth, 1)
     for message in job.messages[1:]:
         following.hear(message, feed="a")
-        following.hear(subblock(message), feed="b")
+        following.hear(message.as_subblock(), feed="b")
     following.hear(job.messages[0])
     assert following.pending == (1, 3)
     assert following.counted("Applied") == len(job.messages)
@@ -125,7 +125,7 @@ class TestConflict:
         first = truth.job("1p", PLAN)
         other = truth.job("1p", [*PLAN[:2], [(1, 77)], [(2, 78)]])
         following.hear(*map(subblock, first.messages[:3]))
-        following.hear(subblock(other.messages[2]), feed="b")
+        following.hear(other.messages[2].as_subblock(), feed="b")
         assert following.counted("Equivocation") == 1
         assert following.partial(first.messages[2]) == following.partial_at(1, 2)
         return first, other
@@ -134,14 +134,14 @@ class TestConflict:
         self, following: Following, jobs: tuple[Built, Built]
     ) -> None:
         first, _ = jobs
-        following.hear(subblock(first.messages[3]))
+        following.hear(first.messages[3].as_subblock())
         assert following.partial(first.messages[3]) == following.partial_at(1, 3)
 
     def test_the_other_replaces_it_if_the_next_message_follows_that(
         self, following: Following, jobs: tuple[Built, Built]
     ) -> None:
         first, other = jobs
-        following.hear(subblock(other.messages[3]), feed="b")
+        following.hear(other.messages[3].as_subblock(), feed="b")
         assert following.pending == (1, 3)
         assert following.partial(other.messages[3]) == following.partial_at(1, 3)
         assert following.partial(first.messages[2]) is None
@@ -156,7 +156,7 @@ class TestConflict:
             lying = claiming(receipts_root=keccak256(bytes([salt])))
             following.hear(subblock(lying(false.messages[2])), feed="c")
             following.hear(subblock(lying(false.messages[3])), feed="c")
-        following.hear(subblock(other.messages[3]), feed="b")
+        following.hear(other.messages[3].as_subblock(), feed="b")
         assert following.partial(other.messages[3]) == following.partial_at(1, 3)
 
     def test_the_sealed_block_decides_without_a_next_message(
@@ -186,7 +186,7 @@ def test_a_false_value_is_detected_at_its_message(
 ) -> None:
     (job,) = sealed_jobs(truth, 1)
     following.hear(*map(subblock, job.messages[:2]))
-    following.hear(claiming(**{field: value})(subblock(job.messages[2])))
+    following.hear(claiming(**{field: value})(job.messages[2].as_subblock()))
     assert following.counted("Diverged") == 1
     assert f"1.2: {field}" in (following.follower.last_error or "")
     assert following.pending == (1, 1)
@@ -196,7 +196,7 @@ def test_a_false_transaction_is_detected_at_its_message(truth: Truth, following:
     (job,) = sealed_jobs(truth, 1)
     other = truth.job("other", [*PLAN[:2], [(2, 7)]], number=1).messages[2].diff.transactions
     following.hear(*map(subblock, job.messages[:2]))
-    following.hear(claiming(transactions=other)(subblock(job.messages[2])))
+    following.hear(claiming(transactions=other)(job.messages[2].as_subblock()))
     assert following.counted("Diverged") == 1
     assert following.pending == (1, 1)
 
@@ -246,14 +246,14 @@ def test_what_was_executed_is_known_after_a_restart(truth: Truth, following: Fol
     following.reopen()
     following.hear(*map(subblock, job.messages[:3]), job.messages[2])
     assert following.counted("Duplicate") == 4
-    following.hear(subblock(job.messages[3]))
+    following.hear(job.messages[3].as_subblock())
     assert following.pending == (1, 3)
 
 
 def test_a_buffer_keeps_copies_of_both_forms(truth: Truth) -> None:
     """Each makes claims of its own, and one of them may be false."""
     (job,) = sealed_jobs(truth, 1)
-    plain, zero = job.messages[1], subblock(job.messages[1])
+    plain, zero = job.messages[1], job.messages[1].as_subblock()
     buffered = Buffered()
     for message in (plain, zero, zero, plain):
         buffered.keep(Received("a", 1, message))
@@ -302,7 +302,7 @@ class TestUnknownRules:
         self, truth: Truth, following: Following, change: Change
     ) -> None:
         (job,) = sealed_jobs(truth, 1)
-        following.hear(*map(subblock, job.messages[:2]), change(subblock(job.messages[2])))
+        following.hear(*map(subblock, job.messages[:2]), change(job.messages[2].as_subblock()))
         assert following.counted("Unsupported") == 1
         assert "unknown rules: " in (following.follower.last_error or "")
         assert following.counted("Malformed") == following.counted("Undecodable") == 0
@@ -340,7 +340,7 @@ class TestPartialState:
         for _ in range(3):
             job = self.withdrawing(truth)
             for message in job.messages:
-                form = message if message.index in plain else subblock(message)
+                form = message if message.index in plain else message.as_subblock()
                 partial.hear(form, feed="a")
                 partial.hear(message, feed="b")
             assert partial.pending == (job.number, 3)

@@ -22,7 +22,6 @@ from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth, Wish
-from support.payloads.flashblocks import subblock
 
 BLOCKS = 12
 SEEDS = range(6)
@@ -91,7 +90,7 @@ def deliver(
         if chance.random() < weather.duplicate:
             arrivals.append((at + chance.randint(0, 12), at, message))
     return [
-        subblock(message) if forms and forms.random() < weather.subblocks else message
+        message.as_subblock() if forms and forms.random() < weather.subblocks else message
         for _, _, message in sorted(arrivals, key=lambda each: each[:2])
     ]
 

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -108,3 +109,19 @@ def test_garbage_is_no_flashblock_and_comes_before_a_good_message() -> None:
 )
 def test_equal_seeds_give_equal_weather(words: list[str]) -> None:
     assert sent(*words) == sent(*words)
+
+
+def test_a_switched_form_lasts_until_the_next_switch() -> None:
+    found = contents(sent("switch_form=0.1"))
+    forms = [each == plain.as_subblock() for each, plain in zip(found, JOB, strict=True)]
+    assert found == [
+        plain.as_subblock() if form else plain for plain, form in zip(JOB, forms, strict=True)
+    ]
+    switches = sum(before != after for before, after in pairwise([False, *forms]))
+    assert 0 < switches < len(JOB) / 5
+
+
+def test_subblocks_are_switched_to_flashblocks() -> None:
+    feed = FeedFaults(Faults.parse(["switch_form=1"]), subblocks=True)
+    found = contents([feed.send(each, 0, each) for each in JOB[:3]])
+    assert found == [JOB[0], JOB[0], JOB[1].as_subblock(), JOB[1].as_subblock(), JOB[2], JOB[2]]

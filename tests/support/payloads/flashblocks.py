@@ -85,13 +85,5 @@ def carrying(flashblock: Flashblock, *transactions: bytes) -> Flashblock:
     return replace(flashblock, diff=replace(flashblock.diff, transactions=transactions))
 
 
-def subblock(message: Flashblock) -> Flashblock:
-    """The same message in the form of subblocks."""
-    diff = replace(
-        message.diff, state_root=bytes(32), block_hash=bytes(32), withdrawals_root=bytes(32)
-    )
-    return replace(message, diff=diff, previous=None)
-
-
 def _diff(block_hash: bytes) -> Diff:
     return Diff(bytes(32), block_hash, bytes(256), 21_000, block_hash, (), bytes(32), 0)

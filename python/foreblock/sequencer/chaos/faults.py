@@ -12,6 +12,7 @@ nothing else: switching on another kind moves none of them.
 | equivocate | another one with its job and index is sent, before it or after it |
 | stall | nothing is sent for up to 5 s, then all of it at once |
 | garbage | something that is no flashblock is sent before it |
+| switch_form | it and all after it are sent as subblocks, or as flashblocks again |
 | restart | the block is given up and begun anew as another job |
 | tail | the sealed block leaves out the last flashblock |
 | reorg | up to three sealed blocks are replaced |
@@ -37,6 +38,7 @@ class FaultKind(StrEnum):
     EQUIVOCATE = "equivocate"
     STALL = "stall"
     GARBAGE = "garbage"
+    SWITCH_FORM = "switch_form"
     RESTART = "restart"
     TAIL = "tail"
     REORG = "reorg"

@@ -24,9 +24,13 @@ class Publisher(Protocol):
 class FaultyFeed:
     """Publishes what is left of a chain's flashblocks; on one loop."""
 
-    def __init__(self, server: Publisher, faults: Faults, clock: Clock) -> None:
+    def __init__(
+        self, server: Publisher, faults: Faults, clock: Clock, *, subblocks: bool = False
+    ) -> None:
+        """`subblocks` is the form of messages, which a fault may switch."""
         self._server: Final = server
-        self._faults = FeedFaults(faults)
+        self._subblocks: Final = subblocks
+        self._faults = FeedFaults(faults, subblocks=subblocks)
         self._clock: Final = clock
         self._waiting: list[Sending] = []  # in the order in which they go out
         self._other: Flashblock | None = None  # for the place that is published next
@@ -35,7 +39,7 @@ class FaultyFeed:
         """Let these faults happen from now on; what was held back goes out first."""
         for flashblock in self._faults.release():
             self._server.publish(flashblock)
-        self._faults = FeedFaults(faults)
+        self._faults = FeedFaults(faults, subblocks=self._subblocks)
 
     def contradict(self, other: Flashblock) -> None:
         """Publish this one, too, with the next flashblock, whose place it has."""

@@ -36,8 +36,10 @@ class Sending(NamedTuple):
 class FeedFaults:
     """One feed with faults."""
 
-    def __init__(self, faults: Faults) -> None:
+    def __init__(self, faults: Faults, *, subblocks: bool = False) -> None:
+        """`subblocks` is the form of messages before any switch."""
         self._faults: Final = faults
+        self._subblocks = subblocks
         self._held: list[Flashblock] = []  # what goes out after the next one
         self._stalled_until_ns = 0
 
@@ -48,6 +50,11 @@ class FeedFaults:
 
         `other` is another one for the same place, which is as true by itself.
         """
+        if self._happens(FaultKind.SWITCH_FORM, flashblock):
+            self._subblocks = not self._subblocks
+        if self._subblocks:
+            flashblock = flashblock.as_subblock()
+            other = None if other is None else other.as_subblock()
         if self._happens(FaultKind.STALL, flashblock):
             wait = self._draw(FaultKind.STALL, flashblock) * LONGEST_STALL_MS * _MILLISECOND_NS
             self._stalled_until_ns = max(self._stalled_until_ns, now_ns + int(wait))
