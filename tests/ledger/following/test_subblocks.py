@@ -350,6 +350,31 @@ class TestPartialState:
         assert partial.counted("SealedByCanonical") == 3
         assert partial.counted("Equivocation") == partial.counted("Diverged") == 0
 
+    def test_a_copy_of_a_message_that_waits_for_state_is_not_tried(
+        self, truth: Truth, partial: PartialFollowing
+    ) -> None:
+        job = truth.job("job", PLAN)
+        for message in job.messages:
+            partial.receive(message, feed="a")
+            partial.receive(subblock(message), feed="b")
+        assert partial.counted("Wanting") == 1, "the first message, once"
+        partial.learn()
+        partial.settle()
+        assert partial.pending == (job.number, 3)
+        assert partial.counted("Applied") == len(job.messages)
+        assert len(partial.follower._buffered) == 0
+
+    def test_a_false_copy_that_waits_for_state_does_not_stand_in_the_way(
+        self, truth: Truth, partial: PartialFollowing
+    ) -> None:
+        job = truth.job("job", PLAN)
+        partial.hear(*job.messages[:2])
+        partial.receive(claiming(receipts_root=ZERO, block_hash=ZERO)(job.messages[2]), feed="b")
+        partial.receive(claiming(block_hash=OTHER_HASH)(job.messages[2]), feed="b")
+        partial.receive(subblock(job.messages[2]), feed="a")
+        partial.learn()
+        assert partial.pending == (job.number, 2)
+
     def test_a_hash_is_published_only_if_all_roots_are_known(
         self, truth: Truth, partial: PartialFollowing
     ) -> None:

@@ -216,7 +216,8 @@ class Follower:
         if received.message.base is not None:
             self._prove()
         outcome = Duplicate() if received in self._buffered else self._classify_new(received)
-        self._tally(type(outcome).__name__)
+        is_contradiction = isinstance(outcome, Duplicate) and not self._agrees(received)
+        self._tally(Equivocation.__name__ if is_contradiction else type(outcome).__name__)
         if self._act(received, outcome):
             self._stirred.add(received.message.block_number)
         elif (
@@ -249,6 +250,8 @@ class Follower:
         match outcome:
             case Duplicate() | Old() | TooFar():
                 return False
+            case _ if self._copy_waits_for_state(received):
+                pass
             case Next():
                 return self._extend(received)
             case FirstOnSealed() | FirstOnPending() | FirstUnproven() | Restart(takes_over=True):
@@ -295,6 +298,8 @@ class Follower:
                     return False
             case Duplicate():  # a copy was executed meanwhile
                 self._buffered.remove(received)
+                if not self._agrees(received):
+                    self._tally(Equivocation.__name__)
                 return False
             case _:
                 return False
@@ -541,19 +546,25 @@ class Follower:
         """Where a message stands that is not buffered.
 
         A buffered copy may claim other hashes or another predecessor, falsely, and must not
-        stand in the way. A copy of an executed message must agree with what was executed.
+        stand in the way.
         """
-        outcome = classify(received.message, self._known(received.is_copy_of))
-        if not isinstance(outcome, Duplicate):
-            return outcome
-        job = self._chain.jobs.get(*received.job)
-        assert job is not None, "a copy of it was executed"
-        step = job.steps[received.message.index]
+        return classify(received.message, self._known(received.is_copy_of))
+
+    def _agrees(self, received: Received) -> bool:
+        """Whether a copy of an executed message claims nothing else than what was executed."""
+        job, index = self._chain.jobs.get(*received.job), received.message.index
+        step = job.steps[index] if job is not None and index < len(job.steps) else None
+        if job is None or step is None or not received.is_copy_of(step.received):
+            return True  # only buffered
         rules = self._writer.profile.rules(job.block, step.header.timestamp, merged=True)
         sealed = step.sealed
         root = None if sealed is None else lambda: sealed.state_root
-        agrees = judge(received.message, step.header, rules, root)
-        return outcome if isinstance(agrees, Applied) else Equivocation()
+        return isinstance(judge(received.message, step.header, rules, root), Applied)
+
+    def _copy_waits_for_state(self, received: Received) -> bool:
+        """Whether this would be executed twice, once state is learned for its copy."""
+        at = self._buffered.at(*received.job, received.message.index)
+        return any(each.identity in self._rounds and each.is_copy_of(received) for each in at)
 
     def _known(self, leave_out: Callable[[Received], bool]) -> Known:
         """All that classifies a message, but for buffered messages that are to be left out."""

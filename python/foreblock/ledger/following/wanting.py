@@ -192,6 +192,9 @@ class WaitingRounds:
         """Something was learned, so that trying again makes sense."""
         self._learnings += 1
 
+    def __contains__(self, identity: int) -> bool:
+        return identity in self._rounds
+
     def is_over(self, identity: int) -> bool:
         """Count a try of a message that wants state; whether it was tried often enough."""
         rounds, seen = self._rounds.get(identity, (0, -1))
