@@ -26,7 +26,7 @@ class Holder:
 
 
 def relieve(room: Room, holders: list[Holder]) -> list[bool]:
-    MemoryPressure(room, FreedMemory(lambda: 0, lambda: None)).relieve(holders)
+    MemoryPressure(room, FreedMemory(lambda: 0, lambda: None, lambda: 0)).relieve(holders)
     return [each.aborted for each in holders]
 
 
@@ -78,10 +78,14 @@ class Process:
     def __init__(self) -> None:
         self.used = 100 * MEBI
         self.free = 0
+        self.returned = 0  # free, and not resident
         self.given_back = 0
-        self.freed = FreedMemory(lambda: self.used + self.free, self.give_back)
+        self.freed = FreedMemory(
+            lambda: self.used + self.free, self.give_back, lambda: self.free + self.returned
+        )
 
     def give_back(self) -> None:
+        self.returned += self.free
         self.free = 0
         self.given_back += 1
 
@@ -113,6 +117,33 @@ def test_what_is_used_is_not_tried_to_be_given_back_again_and_again() -> None:
     process = Process()
     process.used += 2 * KEPT
     assert process.seconds(100) == 1
+
+
+def test_what_was_in_use_while_the_process_was_calm_is_given_back_once_it_is_free() -> None:
+    process = Process()
+    process.used += 400 * MEBI
+    assert process.seconds(CALM_SECONDS + 1) == 1
+    process.used, process.free = 100 * MEBI, 400 * MEBI
+    process.seconds(3)
+    assert process.free == 0
+    assert process.seconds(100) == 2
+    process.used, process.returned = 500 * MEBI, 0  # the same again, in memory that was returned
+    process.seconds(CALM_SECONDS + 1)
+    process.used, process.free = 100 * MEBI, 400 * MEBI
+    process.seconds(3)
+    assert process.free == 0
+
+
+def test_memory_that_is_free_now_and_then_is_not_given_back() -> None:
+    process = Process()
+    process.used += 400 * MEBI
+    assert process.seconds(CALM_SECONDS + 1) == 1
+    for _ in range(20):
+        process.used, process.free = 300 * MEBI, 200 * MEBI
+        process.seconds(1)
+        process.used, process.free = 500 * MEBI, 0
+        process.seconds(1)
+    assert process.given_back == 1
 
 
 def test_a_little_is_kept() -> None:

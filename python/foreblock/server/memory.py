@@ -5,8 +5,9 @@ last two seconds are dropped, the largest first, until a quarter of the room is 
 readers are not touched.
 
 malloc keeps freed memory, after a burst most of the process. Once a second resident memory is
-compared with what is known to be in use, and the surplus is returned when the burst is over.
-Returning takes 0.15 ms per MiB, so never under load. Without glibc or /proc nothing is done.
+compared with what is known to be in use, and the surplus is returned when the burst is over. What
+was still in use then and is freed later shows in malloc's own count of free memory only. Returning
+takes 0.15 ms per MiB, so never under load. Without glibc or /proc nothing is done.
 """
 
 import ctypes
@@ -61,6 +62,27 @@ def resident() -> int:
     return (int(pages) - int(of_files)) * os.sysconf("SC_PAGE_SIZE")
 
 
+class _MallocInfo(ctypes.Structure):
+    """glibc, malloc.h: `struct mallinfo2`."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def free() -> int:
+    """Bytes that malloc has free, returned to the system or not; 0 before glibc 2.33."""
+    with suppress(AttributeError, OSError):
+        mallinfo = ctypes.CDLL(None).mallinfo2
+        mallinfo.restype = _MallocInfo
+        return int(mallinfo().fordblks)
+    return 0
+
+
 class FreedMemory:
     """Returns surplus memory when the process is calm."""
 
@@ -68,21 +90,27 @@ class FreedMemory:
         self,
         resident: Callable[[], int] = resident,
         return_memory: Callable[[], None] = return_memory,
+        free: Callable[[], int] = free,
     ) -> None:
         self._resident: Final = resident
         self._return_memory: Final = return_memory
+        self._free: Final = free
         self._least = self._last = resident()
+        self._least_free = self._last_free = free()
         self._calm = 0
 
     def look(self, held: int) -> None:
         """Called every second with the bytes of held answers."""
-        kept = self._resident() - held
+        kept, free = self._resident() - held, self._free()
         self._least = min(self._least, kept)
+        self._least_free = min(self._least_free, free)
+        freed = min(free, self._last_free) - self._least_free  # since memory was last returned
         self._calm = self._calm + 1 if kept <= self._last else 0
-        self._last = kept
-        if kept - self._least >= KEPT and self._calm >= CALM_SECONDS:
+        self._last, self._last_free = kept, free
+        if max(kept - self._least, freed) >= KEPT and self._calm >= CALM_SECONDS:
             self._return_memory()
             self._least = self._last = self._resident() - held
+            self._least_free = self._last_free = self._free()
 
 
 class Holder(Protocol):

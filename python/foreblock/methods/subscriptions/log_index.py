@@ -143,7 +143,10 @@ class LogIndex:
         assert wanted.keys is not None
         for start in range(0, len(wanted.keys), THRESHOLDS.listed_values):
             for key in wanted.keys[start : start + THRESHOLDS.listed_values]:
-                _discard(self._shards[key % SHARDS], key, wanted.id)
+                shard = self._shards[key % SHARDS]
+                _discard(shard, key, wanted.id)
+                if not shard:
+                    self._shards[key % SHARDS] = {}  # a table keeps its memory when it is empty
             yield None
 
     def _choose(self, values: Sequence[Sequence[bytes]]) -> "Steps[array[int]]":
