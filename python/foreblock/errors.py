@@ -401,6 +401,10 @@ class MissedKeys(Protocol):
         """Numbers of blocks whose hashes are wanted."""
 
     @property
+    def hashed(self) -> Mapping[bytes, bytes]:
+        """The two words whose hashes are the numbers of some of the slots, by hash."""
+
+    @property
     def ended(self) -> Mapping[bytes, int]:
         """Accounts that have gone since, with a block before; later proofs lack their slots."""
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from foreblock._engine import (
     Account,
+    Allowance,
     Body,
     Changes,
     Env,
@@ -412,9 +413,9 @@ def test_misses_of_all_transactions_come_at_once_and_nothing_is_applied(simple: 
         with pytest.raises(StateMissing) as missing:
             overlay.transact(here, transactions)
         assert wanted <= set(missing.value.misses.accounts)
-        assert overlay.probe(here, transactions) == missing.value.misses
+        assert overlay.probe(here, transactions, Allowance()) == missing.value.misses
         for _ in range(MOST_ROUNDS):
-            if not (misses := overlay.probe(here, transactions)):
+            if not (misses := overlay.probe(here, transactions, Allowance())):
                 break
             simple.prove(simple.learned, misses)
         assert len(overlay.transact(here, transactions)) == 3, "the same overlay goes on"

@@ -236,6 +236,7 @@ def test_what_the_engine_missed_is_wanted() -> None:
         codes: dict[bytes, bytes]
         blocks: list[int]
         ended: dict[bytes, int]
+        hashed: dict[bytes, bytes] = {}  # noqa: RUF012
 
     codes = {b"\x01" * 32: b"", b"\x02" * 32: A}
     gone = b"\xdd" * 20  # its slots are to be had at an old block only

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreblock_engine::error::Error;
 use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
 use foreblock_engine::evm::execute::{self, Options};
 use foreblock_engine::evm::overlay::{Overlay as EngineOverlay, Override};
 use foreblock_engine::evm::precompiles::PrecompileOverrides;
 use foreblock_engine::evm::remembering::Remembering;
 use foreblock_engine::evm::transact::{self, Progress};
-use foreblock_engine::state::StateReader;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -57,7 +57,9 @@ pub struct Allowance(Mutex<EngineAllowance>);
 
 impl Allowance {
     fn left(&self) -> MutexGuard<'_, EngineAllowance> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        let mut left = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        left.resume();
+        left
     }
 }
 
@@ -76,6 +78,10 @@ impl Allowance {
         let allowance =
             EngineAllowance::new(time, least, gas.map(|gas| gas.0), touched.map(|most| most.0));
         Self(Mutex::new(allowance))
+    }
+
+    fn pause(&self) {
+        self.left().pause();
     }
 }
 
@@ -272,44 +278,43 @@ impl Overlay {
             let mut unlimited = EngineAllowance::default();
             let mut limited = allowance.map(Allowance::left);
             let allowance = limited.as_deref_mut().unwrap_or(&mut unlimited);
-            // One alone applies nothing where something is missing.
-            if transactions.len() > 1 && overlay.may_miss() {
-                let all = transactions.iter().map(|transaction| &transaction.get().0);
-                let missing = transact::probe(&mut overlay, &env.0, all, &progress)?;
-                if !missing.is_empty() {
-                    return Err(missing.into());
-                }
+            let all: Vec<_> = transactions.iter().map(|it| &it.get().0).collect();
+            let mut results = Vec::with_capacity(all.len());
+            for (index, &transaction) in all.iter().enumerate() {
+                let ran =
+                    transact::transact(&mut overlay, &env.0, transaction, &mut progress, allowance);
+                let executed = match ran {
+                    Err(Error::StateMissing(mut missing)) if index + 1 < all.len() => {
+                        let rest = all[index..].iter().copied();
+                        missing.merge(transact::probe(
+                            &mut overlay,
+                            &env.0,
+                            rest,
+                            &progress,
+                            allowance,
+                        )?);
+                        return Err(Error::StateMissing(missing));
+                    }
+                    ran => Arc::new(ran?),
+                };
+                results.push(Executed { executed, tx_type: transaction.fields().ty() });
             }
-            let one = |transaction: &Py<Transaction>| {
-                let transaction = &transaction.get().0;
-                let executed = transact::transact(
-                    &mut overlay,
-                    &env.0,
-                    transaction,
-                    &mut progress,
-                    allowance,
-                )?;
-                Ok(Executed { executed: Arc::new(executed), tx_type: transaction.fields().ty() })
-            };
-            transactions.iter().map(one).collect::<foreblock_engine::error::Result<_>>()
+            Ok(results)
         })
         .map_err(to_python)
     }
 
-    #[pyo3(signature = (env, transactions, *, gas_used = Arg(0), da_footprint = Arg(0)))]
     fn probe(
         &self,
         py: Python<'_>,
         env: &Env,
         transactions: Vec<Py<Transaction>>,
-        gas_used: Arg<u64>,
-        da_footprint: Arg<u64>,
+        allowance: &Allowance,
     ) -> PyResult<Misses> {
-        let progress =
-            Progress { transactions: 0, gas_used: gas_used.0, da_footprint: da_footprint.0 };
         let probe = || {
             let all = transactions.iter().map(|transaction| &transaction.get().0);
-            transact::probe(&mut self.overlay(), &env.0, all, &progress)
+            let (progress, allowance) = (Progress::default(), &mut allowance.left());
+            transact::probe(&mut self.overlay(), &env.0, all, &progress, allowance)
         };
         py.detach(probe).map(Misses).map_err(to_python)
     }

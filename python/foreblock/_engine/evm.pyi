@@ -112,6 +112,9 @@ class Allowance:
         `touched` bounds the accounts and slots looked up, and the writes and logs made.
         """
 
+    def pause(self) -> None:
+        """Stop its clock until its next use."""
+
 @final
 class Overlay:
     """Changes above one state, in memory until they are taken and committed."""
@@ -200,21 +203,21 @@ class Overlay:
         `gas_used` and `da_footprint` are what the block has used before.
         `InvalidTransaction` names the index of the first that may not stand in the block:
         nothing of it is applied, those before it are. `OverBudget` does the same for the
-        first that takes more than the allowance has left. `StateMissing` has the misses of all
-        of them; then nothing has changed, and the overlay can be used again.
+        first that takes more than the allowance has left, and `StateMissing` for the first
+        that misses something: it has the misses of all that follow, too.
         """
 
     def probe(
         self,
         env: Env,
         transactions: Sequence[Transaction],
-        *,
-        gas_used: int = ...,
-        da_footprint: int = ...,
+        allowance: Allowance,
     ) -> Misses:
-        """What executing these transactions misses, each after those before it.
+        """Collect what executing these transactions misses, each after those before it.
 
-        Changes nothing. One that cannot stand in the block has the misses it came to.
+        Changes nothing. A transaction that cannot stand in the block has the misses it came to.
+        With the gas or the entries of the allowance the probe ends; `OverBudget` is raised with
+        its time only.
         """
 
     def take(self, number: int) -> Changes:

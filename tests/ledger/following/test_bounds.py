@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Block, Transaction, transactions_root
+from foreblock._engine import Block, Store, Transaction, transactions_root
 from foreblock.clock import DrivenClock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
@@ -17,6 +17,7 @@ from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.verdict import Diverged, check_growth
 from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth
+from support.chains.partial_following import PartialFollowing
 from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
 from support.payloads.typed_transactions import deposit_running
 
@@ -44,16 +45,14 @@ def following(tmp_path: Path) -> Iterator[Following]:
 def with_deposit(
     message: Flashblock, deposit: Transaction, *, gas_limit: int, gas_used: int
 ) -> Flashblock:
-    """A message of another job that has one more deposit."""
-    assert message.base is not None
+    """A message that has one more deposit; the first of a block is of another job."""
     diff = message.diff
     raws = (*diff.transactions, deposit.raw)
-    return replace(
-        message,
-        payload_id=b"\1\2\3\4\5\6\7\x08",
-        base=replace(message.base, gas_limit=gas_limit),
-        diff=replace(diff, transactions=raws, gas_used=gas_used, block_hash=b"\x77" * 32),
-    )
+    diff = replace(diff, transactions=raws, gas_used=gas_used, block_hash=b"\x77" * 32)
+    if message.base is None:
+        return replace(message, diff=diff)
+    base = replace(message.base, gas_limit=gas_limit)
+    return replace(message, payload_id=b"\1\2\3\4\5\6\7\x08", base=base, diff=diff)
 
 
 def go_on(truth: Truth, following: Following, built: Built) -> None:
@@ -136,21 +135,28 @@ class Slow(DrivenClock):
 
 
 class Runs:
-    """Messages of the first block, on a clock that goes on by itself."""
+    """Messages of the next block, on a clock that goes on by itself."""
 
-    def __init__(self, truth: Truth, step_ns: int) -> None:
+    def __init__(self, truth: Truth, step_ns: int, store: Store | None = None) -> None:
         self.truth = truth
+        self.store = store or truth.store
         self.clock = Slow(step_ns)
+        self.step_ns = step_ns
         self.runs = BoundedRuns(self.clock, SECONDS)
         self.honest = truth.job("honest", PLAN).messages[0]
         deposit = deposit_running(loop(), LIMIT - 500_000)
         self.bad = with_deposit(self.honest, deposit, gas_limit=LIMIT, gas_used=100_000)
 
     def verdict(self, message: Flashblock, feed: str) -> str:
-        ground = on_sealed(self.truth.store, self.truth.profile, 0)
-        block = self.runs.begin(ground, message)
-        assert isinstance(block, BlockInProgress)
-        result = self.runs.apply(block, Received(feed, 0, message), None, 7)
+        ground = on_sealed(self.store, self.truth.profile, self.honest.block_number - 1)
+        received = Received(feed, 0, message)
+        # Where all of the state is known, a block begins at once.
+        self.clock.step_ns = 0 if self.store is self.truth.store else self.step_ns
+        block = self.runs.begin(ground, received)
+        self.clock.step_ns = self.step_ns
+        if not isinstance(block, BlockInProgress):
+            return str(block)
+        result = self.runs.apply(block, received, None, 7)
         block.close()
         return "true" if isinstance(result, ClosedIndex) else str(result)
 
@@ -230,3 +236,131 @@ def test_a_heavy_block_of_the_canonical_chain_is_followed_in_the_end(
         following.canonical(block)
     assert following.latest == 1
     assert following.sealed(1) == block.hash
+
+
+# --- Where the state is known in part --------------------------------------------------
+
+NO_TIME = RunBounds(message=0, block=0, longest_block=1_000)
+# By the engine's estimate one such run takes more than half of the work that is done whatever
+# the time, and two take more than all of it.
+HALF = 450_000
+
+
+@pytest.fixture
+def partial(tmp_path: Path, truth: Truth) -> Iterator[PartialFollowing]:
+    truth.grow(1, "before")
+    made = PartialFollowing(tmp_path / "partial", truth, 1, run_bounds=NO_TIME)
+    yield made
+    made.close()
+
+
+def heavy(message: Flashblock, gas: int = LIMIT - 500_000) -> Flashblock:
+    """The message with a deposit that does nothing for long."""
+    deposit = deposit_running(P256_LOOP, gas)
+    return with_deposit(message, deposit, gas_limit=LIMIT, gas_used=LIMIT)
+
+
+def test_a_first_message_is_stopped_before_its_state_is_known(
+    truth: Truth, partial: PartialFollowing
+) -> None:
+    built = truth.job("honest", PLAN)
+    partial.receive(heavy(built.messages[0]), feed="bad")
+    assert partial.counted("Overrun") == 1
+    assert "it takes more time than it may" in str(partial.follower.last_error)
+    partial.hear(*built.messages)
+    assert partial.pending == (built.number, len(PLAN) - 1)
+
+
+def test_a_later_message_is_stopped_before_its_state_is_known(
+    truth: Truth, partial: PartialFollowing
+) -> None:
+    built = truth.job("honest", PLAN)
+    partial.hear(built.messages[0])
+    partial.receive(heavy(built.messages[1]), feed="bad")
+    assert partial.counted("Overrun") == 1
+    assert "it takes more time than it may" in str(partial.follower.last_error)
+    partial.hear(*built.messages[1:])
+    assert partial.pending == (built.number, len(PLAN) - 1)
+
+
+def test_all_tries_of_a_message_share_one_allowance(
+    truth: Truth, partial: PartialFollowing
+) -> None:
+    built = truth.job("honest", PLAN)
+    partial.receive(heavy(built.messages[0], HALF), feed="bad")
+    assert partial.counted("Wanting") == 1
+    partial.follower.try_again(learned=True)
+    assert partial.counted("Overrun") == 1
+    partial.hear(*built.messages)
+    assert partial.pending == (built.number, len(PLAN) - 1)
+
+
+def test_a_message_tried_ahead_of_its_turn_is_stopped(
+    truth: Truth, partial: PartialFollowing
+) -> None:
+    built = truth.job("honest", PLAN)
+    partial.hear(built.messages[0])
+    partial.receive(built.messages[1])
+    assert partial.follower.take_wanted()
+    partial.receive(heavy(built.messages[2]), feed="bad")
+    partial.follower.try_again(learned=False)
+    assert "it takes more time" not in str(partial.follower.last_error), "none was refused"
+    partial.learn()
+    assert "overrun: it did before" in str(partial.follower.last_error)
+    partial.hear(*built.messages[1:])
+    assert partial.pending == (built.number, len(PLAN) - 1)
+
+
+def test_a_canonical_block_is_stopped_before_its_state_is_known(
+    truth: Truth, partial: PartialFollowing
+) -> None:
+    built = truth.job("honest", PLAN)
+    block = lying(built.blocks[-1], deposit_running(P256_LOOP, LIMIT - 500_000))
+    header = block.header.replace(gas_used=LIMIT)
+    partial.follower.canonical(Block(header, block.transactions, (), ()))
+    assert partial.counted("CanonicalOverrun") == 1
+    assert not partial.follower.take_wanted()
+    partial.canonical(truth.seal(built))
+    assert partial.latest == built.number
+
+
+def test_all_tries_of_a_canonical_block_share_one_allowance(
+    truth: Truth, partial: PartialFollowing
+) -> None:
+    built = truth.job("heavy", [[], [(0, 1)]], upgrades=[deposit_running(P256_LOOP, HALF)])
+    block = truth.seal(built)
+    partial.follower.canonical(block)
+    assert partial.follower.take_wanted()
+    partial.follower.canonical(block)
+    assert partial.counted("CanonicalOverrun") == 1
+    partial.canonical(*[block] * 16)  # with more time at each try
+    assert partial.latest == built.number
+
+
+def test_a_feed_whose_messages_wait_for_long_rests_and_no_other_does(
+    truth: Truth, partial: PartialFollowing
+) -> None:
+    runs = Runs(truth, 10**9, partial.store)
+    verdicts = [runs.verdict(runs.honest, "bad") for _ in range(20)]
+    waits = verdicts.index(RESTS)
+    assert waits > 1
+    assert set(verdicts[:waits]) == {runs.verdict(runs.honest, "good")}
+    assert runs.runs.take_wasted().keys() == {"bad"}
+    runs.clock.advance(60 * 10**9)
+    assert runs.verdict(runs.honest, "bad") != RESTS
+
+
+def test_time_of_messages_that_prove_true_is_refunded(truth: Truth, tmp_path: Path) -> None:
+    truth.grow(1, "before")
+    runs = Runs(truth, 0)
+    for at in range(4):  # each time nothing is known
+        partial = PartialFollowing(tmp_path / str(at), truth, 1)
+        runs.store, runs.step_ns = partial.store, 4 * 10**8
+        verdicts = [runs.verdict(runs.honest, "a") for _ in range(5)]
+        assert RESTS not in verdicts
+        runs.step_ns = 0
+        while wanted := runs.runs.take_wanted():
+            partial.prove(wanted)
+            verdicts.append(runs.verdict(runs.honest, "a"))
+        assert verdicts[-1] == "true"
+        partial.close()

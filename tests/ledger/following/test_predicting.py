@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from foreblock._engine import (
+    Allowance,
     Learned,
     Message,
     Misses,
@@ -73,7 +74,7 @@ class Token:
         self.part.commit(batch)
 
     def missed(self, overlay: Overlay, *transactions: Transaction) -> Misses:
-        return overlay.probe(env(number=1), list(transactions))
+        return overlay.probe(env(number=1), list(transactions), Allowance())
 
     def rounds(self, templates: CallTemplates | None, *transactions: Transaction) -> int:
         """How often something has to be asked for, until all is known that transactions read."""

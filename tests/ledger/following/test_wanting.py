@@ -26,6 +26,7 @@ class Missed:
 
     codes: dict[bytes, bytes] = {}  # noqa: RUF012, nobody changes it
     blocks: tuple[int, ...] = ()
+    hashed: dict[bytes, bytes] = {}  # noqa: RUF012
     ended: dict[bytes, int] = {}  # noqa: RUF012
 
     def __init__(self, accounts: set[bytes], slots: Slots) -> None:

@@ -226,6 +226,7 @@ class Following:
         config: dict[str, Any] = JOVIAN,
         run_bounds: RunBounds | None = None,
         kept: Mapping[str, Any] | None = None,
+        clock: DrivenClock | None = None,
     ) -> None:
         """`kept` is how much the store keeps, where it is not what stores keep."""
         self.folder = folder
@@ -233,7 +234,7 @@ class Following:
         self.config = config
         self.kept = kept or {}
         self.bounds = bounds or BufferBounds()
-        self.clock = DrivenClock()
+        self.clock = clock or DrivenClock()
         self.published: list[Flashblock] = []
         self.wanted: list[bytes] = []
         self.open()

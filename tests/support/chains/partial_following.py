@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from foreblock._engine import Block, Learned
+from foreblock.clock import DrivenClock
+from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.storage.anchored_store import Anchor, begin_at, is_empty
@@ -26,12 +28,14 @@ class PartialFollowing(Following):
         anchor: int,
         seed: int = 0,
         config: dict[str, Any] = JOVIAN,
+        run_bounds: RunBounds | None = None,
+        clock: DrivenClock | None = None,
     ) -> None:
         self.truth = truth
         self.anchor = truth.headers[anchor]
         self.chance = random.Random(seed)
         self.rounds = 0
-        super().__init__(folder, config=config)
+        super().__init__(folder, config=config, run_bounds=run_bounds, clock=clock)
 
     def begin(self) -> Learned:
         with self.store.view() as view:

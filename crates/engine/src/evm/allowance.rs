@@ -28,6 +28,8 @@ pub struct Allowance {
     limits: Limits,
     /// What the block may have used in all.
     gas: Option<u64>,
+    /// The time that is left of one that is paused.
+    paused: Option<Duration>,
 }
 
 impl Allowance {
@@ -40,7 +42,38 @@ impl Allowance {
     ) -> Self {
         let deadline = time.and_then(|time| Instant::now().checked_add(time));
         let least_work = u64::try_from(least.as_nanos()).unwrap_or(u64::MAX);
-        Self { limits: Limits { deadline, least_work, touched, ..Limits::default() }, gas }
+        let limits = Limits { deadline, least_work, touched, ..Limits::default() };
+        Self { limits, gas, paused: None }
+    }
+
+    /// Stops its clock until `resume`.
+    pub fn pause(&mut self) {
+        if let Some(deadline) = self.limits.deadline.take() {
+            self.paused = Some(deadline.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    pub fn resume(&mut self) {
+        if let Some(left) = self.paused.take() {
+            self.limits.deadline = Instant::now().checked_add(left);
+        }
+    }
+
+    /// For a run with defaults in place of what is not known, which may spend more gas than the
+    /// block says.
+    pub(crate) fn for_probe(&self, gas_used: u64) -> Self {
+        let doubled = |gas: u64| gas.saturating_add(gas.saturating_sub(gas_used));
+        Self { gas: self.gas.map(doubled), ..self.clone() }
+    }
+
+    /// Counts the work of a probe. Its memory is free again, so what it touched does not count.
+    pub(crate) fn probed(&mut self, probe: &Self) {
+        self.limits.least_work = probe.limits.least_work;
+    }
+
+    /// A run was stopped, which has done all work that is done whatever the time.
+    pub(crate) fn stopped(&mut self) {
+        self.limits.least_work = 0;
     }
 
     /// One transaction after the other may be too small to look at the clock.
@@ -79,7 +112,7 @@ impl Allowance {
 
 impl From<Limits> for Allowance {
     fn from(limits: Limits) -> Self {
-        Self { limits, gas: None }
+        Self { limits, gas: None, paused: None }
     }
 }
 

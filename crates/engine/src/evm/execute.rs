@@ -123,7 +123,7 @@ pub(crate) fn run_collecting(
         machine::run::<Ethereum>(overlay, setup, EthereumInput::Transaction(transaction))
     };
     let ran = match (ran, missing) {
-        (Err(Failure::Missing(keys, Some(ran))), Some(missing)) => {
+        (Err(Failure::Missing(keys, Ok(ran))), Some(missing)) => {
             let Ran { result, state, collected, undefined_opcode, .. } = *ran;
             missing.keys_mut().merge((*keys).clone());
             overlay.commit_unknown(state, *keys);

@@ -110,9 +110,9 @@ pub(crate) enum Failure {
     /// revm did not begin: the transaction or message is not valid here.
     Refused(String),
     Broken(Error),
-    /// Some of the state is not known. What it came to with defaults, if it came to an end, is
-    /// for going on to collect, and no outcome.
-    Missing(Box<Misses>, Option<Box<Ran>>),
+    /// Some of the state is not known. What the run came to with defaults is for going on to
+    /// collect, and no outcome; without an end it is why it was stopped, if it was.
+    Missing(Box<Misses>, Result<Box<Ran>, Option<Error>>),
 }
 
 /// Runs `input` on the overlay, which is the same afterwards.
@@ -212,9 +212,9 @@ impl Failure {
         let ran = match ended {
             Some((Ok(result), state)) => {
                 let undefined_opcode = watch.undefined_opcode;
-                Some(Box::new(Ran { result, state, collected: None, undefined_opcode, watch }))
+                Ok(Box::new(Ran { result, state, collected: None, undefined_opcode, watch }))
             }
-            _ => None,
+            _ => Err(watch.error()),
         };
         Self::Missing(missing, ran)
     }

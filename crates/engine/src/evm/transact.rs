@@ -123,46 +123,78 @@ pub(crate) fn transact_watched(
 /// What the transactions of a block miss, each executed after those before it: with defaults
 /// where something is not known, and without a nonce being checked. The overlay stays as it is.
 ///
+/// It ends with the first transaction that spends or touches too much: with defaults that says
+/// nothing of the block.
+///
 /// # Errors
 ///
-/// What reading the state failed with besides.
+/// `OverBudget` when the time of the allowance is over, or what reading the state failed with
+/// besides.
 pub fn probe<'a>(
     overlay: &mut Overlay,
     env: &Env,
     transactions: impl IntoIterator<Item = &'a Transaction>,
     progress: &Progress,
+    allowance: &mut Allowance,
 ) -> Result<Misses> {
     let below = Arc::new(Mutex::new(mem::take(overlay)));
     let mut above = Overlay::new(Box::new(Below(below.clone())));
-    let mut all = Misses::default();
-    let mut failed = Ok(());
-    for transaction in transactions {
-        let checks = Checks { nonce: false, ..checks_of(transaction) };
-        let allowance = &mut Allowance::default();
-        let probing = Some(&mut all);
-        let block = Block { env, progress, allowance, checks, watching: None, probing };
-        match block.execute(&mut above, transaction) {
-            Err(Failure::Missing(missing, _) | Failure::Broken(Error::StateMissing(missing))) => {
-                all.merge(*missing);
-            }
-            // What cannot stand in the block, or takes too much, is told when it is executed.
-            Ok(_)
-            | Err(Failure::Refused(_))
-            | Err(Failure::Broken(Error::Execution(_) | Error::OverBudget { .. })) => {}
-            Err(Failure::Broken(error)) => {
-                failed = Err(error);
-                break;
-            }
-        }
-        if all.len() >= MOST_KEYS {
-            break;
-        }
-    }
+    let mut left = allowance.for_probe(progress.gas_used);
+    let missed = probe_above(&mut above, env, transactions, *progress, &mut left);
+    allowance.probed(&left);
     drop(above);
     if let Some(below) = Arc::into_inner(below) {
         *overlay = below.into_inner().unwrap_or_else(PoisonError::into_inner);
     }
-    failed.map(|()| all)
+    missed
+}
+
+fn probe_above<'a>(
+    overlay: &mut Overlay,
+    env: &Env,
+    transactions: impl IntoIterator<Item = &'a Transaction>,
+    mut progress: Progress,
+    allowance: &mut Allowance,
+) -> Result<Misses> {
+    let mut all = Misses::default();
+    for (index, transaction) in transactions.into_iter().enumerate() {
+        allowance.check_time(index)?;
+        let checks = Checks { nonce: false, ..checks_of(transaction) };
+        let (progress, probing) = (&mut progress, Some(&mut all));
+        let block = Block { env, progress, allowance, checks, watching: None, probing };
+        let stopped = match block.execute(overlay, transaction) {
+            Ok((_, after)) => {
+                *progress = after;
+                None
+            }
+            Err(Failure::Missing(missing, ended)) => {
+                all.merge(*missing);
+                ended.err().flatten()
+            }
+            Err(Failure::Broken(Error::StateMissing(missing))) => {
+                all.merge(*missing);
+                None
+            }
+            // What cannot stand in the block is told when it is executed.
+            Err(Failure::Refused(_) | Failure::Broken(Error::Execution(_))) => None,
+            Err(Failure::Broken(error)) => Some(error),
+        };
+        match stopped {
+            None if all.len() < MOST_KEYS => {}
+            None => break,
+            Some(stop) => {
+                allowance.stopped();
+                match stop {
+                    Error::OverBudget { .. } => break,
+                    Error::DeadlineExceeded => {
+                        return Err(Error::OverBudget { index, what: TIME });
+                    }
+                    error => return Err(error),
+                }
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// An overlay that is read through another one for a while.
@@ -234,7 +266,7 @@ impl Block<'_> {
                 all.merge(*missing);
                 Ok(T::default())
             }
-            (Err(Error::StateMissing(missing)), None) => Err(Failure::Missing(missing, None)),
+            (Err(Error::StateMissing(missing)), None) => Err(Failure::Missing(missing, Err(None))),
             (read, _) => read.map_err(Failure::Broken),
         }
     }
@@ -308,7 +340,7 @@ impl Block<'_> {
     {
         let ran = self.run_once::<M, T>(overlay, input);
         match (ran, &mut self.probing) {
-            (Err(Failure::Missing(missing, Some(ran))), Some(all)) => {
+            (Err(Failure::Missing(missing, Ok(ran))), Some(all)) => {
                 all.merge(*missing);
                 Ok(*ran)
             }

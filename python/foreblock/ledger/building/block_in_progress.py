@@ -224,12 +224,13 @@ class BlockInProgress:
         self._keep(transaction, executed)
         return executed
 
-    def unknown(self, transactions: Sequence[Transaction]) -> Misses:
-        """What the next transactions read that is not known here; nothing is changed."""
+    def unknown(self, transactions: Sequence[Transaction], allowance: Allowance) -> Misses:
+        """What the next transactions read that is not known here; nothing is changed.
+
+        Raises `OverBudget` where the time of the allowance is over.
+        """
         self.reopen()
-        return self._overlay.probe(
-            self._env, transactions, gas_used=self.gas_used, da_footprint=self.da_footprint
-        )
+        return self._overlay.probe(self._env, transactions, allowance)
 
     @property
     def is_partial(self) -> bool:

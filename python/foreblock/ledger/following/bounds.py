@@ -6,6 +6,10 @@ parent's gas limit bounds what it may say. Time bounds what the gas allows: its 
 one interval for a flashblock and one block time for a block, 0.2 and 2 seconds on most
 chains, and a machine that needs ten times as long cannot follow.
 
+Where the state is known in part, a message is executed more than once: to collect what it
+misses, also while it waits for others, and again when that is learned. All of it is within one
+allowance. The time is charged to the sender, and refunded when the message proves true.
+
 A true flashblock that is refused by these bounds comes as a sealed block from `canonical`,
 whose bounds are wider, and wider with each try: that chain is followed or none.
 """
@@ -28,6 +32,10 @@ LONGEST_REST_NS: Final = 60 * 10**9
 PART_IN_VAIN: Final = 4
 MOST_IN_VAIN_NS: Final = 500 * 10**6
 
+# Time spent on messages or blocks of one sender that wait for state. Beyond it nothing of the
+# sender is executed until it would have fallen to nothing, at 1/PART_IN_VAIN of the time.
+MOST_WAITING_NS: Final = 2 * 10**9
+
 # After a true message that takes longer than this, a feed is not read for as long.
 LONG_NS: Final = 100 * 10**6
 
@@ -49,7 +57,7 @@ class RunBounds:
     """Times, in seconds, and what is taken on trust."""
 
     message: float = 2.0  # one flashblock
-    block: float = 20.0  # a sealed block, at the first try
+    block: float = 5.0  # a sealed block, at the first try
     longest_block: float = 160.0  # the same, at the last
     # Whether accounts are set as a dev chain says; otherwise the state root of it is wrong.
     believe_cheats: bool = False
@@ -75,6 +83,29 @@ class RunBounds:
             gas=gas_used,
             touched=portions * most_touched(parent_gas_limit),
         )
+
+
+@dataclass(slots=True)
+class Debt:
+    """Time taken by one sender in vain, in nanoseconds. It falls by 1/PART_IN_VAIN of the time."""
+
+    since_ns: int = 0
+    owed_ns: int = 0
+
+    def add(self, now_ns: int, took_ns: int) -> int:
+        """Add a time, or subtract a negative one; return what is owed now."""
+        fallen = (now_ns - self.since_ns) // PART_IN_VAIN
+        self.owed_ns = max(max(self.owed_ns - fallen, 0) + took_ns, 0)
+        self.since_ns = now_ns
+        return self.owed_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What is left to a message or block that waits for state, and the time that it has taken."""
+
+    allowance: Allowance
+    took_ns: int
 
 
 def most_touched(gas_limit: int) -> int:

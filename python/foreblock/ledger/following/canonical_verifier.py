@@ -7,28 +7,33 @@ follows the last one may be executed on the same state before anything is commit
 A block that took too much may still be the chain's: it is tried again with twice the
 allowance, up to a limit. In between nothing of the source is executed for many times as long
 as the failed try took, so that a source that lies takes a small share of its network's time.
+The tries of a block that waits for state share one allowance, and their time counts as well
+until the block proves true.
 Blocks that are known here already need no execution and are sealed meanwhile.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from foreblock._engine import Allowance, Block, Header, Store
 from foreblock.clock import Clock
-from foreblock.errors import BadBlock, ExecutionError, OverBudget, StateMissing
+from foreblock.errors import BadBlock, ExecutionError, MissedKeys, OverBudget, StateMissing
 from foreblock.ledger.building.parent_state import ParentState, on_sealed
 from foreblock.ledger.building.state_roots import NamedRoots, StateRoots
 from foreblock.ledger.following.bounds import (
     GAS,
     MOST_GROWTH_SEALED,
+    MOST_WAITING_NS,
+    PART_IN_VAIN,
     PRICE_OF_BLOCK,
+    Debt,
     RunBounds,
+    Tried,
 )
 from foreblock.ledger.following.predicting import want_predicted
 from foreblock.ledger.following.wanting import (
     WantedNodes,
     WantedState,
-    missed_by,
     unknown_at_start,
     unknown_in_envelopes,
 )
@@ -43,8 +48,10 @@ from foreblock.ledger.rules.verification import (
 )
 from foreblock.ledger.rules.working_state import WorkingState
 
-MOST_REMEMBERED: Final = 64  # blocks that overran; on overflow all begin anew
+MOST_REMEMBERED: Final = 64  # blocks that overran or wait; on overflow all are forgotten
 MOST_FAILURES: Final = 32
+
+T = TypeVar("T")
 
 
 class CanonicalVerifier:
@@ -106,9 +113,6 @@ class CanonicalVerifier:
         Gives what is wanted instead, where the state is known in part: the verifier must be
         thrown away then.
         """
-        wanted = self._unknown(task)
-        if wanted.is_needed:
-            return wanted
         try:
             self._state.number = number
             execution = execute(task, self._state, allowance)
@@ -117,8 +121,7 @@ class CanonicalVerifier:
                 return unproven
             verified = check_and_finish(task, execution, self._state)
         except StateMissing as missing:
-            wanted.merge(missed_by(missing))
-            return wanted
+            return self._unknown(task, missing.misses, allowance)
         except OverBudget as over:
             if over.what == GAS:
                 task.check.fail("gas used", task.block.header.gas_used, "more")
@@ -126,19 +129,18 @@ class CanonicalVerifier:
         self.parent, self._parent_rules = task.block.header, task.rules
         return verified
 
-    def _unknown(self, task: Task) -> WantedState:
-        """What a block needs that is not known, by its envelopes and by its start."""
-        wanted = WantedState()
-        if self._is_partial:
-            overlay, header = self._state.overlay, task.block.header
-            wanted.merge(unknown_at_start(overlay, header, task.rules))
-            wanted.merge(unknown_in_envelopes(overlay, task.transactions, task.rules))
+    def _unknown(self, task: Task, missed: MissedKeys, allowance: Allowance) -> WantedState:
+        """What a block needs that is not known: what it missed, and what will be read with it."""
+        overlay, header = self._state.overlay, task.block.header
+        wanted = unknown_at_start(overlay, header, task.rules)
+        if wanted:  # none of its transactions has run
+            wanted.need(missed)
             env = environment(header, task.rules, task.profile)
-            missed = overlay.probe(env, task.transactions)
-            if missed:
-                wanted.need(missed)
-                if self._templates is not None:
-                    want_predicted(self._templates, overlay, task.transactions, missed, wanted)
+            missed = overlay.probe(env, task.transactions, allowance)
+        wanted.need(missed)
+        wanted.merge(unknown_in_envelopes(overlay, task.transactions, task.rules))
+        if self._templates is not None:
+            want_predicted(self._templates, overlay, task.transactions, missed, wanted)
         return wanted
 
     def _nodes(self, task: Task) -> WantedState:
@@ -182,6 +184,8 @@ class BoundedBlocks:
         self._clock: Final = clock
         self._bounds: Final = bounds
         self._failures: dict[bytes, int] = {}  # how often a block overran, by hash
+        self._tried: dict[bytes, Tried] = {}  # that wait for state, by hash
+        self._waiting = Debt()
         self._rests_until_ns = 0
 
     def rests(self) -> bool:
@@ -194,18 +198,37 @@ class BoundedBlocks:
         """Verify a block within its allowance; `BadBlock`, `ExecutionError`, `OverBudget`."""
         header, bounds = task.block.header, self._bounds
         failures = self._failures.get(header.hash, 0)
-        allowance = bounds.of_block(header.gas_used, verifier.parent.gas_limit, failures)
+        tried = self._tried.pop(header.hash, None)
+        if tried is None:
+            gas_limit = verifier.parent.gas_limit
+            tried = Tried(bounds.of_block(header.gas_used, gas_limit, failures), 0)
         begun = self._clock.monotonic_ns()
         try:
-            return verifier.verify(task, number, allowance)
+            result = verifier.verify(task, number, tried.allowance)
         except (BadBlock, ExecutionError) as failed:
             now = self._clock.monotonic_ns()
-            self._rests_until_ns = now + (now - begun) * PRICE_OF_BLOCK
+            self._rests_until_ns = now + (now - begun + tried.took_ns) * PRICE_OF_BLOCK
             if isinstance(failed, OverBudget):
-                self._remember(header.hash, min(failures + 1, MOST_FAILURES))
+                _remember(self._failures, header.hash, min(failures + 1, MOST_FAILURES))
             raise
+        now = self._clock.monotonic_ns()
+        if isinstance(result, WantedState):
+            self._wait(header.hash, tried, now, now - begun)
+        elif tried.took_ns:
+            self._waiting.add(now, -tried.took_ns)
+        return result
 
-    def _remember(self, block_hash: bytes, failures: int) -> None:
-        if len(self._failures) >= MOST_REMEMBERED:
-            self._failures.clear()
-        self._failures[block_hash] = failures
+    def _wait(self, block_hash: bytes, tried: Tried, now_ns: int, took_ns: int) -> None:
+        """Keep what is left to a block that waits for state."""
+        tried.allowance.pause()
+        _remember(self._tried, block_hash, Tried(tried.allowance, tried.took_ns + took_ns))
+        debt = self._waiting.add(now_ns, took_ns)
+        if debt > MOST_WAITING_NS:
+            self._waiting = Debt()
+            self._rests_until_ns = now_ns + debt * PART_IN_VAIN
+
+
+def _remember(known: dict[bytes, T], block_hash: bytes, what: T) -> None:
+    if len(known) >= MOST_REMEMBERED:
+        known.clear()
+    known[block_hash] = what

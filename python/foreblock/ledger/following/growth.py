@@ -81,7 +81,7 @@ class Growth:
         """Begin a block; where it is true, first seal the path that leads to it."""
         message, chain = received.message, self._chain
         assert message.base is not None, "a block begins with its base"
-        block = chain.runs.begin(parent_state, message)
+        block = chain.runs.begin(parent_state, received)
         if not isinstance(block, BlockInProgress):
             return block
         count = 0 if rebuilt is None else len(rebuilt.closings)

@@ -1,20 +1,22 @@
 """One flashblock, executed on its block in progress within bounds, and judged.
 
 Nothing is stored. After a refusal the block has seen parts of the message and must be thrown
-away. The time is booked on the feed that the message came from. A message that overran is
+away. The time is charged to the feed that the message came from. A message that overran is
 not tried again, and its feed has to rest; so has one that has more refused than ordinary
 disagreement: nothing of it is executed for many times as long, so that all that is done for
 a feed in vain takes a small share of its network's time. Its messages are refused meanwhile,
 as if they had overrun.
 
-Where the state is known in part, a message is refused for now that needs what is not known, and
-what that is is collected (`wanting`): nobody is to blame for it.
+Where the state is known in part, a message that needs what is not known is refused for now, and
+the missing keys are collected (`wanting`). All its tries share one allowance. Their time is
+charged too, and refunded when the message proves true.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 import structlog
 
@@ -45,9 +47,12 @@ from foreblock.ledger.following.bounds import (
     LONGEST_REST_NS,
     MOST_GROWTH,
     MOST_IN_VAIN_NS,
+    MOST_WAITING_NS,
     PART_IN_VAIN,
     PRICE_OF_OVERRUN,
+    Debt,
     RunBounds,
+    Tried,
     most_touched,
 )
 from foreblock.ledger.following.buffer import Received
@@ -75,6 +80,12 @@ from foreblock.primitives import format_data
 from foreblock.types import Base, Cheat, ClaimedReceipt, Claims, Diff, Flashblock
 
 MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tried once more
+MOST_TRIED: Final = 1024  # messages that wait for state; the same
+# Messages are tried ahead of their turn with this part of their time, and no more.
+PART_AHEAD: Final = 4
+_SECOND_NS: Final = 10**9
+
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -82,27 +93,24 @@ log = structlog.get_logger()
 def _begin_block(
     parent_state: ParentState,
     base: Base,
-    payload_id: bytes,
-    raws: tuple[bytes, ...],
+    message: Flashblock,
+    allowance: Allowance,
     templates: CallTemplates | None,
 ) -> BlockInProgress | Refusal:
     most = MOST_GROWTH * parent_state.parent.gas_limit
-    refusal: Refusal
     try:
         if base.gas_limit <= most:
-            return BlockInProgress.begin(parent_state, base, payload_id)
-        refusal = Diverged("gas_limit", f"{most} at most", str(base.gas_limit))
+            return BlockInProgress.begin(parent_state, base, message.payload_id)
+        return Diverged("gas_limit", f"{most} at most", str(base.gas_limit))
     except StateMissing as missing:
         wanted = missed_by(missing)
-        begun = BlockInProgress(parent_state, base, payload_id)
-        wanted.merge(_unknown_at_begin(begun, raws, templates))
-        refusal = Wanting(wanted, spoiled=True)
+        begun = BlockInProgress(parent_state, base, message.payload_id)
+        wanted.merge(_unknown_at_begin(begun, message.diff.transactions, allowance, templates))
+        return Wanting(wanted, spoiled=True)
     except BadBlock as bad:
-        refusal = Diverged(bad.what, bad.expected, bad.found)
+        return Diverged(bad.what, bad.expected, bad.found)
     except CallerError as wrong:
-        refusal = Diverged("base", "values that a header can have", str(wrong))
-    parent_state.view.close()
-    return refusal
+        return Diverged("base", "values that a header can have", str(wrong))
 
 
 class BoundedRuns:
@@ -116,21 +124,27 @@ class BoundedRuns:
         self.templates: Final = templates
         self._clock: Final = clock
         self._overran: set[int] = set()
+        self._tried: dict[int, Tried] = {}  # that wait for state, by identity
         self._rests_until_ns: dict[str, int] = {}
-        self._in_vain: dict[str, tuple[int, int]] = {}  # since when, and how much is left of it
+        self._in_vain: defaultdict[str, Debt] = defaultdict(Debt)
+        self._waiting: defaultdict[str, Debt] = defaultdict(Debt)
         self._wasted: Counter[str] = Counter()
         self._wanted = WantedState()
 
-    def begin(self, parent_state: ParentState, first: Flashblock) -> BlockInProgress | Refusal:
+    def begin(self, parent_state: ParentState, first: Received) -> BlockInProgress | Refusal:
         """The block that begins there, unless its base cannot follow; the view is closed then.
 
         `first` is its first message.
         """
-        assert first.base is not None, "a block begins with its base"
-        raws = first.diff.transactions
-        block = _begin_block(parent_state, first.base, first.payload_id, raws, self.templates)
-        if isinstance(block, Wanting):
-            self._wanted.merge(block.wanted)
+        message, base = first.message, first.message.base
+        assert base is not None, "a block begins with its base"
+
+        def run(allowance: Allowance) -> BlockInProgress | Refusal:
+            return _begin_block(parent_state, base, message, allowance, self.templates)
+
+        block = self._bounded(first, parent_state.parent.gas_limit, run)
+        if not isinstance(block, BlockInProgress):
+            parent_state.view.close()
         return block
 
     def want(self, wanted: WantedState) -> None:
@@ -144,10 +158,12 @@ class BoundedRuns:
         """
         if not block.is_partial or block.rules.optimism is None:
             return
-        raws = tuple(raw for each in messages for raw in each.message.diff.transactions)
-        with suppress(UndecodableBytes):
-            transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
-            self._wanted.merge(_likely(block, transactions))
+        most_ns = int(self.bounds.message * _SECOND_NS) // PART_AHEAD
+        for each in messages:
+            before = self._tried.get(each.identity)
+            if before is None or before.took_ns < most_ns:
+                run = partial(_likely, block, each.message.diff.transactions)
+                self._bounded(each, block.parent.gas_limit, run)
 
     def take_wanted(self) -> WantedState:
         """What was wanted and not known since the last call."""
@@ -162,31 +178,71 @@ class BoundedRuns:
         `before` is what the flashblock before it said. After a refusal the block has seen
         parts of the message and must be thrown away.
         """
-        begun = self._clock.monotonic_ns()
-        if received.identity in self._overran:
-            return Overrun("it did before")
-        if begun < self._rests_until_ns.get(received.feed, 0):
-            return Overrun("its feed has to rest")
         message = received.message
-        allowance = self.bounds.of_message(message.diff.gas_used, block.parent.gas_limit)
-        result = _apply(block, message, before, number, allowance, self.templates)
-        took = self._clock.monotonic_ns() - begun
-        if isinstance(result, Wanting):
-            self._wanted.merge(result.wanted)
-        elif isinstance(result, Overrun):
-            self._remember(received.identity)
-            self._book(received.feed, took)
-        elif not isinstance(result, ClosedIndex):
-            self._was_in_vain(received.feed, took)
-        elif took > LONG_NS:
-            # It is true; other feeds are heard for as long before the next of its messages.
-            self._wasted[received.feed] += took // PRICE_OF_OVERRUN
-        return result
+
+        def run(allowance: Allowance) -> ClosedIndex | Refusal:
+            return _apply(block, message, before, number, allowance, self.templates)
+
+        return self._bounded(received, block.parent.gas_limit, run)
 
     def take_wasted(self) -> Mapping[str, int]:
         """The time spent in vain since the last call, in nanoseconds, by feed."""
         wasted, self._wasted = self._wasted, Counter()
         return wasted
+
+    def _bounded(
+        self, received: Received, gas_limit: int, run: Callable[[Allowance], T | Refusal]
+    ) -> T | Refusal:
+        """Do something for a message within its allowance, and charge the time to its feed."""
+        identity, begun = received.identity, self._clock.monotonic_ns()
+        if identity in self._overran:
+            return Overrun("it did before")
+        if begun < self._rests_until_ns.get(received.feed, 0):
+            return Overrun("its feed has to rest")
+        tried = self._tried.pop(identity, None)
+        if tried is None:
+            gas_used = received.message.diff.gas_used
+            tried = Tried(self.bounds.of_message(gas_used, gas_limit), 0)
+        try:
+            result = run(tried.allowance)
+        except OverBudget as over:
+            result = Overrun(f"it takes more {over.what} than it may")
+        took = self._clock.monotonic_ns() - begun
+        self._charge(received, result, tried, took)
+        return result
+
+    def _charge(self, received: Received, result: object, tried: Tried, took_ns: int) -> None:
+        feed = received.feed
+        match result:
+            case Wanting():
+                self._wanted.merge(result.wanted)
+                self._wait(received, tried, took_ns)
+            case Overrun():
+                self._remember(received.identity)
+                self._book(feed, took_ns + tried.took_ns)
+            case Diverged() | Undecodable() | Unsupported():
+                self._was_in_vain(feed, took_ns)
+            case BlockInProgress():
+                self._tried[received.identity] = tried  # it is applied next
+            case _:
+                if tried.took_ns:
+                    self._waiting[feed].add(self._clock.monotonic_ns(), -tried.took_ns)
+                if took_ns > LONG_NS:
+                    # It is true; other feeds are heard for as long before its next message.
+                    self._wasted[feed] += took_ns // PRICE_OF_OVERRUN
+
+    def _wait(self, received: Received, tried: Tried, took_ns: int) -> None:
+        """Keep what is left to a message that waits for state."""
+        if len(self._tried) >= MOST_TRIED:
+            self._tried.clear()
+        tried.allowance.pause()
+        self._tried[received.identity] = Tried(tried.allowance, tried.took_ns + took_ns)
+        now, feed = self._clock.monotonic_ns(), received.feed
+        debt = self._waiting[feed].add(now, took_ns)
+        if debt > MOST_WAITING_NS:
+            self._waiting.pop(feed)
+            self._rests_until_ns[feed] = now + debt * PART_IN_VAIN
+            self._wasted[feed] += debt * PART_IN_VAIN // PRICE_OF_OVERRUN
 
     def _remember(self, identity: int) -> None:
         if len(self._overran) >= MOST_REMEMBERED:
@@ -194,13 +250,10 @@ class BoundedRuns:
         self._overran.add(identity)
 
     def _was_in_vain(self, feed: str, took_ns: int) -> None:
-        now = self._clock.monotonic_ns()
-        since, before = self._in_vain.get(feed, (now, 0))
-        debt = max(before - (now - since) // PART_IN_VAIN, 0) + took_ns
+        debt = self._in_vain[feed].add(self._clock.monotonic_ns(), took_ns)
         if debt > MOST_IN_VAIN_NS:
+            self._in_vain.pop(feed)
             self._book(feed, debt)
-            debt = 0
-        self._in_vain[feed] = now, debt
 
     def _book(self, feed: str, took_ns: int) -> None:
         rest = min(took_ns * PRICE_OF_OVERRUN, LONGEST_REST_NS)
@@ -248,7 +301,7 @@ def _run(
     except UndecodableBytes as undecodable:
         return Undecodable(str(undecodable))
     if block.is_partial:
-        wanted = _unknown(block, transactions, templates)
+        wanted = _unknown(block, transactions, allowance, templates)
         if wanted.is_needed:
             return Wanting(wanted)
     for place, transaction in enumerate(transactions):
@@ -259,24 +312,28 @@ def _run(
 
 
 def _unknown_at_begin(
-    block: BlockInProgress, raws: tuple[bytes, ...], templates: CallTemplates | None
+    block: BlockInProgress,
+    raws: tuple[bytes, ...],
+    allowance: Allowance,
+    templates: CallTemplates | None,
 ) -> WantedState:
     """What a block needs that has not begun: at its start, and for its first transactions."""
     wanted = unknown_at_start(block.overlay, block.empty, block.rules)
     with suppress(UndecodableBytes):
         transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
-        wanted.merge(_unknown(block, transactions, templates))
+        wanted.merge(_unknown(block, transactions, allowance, templates))
     return wanted
 
 
 def _unknown(
     block: BlockInProgress,
     transactions: Sequence[Transaction],
+    allowance: Allowance,
     templates: CallTemplates | None,
 ) -> WantedState:
     """What transactions need that is not known, by their envelopes and by running them."""
     wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
-    missed = block.unknown(transactions)
+    missed = block.unknown(transactions, allowance)
     if missed:
         wanted.need(missed)
         if templates is not None:
@@ -284,11 +341,17 @@ def _unknown(
     return wanted
 
 
-def _likely(block: BlockInProgress, transactions: Sequence[Transaction]) -> WantedState:
+def _likely(
+    block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance
+) -> Wanting | Undecodable:
     """The same, of transactions that come later: none of it is needed yet."""
+    try:
+        transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
+    except UndecodableBytes as undecodable:
+        return Undecodable(str(undecodable))
     wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
-    wanted.add(block.unknown(transactions))
-    return wanted
+    wanted.add(block.unknown(transactions, allowance))
+    return Wanting(wanted)
 
 
 def _set_accounts(block: BlockInProgress, cheats: tuple[Cheat, ...]) -> Refusal | None:

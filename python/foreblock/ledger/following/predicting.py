@@ -6,8 +6,8 @@ templates are learned from the same runs (`rules.call_templates`).
 
 from collections.abc import Iterator, Sequence
 
-from foreblock._engine import Misses, Overlay, Transaction
-from foreblock.errors import StateMissing
+from foreblock._engine import Overlay, Transaction
+from foreblock.errors import MissedKeys, StateMissing
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.call_templates import CallTemplates, call_of, is_unknown
 from foreblock.ledger.rules.call_words import KnownCall
@@ -17,7 +17,7 @@ def want_predicted(
     templates: CallTemplates,
     overlay: Overlay,
     transactions: Sequence[Transaction],
-    missed: Misses,
+    missed: MissedKeys,
     wanted: WantedState,
 ) -> None:
     """Learn from what transactions have missed, and want what templates say of them."""

@@ -145,7 +145,7 @@ class Prober:
         parent_state = self._parent_state(job)
         if not isinstance(parent_state, ParentState):
             return parent_state
-        return self._chain.runs.begin(parent_state, first.message)
+        return self._chain.runs.begin(parent_state, first)
 
     def _parent_state(self, job: Job) -> ParentState | Refusal:
         parent = self._chain.parent(job)

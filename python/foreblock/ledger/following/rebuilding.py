@@ -61,7 +61,7 @@ def rebuild(chain: ServedChain, path: Sequence[StepRef]) -> Rebuilt | Refusal:
     closings: dict[int, ClosedIndex] = {}
     for end in path:
         steps = end.job.steps[: end.index + 1]
-        block = chain.runs.begin(parent_state, steps[0].received.message)
+        block = chain.runs.begin(parent_state, steps[0].received)
         if not isinstance(block, BlockInProgress):
             return block
         before = None

@@ -1,5 +1,6 @@
 //! Transactions and deposits under consensus rules, and where every wei goes.
 
+mod probing;
 mod supply;
 
 use alloy_consensus::{EthereumTxEnvelope, Signed, TxEip1559, TxEip4844, TxLegacy};
