@@ -55,7 +55,7 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.awaited_commits import AwaitedCommits, reached_by
 from foreblock.service.chain_commands import Settling, WriterCommands
-from foreblock.service.from_upstreams import follow_terms, from_upstreams
+from foreblock.service.from_upstreams import from_upstreams
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.scraping import Scraper
 from foreblock.service.worker_metrics import WorkerMetrics
@@ -219,7 +219,7 @@ def make_served(
             each,
             announce=settings.snapshot_header,
             max_readers=network.max_readers,
-            followed=follow_terms(network),
+            followed=network.follow is not None,
         )
         for network, each in zip(networks, seen, strict=True)
     ]

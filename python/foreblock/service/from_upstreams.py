@@ -7,11 +7,10 @@ and import none of it.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.reading.availability import AbsentLedger
-from foreblock.ledger.reading.followed import FollowTerms
 from foreblock.ledger.reading.view import Ledger
 from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings.networks import Network
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from foreblock.service.beyond import BeyondAnchor
     from foreblock.service.fetched_state import FetchedState
     from foreblock.service.passing import PassedOn
-
-SLOWEST_BLOCK: Final = 2.0  # seconds between blocks of the slowest chain that is followed
 
 Ask = Callable[[str, bytes], Awaitable[bytes]]
 
@@ -32,13 +29,6 @@ class FromUpstreams(NamedTuple):
     state: "FetchedState | None" = None
     beyond: "BeyondAnchor | None" = None
     passed: "PassedOn | None" = None
-
-
-def follow_terms(network: Network) -> FollowTerms | None:
-    """How a public chain is followed; none for other networks."""
-    if network.follow is None:
-        return None
-    return FollowTerms(network.follow.lag_blocks * SLOWEST_BLOCK)
 
 
 def from_upstreams(

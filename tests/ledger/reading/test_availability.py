@@ -19,8 +19,8 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.close()
 
 
-def asked(chain: PreconfirmingChain, *, moves: bool) -> tuple[bool, str]:
-    view = Ledger(chain.store, clock=chain.clock).view()
+def asked(chain: PreconfirmingChain, *, moves: bool, followed: bool = False) -> tuple[bool, str]:
+    view = Ledger(chain.store, clock=chain.clock, followed=followed).view()
     ready, facts = readiness(view, chain.clock.wall_ns(), moves=moves)
     view.close()
     return ready, "\n".join(facts)
@@ -59,3 +59,20 @@ def test_how_far_the_work_behind_the_head_is_can_be_read(chain: PreconfirmingCha
     while chain.store.maintain(1000):
         pass
     assert "maintenance: 0 blocks to fold, 0 things to clear" in asked(chain, moves=True)[1]
+
+
+def test_a_followed_chain_without_flashblocks_is_ready_while_its_latest_block_is_young(
+    chain: PreconfirmingChain,
+) -> None:
+    chain.begin()
+    chain.seal()
+    chain.clock.advance(LIFETIME_NS)
+    view = Ledger(chain.store, clock=chain.clock, followed=True).view()
+    most = 4 * view.profile.block_time + 2
+    young = (view.latest.header.timestamp + most) * 10**9
+    assert readiness(view, young, moves=True)[0]
+    ready, facts = readiness(view, young + 10**6, moves=True)
+    assert not ready
+    assert f"behind: latest is older than {most} s" in facts
+    assert readiness(view, young + 10**6, moves=False)[0]
+    view.close()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from foreblock._engine import Store
-from foreblock.ledger.reading.followed import FollowTerms
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.trust_row import put_trust
 from foreblock.methods.options import Options
@@ -33,7 +32,7 @@ class Follower:
         with Store(str(folder), write=True) as store:
             put_trust(store, settings.trust)
         self.network = WholeNetwork(whole, most=most)
-        self.ledger = Ledger.open(str(folder), followed=FollowTerms(60.0))
+        self.ledger = Ledger.open(str(folder), followed=True)
         options = ServiceOptions(methods=Options(dialect, call_timeout_ms=UNHURRIED_MS))
         self.scheduler = make_scheduler(options)
         self.state: FetchedState | None = None

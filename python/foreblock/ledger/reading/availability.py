@@ -6,19 +6,24 @@ again and again, and clients would wait in between. It ends when a store can be 
 
 An imported chain is always ready: it does not move. One with a source is ready while its
 pending block is fresh, which shows that the source lives; one that is followed may have no
-flashblocks, and is ready too while its latest block is young.
+flashblocks, and is ready too while its latest block is only a few block times old. Readers
+decide that by their own clocks, so a writer that stands still is noticed.
 """
 
 from collections.abc import Callable, Hashable
 from typing import Final
 
 from foreblock.errors import StoreError, StoreReplaced
-from foreblock.ledger.reading.followed import FollowTerms, base_fact
+from foreblock.ledger.reading.followed import base_fact
 from foreblock.ledger.reading.view import Behind, Ledger, LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.storage.seen_commits import SeenCommit
 
 _SECOND_NS: Final = 10**9
+# A followed chain without a pending block is ready while its latest block is not older than this:
+# blocks may be missed, and take a while to arrive from an upstream.
+READY_BLOCKS: Final = 4
+READY_SECONDS: Final = 2.0
 
 
 class AbsentLedger:
@@ -55,7 +60,7 @@ def open_served(
     *,
     announce: bool,
     max_readers: int | None = None,
-    followed: FollowTerms | None = None,
+    followed: bool = False,
 ) -> Ledger | AbsentLedger:
     """The ledger in a folder, or an `AbsentLedger` where the one served before is gone or behind.
 
@@ -77,7 +82,12 @@ def is_ready(view: LedgerView, wall_ns: int, *, moves: bool) -> bool:
     if view.pending is not None or not moves:
         return True
     age = wall_ns / _SECOND_NS - view.latest.header.timestamp
-    return view.followed is not None and age <= view.followed.fresh_seconds
+    return view.followed and age <= _most_seconds(view)
+
+
+def _most_seconds(view: LedgerView) -> float:
+    """The age of the latest block at which a followed chain is still ready."""
+    return READY_BLOCKS * view.profile.block_time + READY_SECONDS
 
 
 def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tuple[str, ...]]:
@@ -98,7 +108,9 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
         facts.append("pending: none; no flashblock came in time, so pending means latest")
     else:
         facts.append("pending: none; nothing is written to this chain, so pending means latest")
-    if view.followed is not None:
+    if view.followed:
+        if pending is None and age > _most_seconds(view):
+            facts.append(f"behind: latest is older than {_most_seconds(view):g} s")
         facts.append(base_fact(view.base, view.trust))
     if view.rules_end is not None:
         end = view.rules_end

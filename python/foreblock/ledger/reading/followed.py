@@ -1,18 +1,10 @@
-"""A chain that is followed over a partial base: how far it is believed, and when it is ready.
+"""A chain that is followed over a partial base: how far it is believed.
 
 The base is in the heads of every commit; how what is known of it was learned, the writer has noted
 (`storage.trust_row`), and every answer says it.
 """
 
-from typing import NamedTuple
-
 from foreblock._engine import StateBase
-
-
-class FollowTerms(NamedTuple):
-    """What the operator has chosen for a followed chain."""
-
-    fresh_seconds: float  # it is ready while its latest block is not older, or pending is fresh
 
 
 def header_members(base: StateBase, trust: str) -> str:

@@ -47,7 +47,6 @@ from foreblock.ledger.reading.fast_path import (
     make_fast_path,
     set_snapshot,
 )
-from foreblock.ledger.reading.followed import FollowTerms
 from foreblock.ledger.reading.partials import check_reachable, partial_at, pending_partial
 from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.rules.profile import ChainProfile
@@ -78,7 +77,7 @@ class Ledger:
         *,
         announce: bool = True,
         clock: Clock | None = None,
-        followed: FollowTerms | None = None,
+        followed: bool = False,
     ) -> None:
         """`announce` names the snapshot in a header line of each answer. Raises `NoChain`."""
         self._store: Final = store
@@ -104,7 +103,7 @@ class Ledger:
         announce: bool = True,
         seen: SeenCommit | None = None,
         max_readers: int | None = None,
-        followed: FollowTerms | None = None,
+        followed: bool = False,
     ) -> "Ledger":
         """The ledger in a folder; raises `StoreMissing`, `NoChain`.
 
@@ -313,8 +312,8 @@ class LedgerView(Struct, frozen=True, gc=False):
         return self._ledger.trust
 
     @property
-    def followed(self) -> FollowTerms | None:
-        """What was chosen for a chain that is followed over a partial base."""
+    def followed(self) -> bool:
+        """Whether the chain is followed over a partial base."""
         return self._ledger.followed
 
     @property

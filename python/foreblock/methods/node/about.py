@@ -107,7 +107,7 @@ def snapshot(view: LedgerView, raw: Raw) -> bytes:
             pending.number, pending.index, write_data(pending.hash),
         )  # fmt: skip
     heads = b'"latest":%b,"pending":%b' % (_head(latest.number, latest.hash), place)
-    if view.followed is not None and not base.is_complete:
+    if view.followed and not base.is_complete:
         trust = view.trust.encode()
         heads += b',"base":%b,"trust":"%b"' % (_head(base.number, base.hash), trust)
     return b'{"commit":"0x%x",%b}' % (view.commit, heads)
