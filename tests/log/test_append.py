@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from foreblock.clock import SystemClock
-from foreblock.errors import Deposed, ForkedLog, LogLostCommits, LogUnreachable, MalformedLogMessage
+from foreblock.errors import Deposed, ForkedLog, LogLostCommits, LogUnreachable
 from foreblock.log.append import Appender
 from foreblock.log.journal import Journal
 from support.servers.log_nodes import Node, node
@@ -279,18 +279,6 @@ def test_a_writer_refuses_to_go_on_in_another_history(server: NatsServer) -> Non
             await writer.write(b"second")
             with pytest.raises(ForkedLog):
                 await other.write(b"forked", epoch=2)
-
-    asyncio.run(run())
-
-
-def test_what_is_no_commit_at_its_place_is_said_aloud(server: NatsServer) -> None:
-    async def run() -> None:
-        async with node(server.url) as writer:
-            await writer.write(b"first")
-            await writer.connection.request(writer.connection.subjects.log, b"garbage")
-            with pytest.raises(MalformedLogMessage) as refused:
-                await writer.write(b"second")
-            assert "sequence 2" in str(refused.value)
 
     asyncio.run(run())
 

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from foreblock.errors import LogMessageTooLarge, MalformedLogMessage, NewerLogFormat
 from foreblock.log.message import LONGEST_BODY, LogMessage, decode_header, decode_message
-from foreblock.log.parts import Joiner, OutgoingCommit, StoredPart, cut, outgoing
+from foreblock.log.parts import (
+    ForeignMessage,
+    Joiner,
+    OutgoingCommit,
+    StoredCommit,
+    StoredPart,
+    cut,
+    outgoing,
+)
 from support.strategies.log_messages import messages
 
 SMALL = LogMessage(3, 7, 8, b"i" * 16, b"p" * 32, b"body" * 20)
@@ -127,9 +135,9 @@ def stored(commit: OutgoingCommit) -> list[StoredPart]:
 def test_parts_are_joined_to_what_was_cut(message: LogMessage, last: int, payload: int) -> None:
     commit = outgoing(message, last, payload)
     joiner = Joiner()
-    *early, complete = [joiner.add(part) for part in stored(commit)]
-    assert early == [None] * (len(commit.parts) - 1)
-    assert complete is not None
+    *early, (complete,) = [joiner.add(part) for part in stored(commit)]
+    assert early == [[]] * (len(commit.parts) - 1)
+    assert isinstance(complete, StoredCommit)
     assert complete.message == message
     assert complete.message.link == message.link
     assert (complete.first, complete.last) == (last + 1, last + len(commit.parts))
@@ -173,21 +181,29 @@ LONG = LogMessage(3, 7, 8, b"i" * 16, b"p" * 32, bytes(range(256)))
 THREE = stored(OutgoingCommit(LONG.link, cut(LONG.encode(), 150), 4))
 IN_NO_BATCH = {"Nats-Expected-Last-Sequence": "4"}
 SPOILT = [
-    (THREE[1:], "part 2 after 0"),
-    ([THREE[0], *THREE[2:]], "part 3 after 1"),
+    (THREE[1:], "part 2 without those before it"),
+    ([THREE[0], *THREE[2:]], "a part is missing after 5"),
     (spoilt(THREE, 0, headers=IN_NO_BATCH), "parts are to follow, but it is in no batch"),
     (spoilt(THREE, 1, headers=dict(THREE[1].headers) | {"Nats-Batch-Id": "other"}),
      "the part at 6 is of another batch"),
     (spoilt(THREE, 1, sequence=9), "a part is missing after 5"),
-    (spoilt(THREE, 1, headers={"Nats-Batch-Sequence": "x"}), "part number 'x'"),
-    (spoilt(THREE, 1, headers={"Nats-Batch-Sequence": "0"}), "part number '0'"),
-    ([THREE[0], THREE[0]], "part 1 after 1"),
+    (spoilt(THREE, 1, headers=dict(THREE[1].headers) | {"Nats-Batch-Sequence": "x"}),
+     "part 0 after 1"),
+    (spoilt(THREE, 1, headers=dict(THREE[1].headers) | {"Nats-Batch-Sequence": "9" * 5000}),
+     "part 0 after 1"),
+    (spoilt(THREE, 1, headers=THREE[0].headers), "part 1 after 1"),
     (spoilt(THREE, len(THREE) - 1, data=b""), "not one zstd frame"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("parts", "why"), SPOILT)
-def test_parts_that_do_not_belong_together_are_refused(parts: list[StoredPart], why: str) -> None:
+def test_parts_that_do_not_belong_together_are_no_commit(parts: list[StoredPart], why: str) -> None:
+    """And the commit after them is found."""
     joiner = Joiner()
-    with pytest.raises(MalformedLogMessage, match=why):
-        list(map(joiner.add, parts))
+    after = spoilt(stored(outgoing(SMALL, 19, 4096)), 0)
+    found = [entry for part in (*parts, *after) for entry in joiner.add(part)]
+    *foreign, commit = found
+    assert isinstance(commit, StoredCommit)
+    assert commit.message == SMALL
+    assert isinstance(foreign[0], ForeignMessage)
+    assert why in str(foreign[0].why)

@@ -1,8 +1,7 @@
-"""A log that lost its end (6), a message of somebody else (6), a commit of many parts (9)."""
+"""A log that lost its end (6), messages of somebody else (6), a commit of many parts (9)."""
 
 import asyncio
 import secrets
-import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from replicas.fleet import Fleet, fleet, writing
 from replicas.node import NAME, Node
 from replicas.places import Place
 from replicas.stopped import judge_fleet
-from replicas.stream import HEADER, read_log
+from replicas.stream import HEADER, StoredCommit, read_log
 from support.servers.waiting import until
 
 Say = Callable[[str], None]
@@ -51,30 +50,39 @@ def run_lost_end(folder: Path, say: Say) -> list[str]:
 
 
 def run_foreign_message(folder: Path, say: Say) -> list[str]:
-    """Somebody writes into the stream; every replica refuses it, says so, and serves on."""
+    """Somebody writes into the stream: all nodes skip it, say so, and have the same store."""
+    wrong = []
     with fleet(folder, HERE, "--load=20", copies=1, replicas=2) as made:
-        made.level()
-        publish(made, _foreign(made))
-        for node in made.replicas:
-            until(lambda node=node: _says_no(node.probe()), f"{node.name} says so")  # type: ignore[misc]
-            node.ask("eth_getBlockByNumber", "latest", False)
-        say("a foreign message: " + made.replicas[0].probe().strip().splitlines()[-1])
-    return []
+        last = read_log(made.urls, NAME)[-1]
+        for what, message in _foreign(last).items():
+            before = made.level()
+            publish(made, message)
+            began = time.monotonic()
+            for node in made.nodes:
+                node.wait(commit=before + 3)
+            say(f"{what}: next commits after {time.monotonic() - began:.1f} s")
+        for node in made.nodes:
+            until(lambda node=node: "messages skipped" in node.probe(), f"{node.name} says so")  # type: ignore[misc]
+        if read_log(made.urls, NAME)[-1].epoch != last.epoch:
+            wrong.append("the writer has changed")
+        found, told = judge_fleet(made)
+        say(told)
+        return wrong + found
 
 
-def _says_no(text: str) -> bool:
-    return "not ready" in text and "log" in text
-
-
-def _foreign(made: Fleet) -> bytes:
-    """A message that fits in all but its link and the id of its log."""
-    last = read_log(made.urls, NAME)[-1]
-    head = HEADER.pack(
+def _foreign(last: StoredCommit) -> dict[str, bytes]:
+    """Messages that are no commits of the log, by what they are."""
+    commit = HEADER.pack(
         b"FBLC", 1, 1, 0, 0, last.epoch, last.after, last.after + 1, secrets.token_bytes(16),
         secrets.token_bytes(32), 0,
     )  # fmt: skip
-    assert len(head) == struct.calcsize(HEADER.format)
-    return head
+    return {
+        "seven bytes": secrets.token_bytes(7),
+        "nothing": b"",
+        "a foreign commit": commit,
+        "a truncated commit": commit[:-2],
+        "a large message": bytes(1 << 20),
+    }
 
 
 def publish(made: Fleet, message: bytes) -> None:

@@ -56,18 +56,26 @@ async def _read(urls: list[str], name: str) -> list[StoredCommit]:
             headers = message.headers or {}
             if "Nats-Batch-Id" in headers and "Nats-Batch-Commit" not in headers:
                 continue
-            found.append(_commit(begun, parts))
+            if (commit := _commit(begun, parts)) and _follows(found, commit):
+                found.append(commit)
             parts = []
         return found
     finally:
         await client.close()
 
 
-def _commit(sequence: int, parts: list[bytes]) -> StoredCommit:
+def _follows(found: list[StoredCommit], commit: StoredCommit) -> bool:
+    """Whether a commit is of the same log as those before it; others are to be skipped."""
+    return not found or commit.log_id == found[-1].log_id
+
+
+def _commit(sequence: int, parts: list[bytes]) -> StoredCommit | None:
+    """None for a message of somebody else."""
     first = parts[0]
+    if len(first) < HEADER.size or first[:5] != b"FBLC\1":
+        return None
     fields = HEADER.unpack_from(first)
-    magic, wire, _, flags, _, epoch, before, after, log_id, previous, length = fields
-    assert (magic, wire) == (b"FBLC", 1), f"sequence {sequence} is no commit"
+    _, _, _, flags, _, epoch, before, after, log_id, previous, length = fields
     body = b"".join((first[HEADER.size :], *parts[1:]))
     if flags & ZSTD:
         body = zstandard.ZstdDecompressor().decompress(body, max_output_size=length)

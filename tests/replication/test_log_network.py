@@ -4,6 +4,7 @@ import asyncio
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ from foreblock.errors import (
     SequencerUnavailable,
 )
 from foreblock.log.append import Appender
+from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.replication.hints import HintPublisher
 from foreblock.replication.log_network import FOLLOWS, NOT_OPEN
 from foreblock.sequencer.dev.dev_sequencer import Outlets
@@ -41,6 +43,7 @@ from foreblock.sources.dev_network import DevChainSource
 from support.chains.dev_chain import ACCOUNTS, send
 from support.servers.dev_processes import package_environment
 from support.servers.log_networks import Machine, dev, replica, running
+from support.servers.log_services import tables
 from support.servers.nats_servers import NatsServer
 from support.servers.waiting import PATIENCE, looked_until
 
@@ -374,3 +377,33 @@ def test_commits_that_the_log_has_lost_are_appended_again(
             assert numbers == sorted(set(numbers))  # several may be heard of as one
 
     asyncio.run(run())
+
+
+FOREIGN = LogMessage(1, 5, 6, b"f" * 16, b"p" * 32, b"foreign")
+
+
+def test_nothing_that_is_published_stops_a_node(tmp_path: Path, server: NatsServer) -> None:
+    """Neither noise nor foreign commits; and all stores are equal afterwards."""
+    forged = replace(FOREIGN, epoch=2, previous=NO_LINK)
+    spoilt = (b"7 bytes", b"", FOREIGN.encode(), FOREIGN.encode()[:-2], forged.encode())
+
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)) as writer,
+            running(replica(tmp_path / "replica", server.url)) as follower,
+            running(dev(tmp_path / "standby", server.url)) as standby,
+        ):
+            for message in spoilt:
+                await writer.publish(message)
+                await level(follower, last_commit(writer) + 2)
+                await level(standby, last_commit(writer))
+            for each in (writer, follower, standby):
+                await each.until(lambda each=each: "5 messages skipped" in each.facts)  # type: ignore[misc]
+            assert "epoch 1," in writer.facts
+            await writer.stop()
+            await standby.until(lambda: WRITES in standby.facts)
+            await standby.stop()
+            await level(follower, last_commit(standby))
+
+    asyncio.run(run())
+    assert tables(tmp_path / "replica") == tables(tmp_path / "standby")

@@ -15,7 +15,7 @@ from foreblock.log.parts import OutgoingCommit, outgoing
 from foreblock.log.position import LogPosition
 from foreblock.replication.logged_commits import LoggedCommits
 
-Append = Callable[[LogPosition, OutgoingCommit], Awaitable[None]]
+Append = Callable[[LogPosition, OutgoingCommit], Awaitable[LogPosition | None]]
 
 
 class Bench:
@@ -27,7 +27,7 @@ class Bench:
         self.appended: list[OutgoingCommit] = []
         self._append = append
         appender = SimpleNamespace(
-            prepare=lambda at, message: outgoing(message, at.sequence, 1 << 20),
+            prepare=lambda at, message: outgoing(message, at.end, 1 << 20),
             append=self.append,
         )
         session: Any = SimpleNamespace(appender=appender)
@@ -36,9 +36,10 @@ class Bench:
         self.commits = LoggedCommits(session, at, 1, b"i" * 16, self.announced.append)
         self._thread = ThreadPoolExecutor(1)
 
-    async def append(self, position: LogPosition, commit: OutgoingCommit) -> None:
-        await self._append(position, commit)
+    async def append(self, position: LogPosition, commit: OutgoingCommit) -> LogPosition:
+        moved = await self._append(position, commit)
         self.appended.append(commit)
+        return moved or position
 
     async def commit(self, **rows: bytes) -> Heads:
         def make() -> Heads:
@@ -69,9 +70,10 @@ def on(tmp_path: Path, append: Append, test: Callable[[Bench], Awaitable[None]])
 def test_nothing_is_there_until_the_log_has_it(tmp_path: Path) -> None:
     asked, answer = asyncio.Event(), asyncio.Event()
 
-    async def append(_: LogPosition, __: OutgoingCommit) -> None:
+    async def append(_: LogPosition, __: OutgoingCommit) -> LogPosition | None:
         asked.set()
         await answer.wait()
+        return None
 
     async def test(bench: Bench) -> None:
         committing = asyncio.create_task(bench.commit(one=b"1"))
@@ -92,8 +94,24 @@ def test_nothing_is_there_until_the_log_has_it(tmp_path: Path) -> None:
     on(tmp_path, append, test)
 
 
+def test_a_commit_goes_after_messages_that_the_log_skips(tmp_path: Path) -> None:
+    async def append(position: LogPosition, _: OutgoingCommit) -> LogPosition | None:
+        return position.skipping_to(3) if position.skipped < 3 else None
+
+    async def test(bench: Bench) -> None:
+        heads = await bench.commit(one=b"1")
+        refused, appended = bench.appended
+        assert (refused.last, appended.last, refused.link) == (1, 4, appended.link)
+        assert bench.row() == (heads.commit, LogRow(1, appended.link, 4))
+        assert (bench.commits.position.sequence, bench.commits.position.skipped) == (4, 0)
+        with bench.store.view() as view:
+            assert view.row(b"one") == b"1"
+
+    on(tmp_path, append, test)
+
+
 def test_a_deposed_writer_stores_nothing_and_writes_no_more(tmp_path: Path) -> None:
-    async def append(_: LogPosition, __: OutgoingCommit) -> None:
+    async def append(_: LogPosition, __: OutgoingCommit) -> LogPosition | None:
         raise Deposed(2, 1)
 
     async def test(bench: Bench) -> None:
@@ -110,7 +128,7 @@ def test_a_deposed_writer_stores_nothing_and_writes_no_more(tmp_path: Path) -> N
 
 
 def test_what_does_not_fit_never_reaches_the_log(tmp_path: Path) -> None:
-    async def append(_: LogPosition, __: OutgoingCommit) -> None:
+    async def append(_: LogPosition, __: OutgoingCommit) -> LogPosition | None:
         raise AssertionError("it was not to be appended")
 
     async def test(bench: Bench) -> None:
@@ -126,9 +144,10 @@ def test_what_does_not_fit_never_reaches_the_log(tmp_path: Path) -> None:
 def test_a_commit_that_waits_ends_with_the_node(tmp_path: Path) -> None:
     asked = asyncio.Event()
 
-    async def append(_: LogPosition, __: OutgoingCommit) -> None:
+    async def append(_: LogPosition, __: OutgoingCommit) -> LogPosition | None:
         asked.set()
         await asyncio.Event().wait()
+        return None
 
     async def test(bench: Bench) -> None:
         committing = asyncio.create_task(bench.commit(one=b"1"))

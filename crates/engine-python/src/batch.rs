@@ -35,6 +35,11 @@ impl Batch {
         self.slot().take().ok_or_else(spent)
     }
 
+    /// A batch whose commit was declined.
+    pub fn put_back(&self, batch: store::Batch) {
+        *self.slot() = Some(batch);
+    }
+
     fn slot(&self) -> MutexGuard<'_, Option<store::Batch>> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

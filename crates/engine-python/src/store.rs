@@ -125,7 +125,8 @@ impl Store {
         log: Option<&LogRow>,
         ask: Option<Py<PyAny>>,
     ) -> PyResult<Heads> {
-        let (store, batch) = (self.opened()?, batch.take()?);
+        let (store, slot) = (self.opened()?, batch);
+        let mut batch = slot.take()?;
         let log = log.map(|row| row.0);
         let mut raised = None;
         let agree = || match &ask {
@@ -139,7 +140,10 @@ impl Store {
                 }
             },
         };
-        let done = py.detach(|| store.commit_if(batch, log.as_ref(), agree));
+        let done = py.detach(|| store.commit_if(&mut batch, log.as_ref(), agree));
+        if matches!(done, Err(Error::CommitDeclined)) {
+            slot.put_back(batch);
+        }
         let heads = done.map_err(|error| raised.unwrap_or_else(|| to_python(error)))?;
         Ok(Heads(Arc::new(heads)))
     }

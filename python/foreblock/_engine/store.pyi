@@ -87,7 +87,8 @@ class Store:
 
         After an exception nothing of the batch is stored: `StaleBatch` when another commit
         came after the batch was made, `RefusedCommit` with the reason when a step does not
-        fit, `StoreFull`, `DiskFull`. A batch can be committed once, even if that failed.
+        fit, `StoreFull`, `DiskFull`. A batch can be committed once, even if that failed,
+        unless `ask` declined it.
 
         `log` is the place of the commit in a log; without one, the store leaves its log.
         `ask` is called once, when all steps fit and before anything is durable. Unless it

@@ -4,7 +4,8 @@ A commit is sent again with the same bytes until it is acknowledged. An acknowle
 lost, so a refusal is answered by looking at the stream:
 
 - the commit itself is at its place, stored by this very writer: an answer was lost;
-- another's commit is there: this writer is deposed;
+- a commit of another writer is there: this writer is deposed;
+- what is there continues nothing: the commit is to be appended after it;
 - the stream ends earlier: it has lost what it acknowledged, and gets it again from memory.
 
 The stream's condition is on its last sequence, so two writers never both succeed, whatever each
@@ -22,16 +23,23 @@ from foreblock.clock import Clock
 from foreblock.errors import (
     BadLogStream,
     Deposed,
-    ForeignLog,
     ForkedLog,
     LogLostCommits,
     LogUnreachable,
+    NewerLogFormat,
 )
 from foreblock.log.connection import LogConnection
 from foreblock.log.jetstream import read_answer
 from foreblock.log.journal import Journal
-from foreblock.log.message import LogMessage, decode_header
-from foreblock.log.parts import OutgoingCommit, StoredCommit, outgoing
+from foreblock.log.message import NO_LINK, LogMessage, decode_header
+from foreblock.log.parts import (
+    ForeignMessage,
+    OutgoingCommit,
+    StoredCommit,
+    StreamEntry,
+    outgoing,
+)
+from foreblock.log.place import placed
 from foreblock.log.position import LogPosition, Meaning
 from foreblock.log.stream_reader import StreamReader
 
@@ -69,7 +77,7 @@ class Appender:
 
         Raises `LogMessageTooLarge`.
         """
-        return outgoing(message, position.sequence, self._connection.max_payload)
+        return outgoing(message, position.end, self._connection.max_payload)
 
     @property
     def waits(self) -> bool:
@@ -77,35 +85,39 @@ class Appender:
         began = self._began_ns
         return began is not None and self._clock.monotonic_ns() - began > _WAITED_NS
 
-    async def append(self, position: LogPosition, commit: OutgoingCommit) -> None:
-        """Return when the commit is in the log, after what is at `position`.
+    async def append(self, position: LogPosition, commit: OutgoingCommit) -> LogPosition:
+        """Return `position` when the commit is in the log, after what is there.
 
-        Raises `Deposed`, `ForkedLog`, `ForeignLog` or `LogLostCommits`: then it is not in the
+        Returns another position if the stream has messages after it that continue nothing: the
+        commit is not in the log, and can be prepared and appended there.
+        Raises `Deposed`, `ForkedLog`, `LogLostCommits` or `NewerLogFormat`: then it is not in the
         log and never will be. A cancelled append may be in the log.
         """
         self._began_ns = self._clock.monotonic_ns()
         self._said = False
         try:
-            while not await self._tried(position, commit):
+            while (found := await self._tried(position, commit)) is None:
                 await asyncio.sleep(RETRY_SECONDS)
                 self._say_that_it_waits(commit)
         finally:
             self._began_ns = None
-        self._journal.add(commit)
+        if found == position:
+            self._journal.add(commit)
+        return found
 
-    async def _tried(self, position: LogPosition, commit: OutgoingCommit) -> bool:
-        """One try, and a look at the stream where it is refused."""
+    async def _tried(self, position: LogPosition, commit: OutgoingCommit) -> LogPosition | None:
+        """One try, and a look at the stream if it is refused; None if nothing came of it."""
         match await self._send(commit):
             case _Outcome.STORED:
-                return True
+                return position
             case _Outcome.UNKNOWN:
-                return False
+                return None
             case _Outcome.REFUSED:
                 try:
                     return await self._look(position, commit)
                 except (LogUnreachable, BadLogStream) as why:  # perhaps it comes back
                     self._why = str(why)
-                    return False
+                    return None
 
     async def _send(self, commit: OutgoingCommit) -> _Outcome:
         connection = self._connection
@@ -128,20 +140,48 @@ class Appender:
         is_stored = not answer.error and answer.fields.get("seq") == commit.last
         return _Outcome.STORED if is_stored and not is_duplicate else _Outcome.REFUSED
 
-    async def _look(self, position: LogPosition, commit: OutgoingCommit) -> bool:
-        """Whether the stream has the commit; raises where it has another's."""
+    async def _look(self, position: LogPosition, commit: OutgoingCommit) -> LogPosition | None:
+        """Return where the commit is, or is to be appended; None to send it again.
+
+        Raises if another writer has appended.
+        """
         state = await self._connection.state()
         if state.last < position.sequence:
             await self._heal(state.last, position)
-            return False
-        if state.last < commit.first:
-            return False  # nothing is there yet
-        found = await self._reader.commit_covering(commit.first)
-        if found is None:
-            return False  # a server that is behind answered
-        if found.message.link == commit.link and found.writer == self._writer:
-            return True
-        raise _contradiction(position, found)
+            return None
+        if state.last < position.end:
+            return position.skipping_to(state.last)
+        at, skipped = commit.first, list[StreamEntry]()
+        while at <= state.last:
+            found = await self._reader.entry_from(at)
+            if found is None:
+                return None  # a server that is behind answered
+            if isinstance(found, ForeignMessage) and isinstance(found.why, NewerLogFormat):
+                raise found.why  # perhaps of a newer writer
+            if isinstance(found, StoredCommit):
+                if found.message.link == commit.link and found.writer == self._writer:
+                    return position
+                _check_foreign(position, found)
+            skipped.append(found)
+            at = found.last + 1
+        return await self._skipping(position, skipped) if skipped else None
+
+    async def _skipping(self, position: LogPosition, skipped: list[StreamEntry]) -> LogPosition:
+        """Return the position after messages that continue nothing.
+
+        Raises `ForkedLog` if the stream does not have the last commit of this writer.
+        """
+        if position.sequence:
+            found = await self._reader.entry_from(position.sequence)
+            if found is None:
+                raise LogUnreachable(f"sequence {position.sequence} is not there yet")
+            is_too_old = position.sequence < found.first == position.end + 1
+            if placed(position, found) is None and not is_too_old:
+                raise ForkedLog(found.first, "it does not have the last commit of this writer")
+        for each in skipped:
+            why = str(each.why) if isinstance(each, ForeignMessage) else "it continues nothing"
+            self._reader.skip(each.first, each.last, why)
+        return position.skipping_to(skipped[-1].last)
 
     async def _heal(self, last: int, position: LogPosition) -> None:
         """Append what the stream has lost, if it ends with a commit that this node knows."""
@@ -178,12 +218,13 @@ class Appender:
             )
 
 
-def _contradiction(position: LogPosition, found: StoredCommit) -> Exception:
-    """What a commit of another at the place of ours means."""
-    match position.meaning_of(found.message, found.first, found.last):
-        case Meaning.APPLY | Meaning.NEWER_EPOCH:
-            return Deposed(found.message.epoch, found.first)
-        case Meaning.FOREIGN_LOG:
-            return ForeignLog(found.message.log_id, position.log_id or b"")
-        case meaning:
-            return ForkedLog(found.first, f"{meaning.name.lower()} after {position.sequence}")
+def _check_foreign(position: LogPosition, found: StoredCommit) -> None:
+    """Raise if a commit after ours is the next one of the log, or of a newer writer."""
+    message = found.message
+    after = position.skipping_to(found.first - 1)
+    if after.meaning_of(message, found.first, found.last) in {Meaning.APPLY, Meaning.NEWER_EPOCH}:
+        raise Deposed(message.epoch, found.first)
+    if message.log_id == position.log_id and message.epoch > position.epoch:
+        raise Deposed(message.epoch, found.first)
+    if position.link == message.previous == NO_LINK:
+        raise ForkedLog(found.first, "another store has begun it")

@@ -78,6 +78,13 @@ class _CheckedClient(Client):
                 self._transport.close()  # type: ignore[no-untyped-call]
             raise
 
+    async def _process_headers(self, headers: bytes) -> dict[str, str] | None:
+        """Read headers, and none of malformed ones: in nats-py those end the reading of all."""
+        try:
+            return await super()._process_headers(headers)
+        except (IndexError, ValueError):
+            return None
+
     def _connect_command(self) -> bytes:
         try:
             self._check_server()

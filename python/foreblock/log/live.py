@@ -36,7 +36,7 @@ class LiveMessages:
         """The commits after a position up to a head; nothing where one of them is not here."""
         found: list[StoredCommit] = []
         link, sequence = head.link, head.sequence
-        while sequence > position.sequence:
+        while sequence > position.end:
             commit = self._commits.get(link)
             if commit is None or commit.last != sequence:
                 return []

@@ -20,13 +20,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from foreblock.errors import LogMessageTooLarge, MalformedLogMessage
+from foreblock.errors import LogError, LogMessageTooLarge, MalformedLogMessage, NewerLogFormat
 from foreblock.log.message import HEADER, Flags, LogMessage, decode_header, decode_message
 
 MOST_PARTS: Final = 1000  # of an atomic batch, by the servers
 ROOM_FOR_HEADERS: Final = 1024  # of a payload; ours have at most 400 bytes
 EXPECTED_LAST: Final = "Nats-Expected-Last-Sequence"
 BATCH: Final = "Nats-Batch-Id"
+BATCH_END: Final = "Nats-Batch-Commit"
 WRITER: Final = "Foreblock-Writer"
 _FLAGS_AT: Final = 6
 
@@ -65,7 +66,7 @@ class OutgoingCommit:
             return
         for number in range(1, len(self.parts) + 1):
             place = {BATCH: batch, "Nats-Batch-Sequence": str(number)}
-            last = {"Nats-Batch-Commit": "1"} if number == len(self.parts) else {}
+            last = {BATCH_END: "1"} if number == len(self.parts) else {}
             yield (first if number == 1 else {}) | place | last
 
 
@@ -97,19 +98,15 @@ class StoredPart:
 
     @property
     def number(self) -> int:
-        """Its place in its commit, from 1."""
-        return _number(self.headers.get("Nats-Batch-Sequence", "1"), self.sequence)
+        """Its place in its commit, from 1; 0 if it is malformed."""
+        text = self.headers.get("Nats-Batch-Sequence", "1")
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PARTS))
+        return int(text) if is_number and int(text) <= MOST_PARTS else 0
 
     @property
     def first(self) -> int:
         """The sequence of the first part of its commit."""
-        return self.sequence - self.number + 1
-
-
-def _number(text: str, sequence: int) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_PARTS):
-        raise MalformedLogMessage(f"commit at sequence {sequence}", f"part number {text[:20]!r}")
-    return int(text)
+        return max(1, self.sequence - max(1, self.number) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,49 +124,70 @@ class StoredCommit:
         return OutgoingCommit(self.message.link, self.parts, self.first - 1)
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignMessage:
+    """One or more messages of the stream that are no commit."""
+
+    first: int
+    last: int
+    why: LogError
+
+
+StreamEntry = StoredCommit | ForeignMessage
+
+
 class Joiner:
     """Joins parts to commits, as they are read from the stream in the order of sequences."""
 
     def __init__(self) -> None:
         self._parts: list[StoredPart] = []
 
+    def add(self, part: StoredPart) -> list[StreamEntry]:
+        """Return the commit that this part completes, and what it shows to be no commit."""
+        found: list[StreamEntry] = []
+        if self._parts and (broken := self._broken_by(part)):
+            found.append(self._foreign(MalformedLogMessage(self._what, broken)))
+        self._parts.append(part)
+        entry: StreamEntry | None
+        try:
+            entry = self._joined()
+        except (MalformedLogMessage, NewerLogFormat) as why:
+            entry = self._foreign(why)
+        if entry is not None:
+            self._parts = []
+            found.append(entry)
+        return found
+
     @property
-    def is_amid(self) -> bool:
-        """Whether parts of a commit are missing yet."""
-        return bool(self._parts)
+    def _what(self) -> str:
+        return f"commit at sequence {self._parts[0].sequence}"
 
-    def add(self, part: StoredPart) -> StoredCommit | None:
-        """The commit that this part completes, if it does."""
-        what = f"commit at sequence {part.first}"
-        if part.number != len(self._parts) + 1:
-            raise MalformedLogMessage(what, f"part {part.number} after {len(self._parts)}")
-        if self._parts:
-            self._check_next(part, what)
-            self._parts.append(part)
-            return self._joined(what) if "Nats-Batch-Commit" in part.headers else None
-        if Flags.PARTS not in decode_header(part.data, what).flags:
-            return _single(part, what)
-        if BATCH not in part.headers:
-            raise MalformedLogMessage(what, "parts are to follow, but it is in no batch")
-        self._parts = [part]
-        return None
-
-    def _check_next(self, part: StoredPart, what: str) -> None:
+    def _broken_by(self, part: StoredPart) -> str:
+        """Return why a part does not continue the parts before it; empty if it does."""
         before = self._parts[-1]
         if part.sequence != before.sequence + 1:
-            raise MalformedLogMessage(what, f"a part is missing after {before.sequence}")
+            return f"a part is missing after {before.sequence}"
         if part.headers.get(BATCH) != before.headers[BATCH]:
-            raise MalformedLogMessage(what, f"the part at {part.sequence} is of another batch")
+            return f"the part at {part.sequence} is of another batch"
+        if part.number != len(self._parts) + 1:
+            return f"part {part.number} after {len(self._parts)}"
+        return ""
 
-    def _joined(self, what: str) -> StoredCommit:
+    def _foreign(self, why: LogError) -> ForeignMessage:
         parts, self._parts = self._parts, []
-        data = tuple(part.data for part in parts)
-        message = decode_message(b"".join(data), what)
-        writer = parts[0].headers.get(WRITER, "")
-        return StoredCommit(message, parts[0].sequence, parts[-1].sequence, data, writer)
+        return ForeignMessage(parts[0].sequence, parts[-1].sequence, why)
 
-
-def _single(part: StoredPart, what: str) -> StoredCommit:
-    message = decode_message(part.data, what)
-    writer = part.headers.get(WRITER, "")
-    return StoredCommit(message, part.sequence, part.sequence, (part.data,), writer)
+    def _joined(self) -> StoredCommit | None:
+        """Return the commit; None while parts are missing."""
+        first, last = self._parts[0], self._parts[-1]
+        if first.number != 1:
+            raise MalformedLogMessage(self._what, f"part {first.number} without those before it")
+        if Flags.PARTS in decode_header(first.data, self._what).flags:
+            if BATCH not in first.headers:
+                raise MalformedLogMessage(self._what, "parts are to follow, but it is in no batch")
+            if BATCH_END not in last.headers:
+                return None
+        data = tuple(part.data for part in self._parts)
+        message = decode_message(b"".join(data), self._what)
+        writer = first.headers.get(WRITER, "")
+        return StoredCommit(message, first.sequence, last.sequence, data, writer)

@@ -4,8 +4,9 @@
 
 The link decides, never the number: a message is the next one if it names the commit that was
 applied last. Sequences say where to look for it. A stream that lost its end or was made anew has
-other sequences, so `FORK` means: look for the place by commit number; where there is none, the
-node has diverged.
+other sequences, so `FORK` means: look for the place by commit number. If the stream has the
+commit at its place, then what follows it and does not continue it is no part of this log, and is
+skipped.
 """
 
 from dataclasses import dataclass, replace
@@ -40,6 +41,12 @@ class LogPosition:
     sequence: int = 0  # of the last part
     commit: int = 0
     log_id: bytes | None = None  # none until it is known
+    skipped: int = 0  # sequences after it that continue nothing
+
+    @property
+    def end(self) -> int:
+        """The last sequence that was read."""
+        return self.sequence + self.skipped
 
     def meaning_of(self, message: LogMessage, first: int, last: int) -> Meaning:
         """What a message of the stream means, whose parts have these sequences."""
@@ -49,9 +56,9 @@ class LogPosition:
             return Meaning.KNOWN
         if last == self.sequence:
             return Meaning.KNOWN if message.link == self.link else Meaning.FORK
-        if first > self.sequence + 1:
+        if first > self.end + 1:
             return Meaning.GAP
-        if first <= self.sequence:
+        if first <= self.end:
             return Meaning.FORK
         return self._meaning_of_next(message)
 
@@ -87,10 +94,18 @@ class LogPosition:
             return Meaning.FORK
         return Meaning.KNOWN
 
+    def has_skipped(self, head: HeadAnnouncement) -> bool:
+        """Whether a head names a message that was skipped."""
+        return self.sequence < head.sequence <= self.end and head.link != self.link
+
     def after(self, message: LogMessage, last: int) -> "LogPosition":
         """The position after a message that was applied."""
         return LogPosition(message.epoch, message.link, last, message.after, message.log_id)
 
     def at(self, sequence: int) -> "LogPosition":
         """The same commit at another place of the stream."""
-        return replace(self, sequence=sequence)
+        return replace(self, sequence=sequence, skipped=0)
+
+    def skipping_to(self, last: int) -> "LogPosition":
+        """The same commit, when the stream was read up to a sequence that continues nothing."""
+        return replace(self, skipped=last - self.sequence)

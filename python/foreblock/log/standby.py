@@ -65,9 +65,9 @@ class Standby:
         except (LogError, TimeoutError):
             self._watch.unanswered(self._clock.monotonic_ns())
             return StandbyStep.WAIT
-        known = max(self._seen, tail.position.sequence)
+        known = max(self._seen, tail.position.end)
         self._seen = state.last
         is_news = state.last > known
         step = self._watch.answered(self._clock.monotonic_ns(), is_news=is_news)
-        is_level = tail.position.sequence >= state.last
+        is_level = tail.position.end >= state.last
         return step if is_level else StandbyStep.WAIT

@@ -3,6 +3,9 @@
 There is no consumer, so nothing has to be found again after a reconnect or a change of the
 stream's leader: each question says where it begins. Any server that has the stream may answer,
 and one that is behind answers with less; what it has is never wrong.
+
+A stream may hold messages that are no commits of its log. Those who read it skip them, and say so
+here.
 """
 
 import asyncio
@@ -10,16 +13,21 @@ from itertools import count
 from typing import Final
 
 import msgspec
+import structlog
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from foreblock.errors import LogUnreachable
 from foreblock.log.connection import LogConnection, end_subscriptions
-from foreblock.log.parts import Joiner, StoredCommit, StoredPart
+from foreblock.log.parts import Joiner, StoredCommit, StoredPart, StreamEntry
+
+log = structlog.get_logger()
 
 BATCH: Final = 250  # messages of one question
 BATCH_BYTES: Final = 8 << 20
 _SECONDS: Final = 2.0  # until the next message of an answer
+_NAMED: Final = 16  # skipped messages that are logged one by one
+_NAMED_EVERY: Final = 1000  # of those after them
 _END: Final = "204"
 _NOTHING: Final = "404"
 
@@ -36,6 +44,9 @@ class StreamReader:
         self._asked = ""  # the subject of the answers that are waited for
         self._subscription: Subscription | None = None
         self._turn: Final = asyncio.Lock()
+        self.skipped = 0  # messages
+        self.last_skipped = ""
+        self._skipped_to = 0
 
     async def open(self) -> None:
         self._subscription = await self._connection.subscribe(f"{self._inbox}.*", self._hear)
@@ -64,21 +75,40 @@ class StreamReader:
                 found.append(part)
             return found
 
-    async def commit_covering(self, sequence: int) -> StoredCommit | None:
-        """The commit that has a part at this sequence; none where a part of it is not there."""
+    async def entry_from(self, sequence: int) -> StreamEntry | None:
+        """Return what has a part at this sequence, or the next one if nothing is there.
+
+        None after the last one, and while a server that is behind answers.
+        """
         found = await self.parts_from(sequence, 1)
-        if not found or found[0].sequence != sequence:
+        if not found:
             return None
-        at, joiner = found[0].first, Joiner()
-        if at != sequence:
-            found = await self.parts_from(at)
-        while found and found[0].sequence == at:
+        joiner, sequence = Joiner(), found[0].sequence
+        if found[0].first != sequence:
+            found = await self.parts_from(found[0].first)
+        while found:
             for part in found:
-                if commit := joiner.add(part):
-                    return commit
-            at = found[-1].sequence + 1
-            found = await self.parts_from(at)
+                for entry in joiner.add(part):
+                    if entry.last >= sequence:
+                        return entry
+            found = await self.parts_from(found[-1].sequence + 1)
         return None
+
+    async def commit_covering(self, sequence: int) -> StoredCommit | None:
+        """Return the commit that has a part at this sequence; None if there is none."""
+        found = await self.entry_from(sequence)
+        return found if isinstance(found, StoredCommit) and found.first <= sequence else None
+
+    def skip(self, first: int, last: int, why: str) -> None:
+        """Count messages that are skipped, and name them; once, however often they are read."""
+        if last <= self._skipped_to:
+            return
+        self.skipped += last - max(first - 1, self._skipped_to)
+        self._skipped_to = last
+        self.last_skipped = why
+        if self.skipped <= _NAMED or self.skipped % _NAMED_EVERY == 0:
+            stream = self._connection.subjects.stream
+            log.warning("log_message_skipped", stream=stream, first=first, last=last, why=why)
 
     async def _ask(self, sequence: int, most: int) -> None:
         self._asked = f"{self._inbox}.{next(self._numbers)}"

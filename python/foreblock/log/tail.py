@@ -7,9 +7,14 @@ anything for a second, the stream is read too. So there is one way to be level, 
 has to be resumed.
 
 Applying is the caller's: a call with the next commits, in order, each with the position that it
-leads to; one as a rule, and many where the stream is read. What it raises ends the loop, as does
-a log that cannot be followed: `ForkedLog`, `ForeignLog`, `LogBeginsLater`, `MalformedLogMessage`,
-`NewerLogFormat`.
+leads to; one as a rule, and many where the stream is read. It returns how many of them the store
+has taken. What it raises ends the loop, as does a log that cannot be followed: `ForkedLog`,
+`ForeignLog`, `LogBeginsLater`, `NewerLogFormat`.
+
+The stream may hold anything: bytes that are no commit, a commit of another log, one that the
+store refuses. While the stream has the last commit of the store at its place, all that does not
+continue it is skipped, up to the next commit that does. Only if a head of the writer names a
+skipped message, this store has diverged from the log.
 """
 
 import asyncio
@@ -22,7 +27,6 @@ from nats.aio.subscription import Subscription
 
 from foreblock.errors import (
     BadLogStream,
-    ForeignLog,
     ForkedLog,
     LogBeginsLater,
     LogUnreachable,
@@ -33,9 +37,16 @@ from foreblock.log.connection import LogConnection, end_subscriptions
 from foreblock.log.head import HeadAnnouncement, decode_head
 from foreblock.log.journal import Journal
 from foreblock.log.live import LiveMessages
-from foreblock.log.message import decode_message
-from foreblock.log.parts import BATCH, EXPECTED_LAST, Joiner, StoredCommit
-from foreblock.log.place import find_place
+from foreblock.log.message import NO_LINK, decode_message
+from foreblock.log.parts import (
+    BATCH,
+    EXPECTED_LAST,
+    ForeignMessage,
+    Joiner,
+    StoredCommit,
+    StreamEntry,
+)
+from foreblock.log.place import find_place, placed
 from foreblock.log.position import LogPosition, Meaning
 from foreblock.log.stream_reader import StreamReader
 
@@ -44,7 +55,6 @@ log = structlog.get_logger()
 LOOK_SECONDS: Final = 1.0  # of silence, until the stream is read
 SHORTEST_WAIT: Final = 0.02  # for a server of the stream that is behind
 _NEXT: Final = frozenset({Meaning.APPLY, Meaning.NEWER_EPOCH})
-_FITS: Final = _NEXT | {Meaning.KNOWN}
 _LEVEL: Final = frozenset({Meaning.KNOWN, Meaning.OLDER_EPOCH})
 
 
@@ -55,7 +65,7 @@ class NextCommit(NamedTuple):
     position: LogPosition
 
 
-Apply = Callable[[Sequence[NextCommit]], Awaitable[None]]
+Apply = Callable[[Sequence[NextCommit]], Awaitable[int]]
 
 
 class LogTail:
@@ -103,9 +113,11 @@ class LogTail:
     async def catch_up(self) -> None:
         """Read the stream to its end, as its leader has it at some moment after this call.
 
-        Where the stream has lost its end, that is before the position.
+        If the stream has lost its end, that is before the position.
         """
-        while self.position.sequence < (await self._connection.state()).last:
+        if (await self._connection.state()).last < self.position.end:
+            await self._relocate()
+        while self.position.end < (await self._connection.state()).last:
             before = self.position
             await self._read_on()
             if self.position == before:  # a server that is behind has answered
@@ -157,10 +169,9 @@ class LogTail:
         head = self.head
         gathered: list[NextCommit] = []
         for commit in self._messages.up_to(self.position, head) if head else ():
-            if self._gather(gathered, commit) not in _NEXT:
+            if not self._gather(gathered, commit):
                 break  # the stream decides
-        await self._take(gathered)
-        self.live += len(gathered)
+        self.live += await self._take(gathered)
         is_level = head is None or self.position.meaning_of_head(head) in _LEVEL
         if is_level and not self._must_read:
             return
@@ -172,13 +183,24 @@ class LogTail:
         """After the stream was read: what a head that it does not explain means."""
         head = self.head
         meaning = Meaning.KNOWN if head is None else self.position.meaning_of_head(head)
-        if meaning is Meaning.FORK:
+        if head is not None and self.position.has_skipped(head):
+            self.head = None
+            await self._check_skipped(head)
+        elif meaning is Meaning.FORK:
             self.head = None  # the stream decides
-            await self._relocate()
+            await self._locate()
         elif meaning in {Meaning.GAP, Meaning.NEWER_EPOCH}:
             self._look_later()  # a server that is behind has answered
         else:
             self._wait = SHORTEST_WAIT
+
+    async def _check_skipped(self, head: HeadAnnouncement) -> None:
+        """Raise if the log goes on with a message that was skipped: this store has diverged."""
+        found = await self._reader.entry_from(head.sequence)
+        if isinstance(found, ForeignMessage) and isinstance(found.why, NewerLogFormat):
+            raise found.why
+        if isinstance(found, StoredCommit) and found.message.link == head.link:
+            raise ForkedLog(found.first, f"it does not follow commit {self.position.commit}")
 
     def _look_later(self) -> None:
         asyncio.get_running_loop().call_later(self._wait, self._look)
@@ -186,65 +208,89 @@ class LogTail:
 
     async def _read_on(self) -> None:
         """Apply what the stream has after the position, to its end, an answer of it at a time."""
-        joiner, at = Joiner(), self.position.sequence + 1
+        joiner, at = Joiner(), self.position.end + 1
         while parts := await self._reader.parts_from(at):
-            gathered: list[NextCommit] = []
-            for part in parts:
-                is_next = part.sequence == at and (joiner.is_amid or part.number == 1)
-                commit = joiner.add(part) if is_next else None
-                meaning = Meaning.KNOWN if commit is None else self._gather(gathered, commit)
-                at += 1
-                if not is_next or meaning not in _FITS:
-                    await self._take(gathered)
-                    self._refuse(commit, meaning)
-                    await self._relocate()
-                    joiner, at = Joiner(), self.position.sequence + 1
-                    break
-            else:
-                await self._take(gathered)
+            if parts[0].sequence > at and await self._has_moved():
+                joiner, at = Joiner(), self.position.end + 1
+                continue
+            entries = [entry for part in parts for entry in joiner.add(part)]
+            at = parts[-1].sequence + 1
+            if not await self._take_entries(entries):
+                joiner, at = Joiner(), self.position.end + 1
 
-    def _gather(self, gathered: list[NextCommit], commit: StoredCommit) -> Meaning:
-        """Add a commit to those before it if it follows them; gives what it is."""
+    async def _take_entries(self, entries: Sequence[StreamEntry]) -> bool:
+        """Apply the commits that continue the log, and skip the rest.
+
+        False if the stream is to be read from the position on.
+        """
+        gathered: list[NextCommit] = []
+        for entry in entries:
+            if isinstance(entry, StoredCommit) and self._gather(gathered, entry):
+                continue
+            if await self._take(gathered) < len(gathered):
+                return False
+            is_here, gathered = bool(gathered) or bool(self.position.skipped), []
+            if not is_here and await self._has_moved(entry):
+                return False
+            self._skip(entry, "it continues nothing")
+        return await self._take(gathered) == len(gathered)
+
+    def _gather(self, gathered: list[NextCommit], commit: StoredCommit) -> bool:
+        """Add a commit to those before it if it follows them."""
         position = gathered[-1].position if gathered else self.position
-        meaning = position.meaning_of(commit.message, commit.first, commit.last)
-        if meaning in _NEXT:
-            gathered.append(NextCommit(commit, position.after(commit.message, commit.last)))
-        return meaning
+        if position.meaning_of(commit.message, commit.first, commit.last) not in _NEXT:
+            return False
+        gathered.append(NextCommit(commit, position.after(commit.message, commit.last)))
+        return True
 
-    def _refuse(self, commit: StoredCommit | None, meaning: Meaning) -> None:
-        """Raise for a commit that no other place of the stream explains."""
-        if commit is not None and meaning is Meaning.FOREIGN_LOG:
-            raise ForeignLog(commit.message.log_id, self.position.log_id or b"")
-        if commit is not None and meaning is Meaning.SNAPSHOT:
-            raise LogBeginsLater(self.position.commit, commit.message.before)
-
-    async def _take(self, gathered: Sequence[NextCommit]) -> None:
+    async def _take(self, gathered: Sequence[NextCommit]) -> int:
+        """Apply commits, and skip the one that the store refuses; gives how many it has taken."""
         if not gathered:
-            return
-        await self._apply(gathered)
-        self.position = gathered[-1].position
-        self._messages.forget(self.position.sequence)
-        if self._journal is not None:
-            for each in gathered:
-                self._journal.add(each.commit.again())
-        self._heard(None)
+            return 0
+        count = await self._apply(gathered)
+        if count:
+            self.position = gathered[count - 1].position
+            self._messages.forget(self.position.sequence)
+            if self._journal is not None:
+                for each in gathered[:count]:
+                    self._journal.add(each.commit.again())
+            self._heard(None)
+        if count < len(gathered):
+            self._skip(gathered[count].commit, "the store refuses it")
+        return count
 
-    async def _relocate(self) -> None:
-        """Look for the position by its commit; where the log is shorter, stay."""
-        state = await self._connection.state()
-        read = self._reader.commit_covering
-        found = await find_place(self.position, state.first, state.last, read)
-        if found is None:
+    def _skip(self, entry: StreamEntry, why: str) -> None:
+        words = str(entry.why) if isinstance(entry, ForeignMessage) else why
+        self._reader.skip(entry.first, entry.last, words)
+        self.position = self.position.skipping_to(entry.last)
+
+    async def _has_moved(self, entry: StreamEntry | None = None) -> bool:
+        """Before an entry or a gap is skipped: whether the place of the last commit is another.
+
+        Raises `LogBeginsLater` for the first commit of a log that this store cannot begin with.
+        """
+        before = self.position.sequence
+        if self.position.link == NO_LINK and isinstance(entry, StoredCommit):
+            is_first = entry.message.previous == NO_LINK
+            if is_first or (await self._connection.state()).first > 1:
+                raise LogBeginsLater(self.position.commit, entry.message.before)
+        elif self.position.link != NO_LINK or entry is None:
+            await self._locate()
+        return self.position.sequence != before
+
+    async def _locate(self) -> None:
+        if not await self._relocate():
             raise LogUnreachable("the stream ends before what was applied")
-        if found == self.position and state.last > found.sequence:
-            await self._check_next(found)
-        self.position = found
 
-    async def _check_next(self, position: LogPosition) -> None:
-        """Raises `ForkedLog` where the place is right and what follows it is wrong."""
-        following = await self._reader.commit_covering(position.sequence + 1)
-        if following is None:
-            raise LogUnreachable(f"sequence {position.sequence + 1} is not there")
-        meaning = position.meaning_of(following.message, following.first, following.last)
-        if meaning not in _NEXT:
-            raise ForkedLog(following.first, f"it does not follow commit {position.commit}")
+    async def _relocate(self) -> bool:
+        """Find the last commit in the stream; false if the stream ends before it."""
+        position, state = self.position, await self._connection.state()
+        here = await self._reader.entry_from(max(1, position.sequence))
+        found = placed(position, here)
+        if found is None:
+            found = await find_place(position, state.first, state.last, self._reader.entry_from)
+        if found is not None:
+            self.position = found
+            return True
+        # Too old for the stream, which goes on after it.
+        return position.sequence < state.first <= position.end + 1

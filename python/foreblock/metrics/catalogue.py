@@ -228,6 +228,9 @@ LOG_SEQUENCE: Final = _gauge("log_sequence", "The last commit's number in the st
 LOG_BEHIND: Final = _gauge(
     "log_behind_seconds", "Time since this node had all that the writer had announced.", *NETWORK
 )
+LOG_SKIPPED: Final = _counter(
+    "log_skipped", "Messages of the stream that are no commits of its log.", *NETWORK
+)
 LOG_EPOCHS_BEGUN: Final = _counter(
     "log_epochs_begun", "Times that this node began to write the log.", *NETWORK
 )

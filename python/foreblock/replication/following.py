@@ -151,11 +151,14 @@ class LogFollowing:
         return self._store
 
     def position(self) -> LogPosition:
-        """On the thread: what the store has of the log."""
+        """On the thread: what the store has of the log, and where that is in the stream."""
         replica, row = self._replica, self._replica.row
         if row is None:
-            return LogPosition(commit=replica.last_commit, log_id=replica.store_id)
-        return LogPosition(row.epoch, row.link, row.sequence, replica.last_commit)
+            found = LogPosition(commit=replica.last_commit, log_id=replica.store_id)
+        else:
+            found = LogPosition(row.epoch, row.link, row.sequence, replica.last_commit)
+        read = None if self._tail is None else self._tail.position
+        return read if read is not None and read.link == found.link else found
 
     @property
     def has_chain(self) -> bool:
@@ -223,12 +226,14 @@ class LogFollowing:
                     "log_not_read", stream=self._session.connection.subjects.stream, why=str(why)
                 )
                 await asyncio.sleep(RETRY_SECONDS)
+        if tail.position.skipped:
+            return Role.FOLLOW  # perhaps of a writer that this version does not understand
         is_empty = tail.position.sequence == 0
         listens = not is_empty and await self._session.writer_listens(tail.position.epoch)
         return first_role(may_write=True, log_is_empty=is_empty, writer_listens=listens)
 
-    async def _apply(self, commits: Sequence[NextCommit]) -> None:
-        """Apply the next commits, and let workers hear of the last."""
+    async def _apply(self, commits: Sequence[NextCommit]) -> int:
+        """Apply the next commits, and let workers hear of the last; gives how many fit."""
         position = commits[-1].position
         applying = partial(
             self._replica.apply, list(map(_of_log, commits)), self._clock_keeper.localize
@@ -238,8 +243,7 @@ class LogFollowing:
         try:
             applied: AppliedCommits = await self.on_thread(applying)
         except (RefusedCommit, Undecodable) as why:
-            await self._tell_refused(commits, why)
-            raise
+            return await self._apply_those_that_fit(commits, why)
         if not had_chain and applied.heads.latest is not None:
             await self.on_thread(self._look_at_chain)
             self._listeners.has_chain()
@@ -249,16 +253,18 @@ class LogFollowing:
         if is_new_epoch:
             asyncio.get_running_loop().call_soon(self._clock_keeper.look)  # it is applied then
         self._wake.set()
+        return len(commits)
 
-    async def _tell_refused(self, commits: Sequence[NextCommit], why: Exception) -> None:
-        """Find the commit that is refused: alone, if there are several."""
+    async def _apply_those_that_fit(self, commits: Sequence[NextCommit], why: Exception) -> int:
+        """Apply commits one by one, up to the one that is refused."""
         if len(commits) == 1:
             self._keep_refused(commits[0].commit, why)
-            return
+            return 0
         applied = (await self.on_thread(self.position)).sequence
-        for each in commits:
-            if each.position.sequence > applied:
-                await self._apply([each])
+        for number, each in enumerate(commits):
+            if each.position.sequence > applied and not await self._apply([each]):
+                return number
+        return len(commits)
 
     def _keep_refused(self, commit: StoredCommit, why: Exception) -> None:
         """Keep what should have fitted, for those who look for the reason."""
@@ -294,7 +300,7 @@ class LogFollowing:
         while True:
             await self.on_thread(self._look_after_store)
             now_ns = self._session.clock.monotonic_ns()
-            facts = self._pursuit.facts(tail.position, now_ns)
+            facts = self._session.with_skipped(self._pursuit.facts(tail.position, now_ns))
             self._listeners.facts(facts)
             self._listeners.tell(SourceFacts(self._network.name, now_ns, (facts.line(),)))
             await asyncio.sleep(TELL_SECONDS)

@@ -115,7 +115,8 @@ class Leading:
 
     def facts(self) -> LogFacts:
         """The state of this node."""
-        return facts_of_writer(self.commits.position, waits=self._session.appender.waits)
+        waits = self._session.appender.waits
+        return self._session.with_skipped(facts_of_writer(self.commits.position, waits=waits))
 
     def tell(self, message: ToWorker) -> None:
         """Tell workers, and replicas what concerns them."""

@@ -23,12 +23,16 @@ class LogFacts(NamedTuple):
     behind: float  # seconds
     writer: str
     writes: bool = False  # this node does
+    skipped: int = 0  # messages that are no commits of this log
+    last_skipped: str = ""  # why
 
     def line(self) -> str:
         """As `/readyz?verbose` shows it."""
+        noun = "message" if self.skipped == 1 else "messages"
+        skipped = f", {self.skipped} {noun} skipped ({self.last_skipped})" if self.skipped else ""
         return (
             f"log: epoch {self.epoch}, sequence {self.sequence}, commit {self.commit},"
-            f" {self.behind:.2f} s behind, {self.writer}"
+            f" {self.behind:.2f} s behind, {self.writer}{skipped}"
         )
 
 
@@ -45,7 +49,7 @@ class Pursuit:
         self._heard_ns = now_ns
         if head is not None:
             self.announced(head.sequence)
-        if position.sequence >= self._announced:
+        if position.end >= self._announced:
             self._level_ns = now_ns
 
     def announced(self, sequence: int) -> None:
@@ -54,7 +58,7 @@ class Pursuit:
 
     def is_far(self, position: LogPosition) -> bool:
         """Whether so much is to be applied that the work behind it can wait."""
-        return self._announced - position.sequence > FAR_COMMITS
+        return self._announced - position.end > FAR_COMMITS
 
     def facts(self, position: LogPosition, now_ns: int) -> LogFacts:
         """The state of a node that follows."""

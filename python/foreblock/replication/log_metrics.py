@@ -9,6 +9,7 @@ from foreblock.metrics.catalogue import (
     LOG_EPOCHS_BEGUN,
     LOG_FORWARDED,
     LOG_SEQUENCE,
+    LOG_SKIPPED,
     LOG_WRITES,
 )
 from foreblock.metrics.instruments import Count, Gauge
@@ -25,6 +26,7 @@ class LogMetrics:
         self._epoch: Final = Gauge(sheet, LOG_EPOCH, network)
         self._sequence: Final = Gauge(sheet, LOG_SEQUENCE, network)
         self._behind: Final = Gauge(sheet, LOG_BEHIND, network)
+        self._skipped: Final = Count(sheet, LOG_SKIPPED, network)
         self.begun: Final = Count(sheet, LOG_EPOCHS_BEGUN, network)
         self.forwarded: Final = Count(sheet, LOG_FORWARDED, network)
 
@@ -35,3 +37,4 @@ class LogMetrics:
         self._epoch.set(facts.epoch)
         self._sequence.set(facts.sequence)
         self._behind.set(facts.behind)
+        self._skipped.follow(facts.skipped)

@@ -32,7 +32,6 @@ from foreblock.errors import (
     ForeignLog,
     ForkedLog,
     LogBeginsLater,
-    RefusedCommit,
     SequencerUnavailable,
     WrongStateRoot,
 )
@@ -56,7 +55,7 @@ TELL_SECONDS: Final = 1.0
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
 NOT_OPEN: Final = "log: not connected yet; what is here is served"
 # A store that cannot go on with its log needs a copy of one that can.
-NEEDS_COPY: Final = (LogBeginsLater, ForkedLog, ForeignLog, RefusedCommit, WrongStateRoot)
+NEEDS_COPY: Final = (LogBeginsLater, ForkedLog, ForeignLog, WrongStateRoot)
 
 log = structlog.get_logger()
 

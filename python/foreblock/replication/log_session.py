@@ -19,6 +19,7 @@ from foreblock.log.journal import Journal
 from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
 from foreblock.log.subjects import LogSubjects
+from foreblock.replication.log_facts import LogFacts
 from foreblock.settings.networks import LogOptions
 
 RETRY_SECONDS: Final = 0.25
@@ -82,6 +83,10 @@ class LogSession:
     async def close(self) -> None:
         """Close the connection."""
         await self.connection.close()
+
+    def with_skipped(self, facts: LogFacts) -> LogFacts:
+        """Return the facts, with the messages that this session has skipped."""
+        return facts._replace(skipped=self.reader.skipped, last_skipped=self.reader.last_skipped)
 
     async def writer_listens(self, epoch: int) -> bool:
         """Whether anybody listens to questions to the writer of an epoch; asked several times."""

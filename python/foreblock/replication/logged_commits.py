@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Final
 
-from foreblock.errors import Deposed, LogUnreachable
+from foreblock.errors import CommitDeclined, Deposed, LogUnreachable
 from foreblock.ledger.storage.commits import Batch, Heads, LogRow, Store
 from foreblock.log.message import LogMessage
 from foreblock.log.parts import OutgoingCommit
@@ -44,14 +44,14 @@ class LoggedCommits:
         self._loop: Final = asyncio.get_running_loop()
         self._failure: BaseException | None = None
         self._lost: Final = asyncio.Event()  # a commit failed
-        self._waiting: Future[None] | None = None
+        self._waiting: Future[LogPosition] | None = None
         self._is_stopped = False
 
     def commit(self, store: Store, batch: Batch) -> Heads:
         """Append a batch to the log and make it durable.
 
-        Raises `Deposed`, `ForkedLog`, `ForeignLog`, `LogLostCommits`, `LogMessageTooLarge`,
-        `LogUnreachable` where it is stopped, and as `Store.commit`.
+        Raises `Deposed`, `ForkedLog`, `LogLostCommits`, `NewerLogFormat`, `LogMessageTooLarge`,
+        `LogUnreachable` if it is stopped, and as `Store.commit`.
         """
         if self._failure is not None:
             raise self._failure
@@ -60,16 +60,27 @@ class LoggedCommits:
         message = LogMessage(
             self.epoch, batch.before, batch.after, self._log_id, at.link, batch.encode()
         )
-        outgoing = self._session.appender.prepare(at, message)
-        row = LogRow(self.epoch, message.link, outgoing.last)
         try:
-            heads = store.commit(batch, row, partial(self._append, at, outgoing))
+            while (heads := self._commit_at(self.position, message, store, batch)) is None:
+                pass
         except BaseException as why:
             self._failure = why
             self._loop.call_soon_threadsafe(self._lost.set)
             raise
-        self.position = at.after(message, outgoing.last)
         self._loop.call_soon_threadsafe(self._committed, self.position)
+        return heads
+
+    def _commit_at(
+        self, at: LogPosition, message: LogMessage, store: Store, batch: Batch
+    ) -> Heads | None:
+        """Commit after a position; None if the log has moved it."""
+        outgoing = self._session.appender.prepare(at, message)
+        row = LogRow(self.epoch, message.link, outgoing.last)
+        try:
+            heads = store.commit(batch, row, partial(self._append, at, outgoing))
+        except CommitDeclined:
+            return None
+        self.position = at.after(message, outgoing.last)
         return heads
 
     @property
@@ -90,15 +101,15 @@ class LoggedCommits:
             self._waiting.cancel()
 
     def _append(self, position: LogPosition, outgoing: OutgoingCommit) -> bool:
-        """On the thread: whether the log has the commit."""
+        """On the thread: whether the log has the commit; else the position has moved."""
         appending = self._session.appender.append(position, outgoing)
         self._waiting = asyncio.run_coroutine_threadsafe(appending, self._loop)
         if self._is_stopped:
             self._waiting.cancel()
         try:
-            self._waiting.result()
+            self.position = self._waiting.result()
         except CancelledError:
             raise LogUnreachable("this node stops while a commit waits") from None
         finally:
             self._waiting = None
-        return True
+        return self.position == position

@@ -13,6 +13,7 @@ from foreblock._engine import Store
 from foreblock.clock import SystemClock
 from foreblock.errors import ForeignLog, LogBeginsLater
 from foreblock.log.announce import Announcer
+from foreblock.log.message import LogMessage
 from foreblock.log.position import LogPosition
 from support.chains.logged_chain import logged_chain
 from support.servers.log_nodes import BOOT, Node, node
@@ -136,6 +137,30 @@ def test_a_log_is_begun_anew_and_nothing_else_fits_it(server: NatsServer, data: 
     asyncio.run(follow())
     # And again, in an epoch above.
     assert told("begin", data, f"--log={server.url}", "--yes")["epoch"] == 9
+
+
+def test_a_log_is_shown_and_begun_whatever_it_holds(server: NatsServer, data: Path) -> None:
+    highest = LogMessage((1 << 64) - 1, 3, 4, b"f" * 16, b"p" * 32, b"").encode()
+    writer = written(server, 3)
+    spoilt = (b"7 bytes", b"", highest, highest[:-3], b"FBLC\x09" + bytes(200))
+
+    async def publish() -> None:
+        async with node(server.url) as other:
+            for message in spoilt:
+                await other.connection.request(other.connection.subjects.log, message)
+
+    asyncio.run(publish())
+    found = told("show", f"--log={server.url}")
+    commits, foreign = found["commits"], found["foreign"]
+    assert isinstance(commits, list)
+    assert isinstance(foreign, list)
+    assert [each["sequence"] for each in commits] == [6, 3, 2, 1]
+    assert [each["first"] for each in foreign] == [8, 7, 5, 4]
+    assert "7 bytes are too few" in foreign[-1]["why"]
+    text = run("show", f"--log={server.url}").stdout
+    assert "sequence 4: malformed commit at sequence 4" in text
+    assert f"epoch 7, commit {writer.position.commit}" in text
+    assert told("begin", data, f"--log={server.url}", "--yes")["epoch"] == 8
 
 
 def test_it_is_asked_before_anything_is_lost(server: NatsServer, data: Path) -> None:

@@ -90,6 +90,17 @@ class Machine:
         deadline_ns = SystemClock().monotonic_ns() + 2 * 10**9
         self.node.submit(Submit(number, "main", raw, sender, deadline_ns), self.tell)
 
+    async def publish(self, message: bytes) -> None:
+        """Put a message into the stream of its log, as nobody should."""
+        connection = self.node._session.connection
+        await connection.request(connection.subjects.log, message)
+
+    async def stop(self) -> None:
+        """End it as an operator does."""
+        self.node.stop()
+        await self.node.run()
+        await self.node.close()
+
     def commit(self) -> int:
         """The last commit of its store, once it is closed."""
         ledger = Ledger.open(self.network.data)

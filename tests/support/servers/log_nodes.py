@@ -20,6 +20,7 @@ from support.servers.waiting import PATIENCE
 NAME = "main"
 LOG_ID = b"l" * 16
 BOOT = b"b" * 16
+REFUSED = b"refused"  # the body of a commit that no store takes
 
 
 class Node:
@@ -46,9 +47,13 @@ class Node:
     async def write(self, body: bytes, epoch: int | None = None) -> None:
         """One commit: into the log, into the store, announced."""
         message = self.message(body, epoch)
-        commit = self.appender.prepare(self.position, message)
         async with asyncio.timeout(PATIENCE):
-            await self.appender.append(self.position, commit)
+            while True:
+                at = self.position
+                commit = self.appender.prepare(at, message)
+                self.position = await self.appender.append(at, commit)
+                if self.position == at:
+                    break
         self._store(message, self.position.after(message, commit.last))
         announcer = Announcer(self.connection, self.appender, self.position, BOOT, SystemClock())
         await announcer.committed(self.position)
@@ -68,7 +73,9 @@ class Node:
 
     async def catch_up(self) -> None:
         """Read to the end of the log, once it answers."""
-        await retried(self.follower().catch_up)
+        tail = self.follower()
+        await retried(tail.catch_up)
+        self.position = tail.position
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[asyncio.Task[None]]:
@@ -93,10 +100,13 @@ class Node:
         await self.until(lambda: self.position == other.position, task)
         assert self.bodies == other.bodies
 
-    async def _apply(self, commits: Sequence[NextCommit]) -> None:
-        for commit, position in commits:
+    async def _apply(self, commits: Sequence[NextCommit]) -> int:
+        for number, (commit, position) in enumerate(commits):
+            if commit.message.body == REFUSED:
+                return number
             assert commit.message.previous == (self.links[-1] if self.links else bytes(32))
             self._store(commit.message, position)
+        return len(commits)
 
     def _store(self, message: LogMessage, position: LogPosition) -> None:
         self.position = position

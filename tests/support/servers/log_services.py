@@ -168,12 +168,13 @@ def come_level(data: Path, url: str) -> None:
             with Store(str(data), write=True, **KEPT) as store:
                 replica = ReplicaWriter(store, SystemClock())
 
-                async def apply(commits: Sequence[NextCommit]) -> None:
+                async def apply(commits: Sequence[NextCommit]) -> int:
                     for commit, position in commits:
                         message = commit.message
                         row = LogRow(position.epoch, position.link, position.sequence)
                         one = CommitOfLog(message.body, message.before, message.after, row)
                         replica.apply([one], lambda freshness, _: freshness)
+                    return len(commits)
 
                 row = replica.row
                 assert row is not None

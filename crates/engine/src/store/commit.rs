@@ -39,8 +39,8 @@ impl Store {
     ///
     /// `StaleBatch`, `RefusedCommit` with the reason, `StoreFull`, `DiskFull`, `StoreReadOnly`,
     /// or what the store failed with. Nothing of the batch is stored then.
-    pub fn commit(&self, batch: Batch) -> Result<Heads> {
-        self.commit_if(batch, None, || Ok(()))
+    pub fn commit(&self, mut batch: Batch) -> Result<Heads> {
+        self.commit_if(&mut batch, None, || Ok(()))
     }
 
     /// The same, with the place in a log that it has or without one, if `ask` agrees when all
@@ -49,10 +49,10 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As of `commit`, and what `ask` gives.
+    /// As of `commit`, and what `ask` gives: the batch can then be committed again.
     pub fn commit_if(
         &self,
-        mut batch: Batch,
+        batch: &mut Batch,
         log: Option<&LogRow>,
         ask: impl FnOnce() -> Result<()>,
     ) -> Result<Heads> {
@@ -62,7 +62,7 @@ impl Store {
         let keep = self.keep();
         let (heads, next_layers) = self.write(|txn| {
             let mut next_layers = layers.clone();
-            let heads = self.apply(txn, &batch, &keep, &mut next_layers)?;
+            let heads = self.apply(txn, batch, &keep, &mut next_layers)?;
             self.tables.put_log_row(txn, log)?;
             // The answer holds for a second try as well, when the map was too small.
             ask.take().map_or(Ok(()), |ask| ask())?;

@@ -7,13 +7,16 @@ snapshot. The store makes it durable after the stream has taken it, as for each 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final
 
-from foreblock.cli.log.looking import ListedCommit, last_commits
+from foreblock.cli.log.looking import ListedCommit, last_commits, last_linked
 from foreblock.clock import SystemClock
-from foreblock.errors import BadLogStream, LogError, StoreMissing
+from foreblock.errors import BadLogStream, CommitDeclined, LogError, StoreMissing
 from foreblock.ledger.storage.commits import LogRow
 from foreblock.ledger.storage.copy_store import heads_of
 from foreblock.ledger.storage.open_store import Store
@@ -23,9 +26,11 @@ from foreblock.log.append import Appender
 from foreblock.log.connection import LogConnection
 from foreblock.log.journal import Journal
 from foreblock.log.message import LogMessage
-from foreblock.log.parts import OutgoingCommit
 from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
+
+LOOKED_AT: Final = 64  # entries of the old stream
+HIGHEST_EPOCH: Final = 1 << 63  # of a log; above it is a foreign commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +73,21 @@ async def look_before(connection: LogConnection, store: Store) -> Before:
         state = await connection.state()
     except BadLogStream:
         return Before(commit, known, stream, None, None, "")
-    found = await last_commits(connection, state.first, state.last, 1)
-    last = found[0] if found else None
-    epoch = max(known, last.epoch if last else 0)
+    commits, _ = await last_commits(connection, state.first, state.last, LOOKED_AT)
+    last = last_linked(commits)
+    epoch = max(known, last.epoch if last and last.epoch < HIGHEST_EPOCH else 0)
+    epochs = {known, epoch, *(each.epoch for each in commits)}
     return Before(
-        commit, epoch, stream, last, state.last - state.first + 1, await _writer(connection, epoch)
+        commit, epoch, stream, last, state.last - state.first + 1, await _writer(connection, epochs)
     )
 
 
-async def _writer(connection: LogConnection, epoch: int) -> str:
-    try:
-        head = await ask_writer(connection, epoch)
-    except LogError:
-        return ""
-    return f"the writer of epoch {head.epoch} answers, at commit {head.commit}"
+async def _writer(connection: LogConnection, epochs: Iterable[int]) -> str:
+    for epoch in epochs:
+        with suppress(LogError):
+            head = await ask_writer(connection, epoch)
+            return f"the writer of epoch {head.epoch} answers, at commit {head.commit}"
+    return ""
 
 
 async def begin_log(
@@ -105,21 +111,18 @@ async def _append_first(appender: Appender, store: Store, epoch: int) -> Begun:
     log_id = heads.store_id
     position = LogPosition(commit=heads.commit, log_id=log_id)
     message = LogMessage(epoch, batch.before, batch.after, log_id, position.link, batch.encode())
-    outgoing = appender.prepare(position, message)
-    row = LogRow(epoch, message.link, outgoing.last)
-    ask = _asking(appender, position, outgoing)
-    await asyncio.to_thread(store.commit, batch, row, ask)
-    return Begun(epoch, message.after, outgoing.last, log_id.hex(), message.link.hex())
-
-
-def _asking(
-    appender: Appender, position: LogPosition, outgoing: OutgoingCommit
-) -> Callable[[], bool]:
-    """The question of a commit: whether the log has taken it. Asked on a thread."""
     loop = asyncio.get_running_loop()
+    while True:
+        outgoing = appender.prepare(position, message)
+        appending = partial(appender.append, position, outgoing)
 
-    def ask() -> bool:
-        asyncio.run_coroutine_threadsafe(appender.append(position, outgoing), loop).result()
-        return True
+        def ask(appending: Callable[[], Coroutine[None, None, LogPosition]] = appending) -> bool:
+            nonlocal position
+            before = position
+            position = asyncio.run_coroutine_threadsafe(appending(), loop).result()
+            return position == before
 
-    return ask
+        row = LogRow(epoch, message.link, outgoing.last)
+        with suppress(CommitDeclined):  # a message of somebody else is before it
+            await asyncio.to_thread(store.commit, batch, row, ask)
+            return Begun(epoch, message.after, outgoing.last, log_id.hex(), message.link.hex())

@@ -5,12 +5,14 @@ commit that is shown, and one question to the writer of the last epoch.
 """
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from foreblock.errors import BadLogStream, LogError
 from foreblock.log.announce import ask_writer
 from foreblock.log.connection import LogConnection
+from foreblock.log.parts import StoredCommit
 from foreblock.log.stream_reader import StreamReader
 
 _NS: Final = 10**9
@@ -27,10 +29,20 @@ class ListedCommit:
     commit: int
     bytes: int  # in the stream
     unpacked: int  # of its body
+    previous: str  # the link of the commit before
     link: str
     log_id: str
     writer: str  # a random name
     stored_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMessage:
+    """Messages of the stream that are no commit."""
+
+    first: int
+    last: int
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +73,14 @@ class ShownLog:
     max_bytes: int
     wrong: str  # settings with which it can be no log
     commits: list[ListedCommit]  # the newest first
+    foreign: list[ListedMessage]  # between and after those
     writer: ShownWriter | None
     silence: str  # why nobody answers
+
+    @property
+    def head(self) -> ListedCommit | None:
+        """The last commit that continues another."""
+        return last_linked(self.commits)
 
     def as_object(self) -> dict[str, Any]:
         """All of it as JSON has it."""
@@ -77,7 +95,7 @@ async def look(connection: LogConnection, most: int) -> ShownLog:
         raise BadLogStream(stream, answer.why)
     config, state = answer.fields["config"], answer.fields["state"]
     cluster = answer.fields.get("cluster") or {}
-    commits = await last_commits(connection, state["first_seq"], state["last_seq"], most)
+    commits, foreign = await last_commits(connection, state["first_seq"], state["last_seq"], most)
     writer, silence = await _writer(connection, commits)
     return ShownLog(
         stream=stream,
@@ -96,6 +114,7 @@ async def look(connection: LogConnection, most: int) -> ShownLog:
         max_bytes=config.get("max_bytes", -1),
         wrong=await _wrong(connection),
         commits=commits,
+        foreign=foreign,
         writer=writer,
         silence=silence,
     )
@@ -103,37 +122,51 @@ async def look(connection: LogConnection, most: int) -> ShownLog:
 
 async def last_commits(
     connection: LogConnection, first: int, last: int, most: int
-) -> list[ListedCommit]:
-    """The newest commits of a stream with these ends, newest first."""
+) -> tuple[list[ListedCommit], list[ListedMessage]]:
+    """Return the newest entries of a stream with these ends, at most so many, newest first."""
     reader = StreamReader(connection)
     await reader.open()
-    found: list[ListedCommit] = []
+    commits: list[ListedCommit] = []
+    foreign: list[ListedMessage] = []
     try:
-        while last >= max(1, first) and len(found) < most:
-            stored = await reader.commit_covering(last)
-            if stored is None:  # its first part is gone already
+        while last >= max(1, first) and len(commits) + len(foreign) < most:
+            entry = await reader.entry_from(last)
+            if entry is None:
                 break
-            (end,) = (await reader.parts_from(stored.last, 1))[:1]
-            message = stored.message
-            found.append(
-                ListedCommit(
-                    sequence=stored.last,
-                    parts=len(stored.parts),
-                    epoch=message.epoch,
-                    before=message.before,
-                    commit=message.after,
-                    bytes=sum(map(len, stored.parts)),
-                    unpacked=len(message.body),
-                    link=message.link.hex(),
-                    log_id=message.log_id.hex(),
-                    writer=stored.writer,
-                    stored_at=end.headers.get("Nats-Time-Stamp", ""),
-                )
-            )
-            last = stored.first - 1
+            if isinstance(entry, StoredCommit):
+                end = await reader.parts_from(entry.last, 1)
+                commits.append(_listed(entry, end[0].headers if end else {}))
+            else:
+                foreign.append(ListedMessage(entry.first, entry.last, str(entry.why)))
+            last = min(last, entry.first) - 1
     finally:
         await reader.close()
-    return found
+    return commits, foreign
+
+
+def last_linked(commits: Sequence[ListedCommit]) -> ListedCommit | None:
+    """Return the newest commit that continues another of these, newest first; else the oldest."""
+    links = {each.link for each in commits}
+    linked = (each for each in commits if each.previous in links)
+    return next(linked, commits[-1] if commits else None)
+
+
+def _listed(stored: StoredCommit, headers: Mapping[str, str]) -> ListedCommit:
+    message = stored.message
+    return ListedCommit(
+        sequence=stored.last,
+        parts=len(stored.parts),
+        epoch=message.epoch,
+        before=message.before,
+        commit=message.after,
+        bytes=sum(map(len, stored.parts)),
+        unpacked=len(message.body),
+        previous=message.previous.hex(),
+        link=message.link.hex(),
+        log_id=message.log_id.hex(),
+        writer=stored.writer,
+        stored_at=headers.get("Nats-Time-Stamp", ""),
+    )
 
 
 async def _wrong(connection: LogConnection) -> str:
@@ -147,12 +180,15 @@ async def _wrong(connection: LogConnection) -> str:
 async def _writer(
     connection: LogConnection, commits: list[ListedCommit]
 ) -> tuple[ShownWriter | None, str]:
-    if not commits:
-        return None, "the log is empty"
-    begun = time.monotonic()
-    try:
-        head = await ask_writer(connection, commits[0].epoch)
-    except LogError as why:
-        return None, str(why)
-    seconds = time.monotonic() - begun
-    return ShownWriter(head.epoch, head.commit, head.sequence, head.boot_id.hex(), seconds), ""
+    silence = "the log is empty"
+    for epoch in dict.fromkeys(each.epoch for each in commits):
+        begun = time.monotonic()
+        try:
+            head = await ask_writer(connection, epoch)
+        except LogError as why:
+            silence = str(why)
+        else:
+            took = time.monotonic() - begun
+            found = ShownWriter(head.epoch, head.commit, head.sequence, head.boot_id.hex(), took)
+            return found, ""
+    return None, silence

@@ -57,8 +57,9 @@ def facts(found: "ShownLog") -> Table:
     most = size(found.max_bytes) if found.max_bytes > 0 else "any size"
     age = f"{found.max_age_seconds / 3600:g} h" if found.max_age_seconds else "for ever"
     grid.add_row("kept", f"{age}, {most}")
-    if found.commits:
-        head = found.commits[0]
+    for each in found.foreign:
+        grid.add_row("no commit", Text(f"sequence {each.last}: {each.why}"))
+    if head := found.head:
         grid.add_row("log id", head.log_id)
         grid.add_row("head", f"epoch {head.epoch}, commit {head.commit}, {_time(head.stored_at)}")
     writer = found.writer

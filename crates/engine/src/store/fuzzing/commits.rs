@@ -12,13 +12,13 @@ const DRAWN: u64 = 16;
 /// Tries a body on a sound store, which stays as it is.
 pub fn commit(store: &Store, body: &[u8]) {
     let before = store.view().expect("a view").heads().commit;
-    let batch = match Batch::decode(body, before, before + DRAWN) {
+    let mut batch = match Batch::decode(body, before, before + DRAWN) {
         Ok(batch) => batch,
         Err(Error::Undecodable { .. }) => return,
         Err(other) => panic!("{other:?}"),
     };
     assert_eq!(batch.encode().as_deref(), Ok(body));
-    match store.commit_if(batch, None, || Err(Error::CommitDeclined)) {
+    match store.commit_if(&mut batch, None, || Err(Error::CommitDeclined)) {
         Err(Error::CommitDeclined) => {}
         Err(Error::StoreDamaged(why)) => panic!("{why}"),
         Err(error) if is_about_the_store(&error) => {}

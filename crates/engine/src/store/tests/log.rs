@@ -102,7 +102,7 @@ impl Follower {
         batch.put_local(b"local".to_vec(), b"own".to_vec()).unwrap();
         assert_eq!(batch.encode().unwrap(), body, "what is added is no part of the log");
         let row = LogRow { epoch: 1, link: B256::with_last_byte(body.len() as u8), sequence };
-        let heads = self.store.commit_if(batch, Some(&row), || Ok(())).unwrap();
+        let heads = self.store.commit_if(&mut batch, Some(&row), || Ok(())).unwrap();
         let view = self.store.view().unwrap();
         assert_eq!((heads.commit, view.log_row().unwrap()), (after, Some(row)));
         assert_eq!(heads.note, b"own");
@@ -253,10 +253,10 @@ fn a_commit_that_is_not_agreed_to_changes_nothing() {
         assert_eq!(store.view().unwrap().heads().latest.unwrap().number, 1);
         Err(Error::CommitDeclined)
     };
-    assert_eq!(store.commit_if(batch(), Some(&row), refuse), Err(Error::CommitDeclined));
+    assert_eq!(store.commit_if(&mut batch(), Some(&row), refuse), Err(Error::CommitDeclined));
     assert_eq!((asked, contents(store)), (1, before));
     assert_eq!(store.view().unwrap().log_row().unwrap(), None);
-    store.commit_if(batch(), Some(&row), || Ok(())).unwrap();
+    store.commit_if(&mut batch(), Some(&row), || Ok(())).unwrap();
     assert_eq!(store.view().unwrap().log_row().unwrap(), Some(row));
     store.commit(store.batch().unwrap()).unwrap();
     assert_eq!(store.view().unwrap().log_row().unwrap(), None, "it has left the log");
@@ -268,7 +268,7 @@ fn a_step_that_does_not_fit_is_refused_before_anybody_is_asked() {
     let mut batch = history.store().batch().unwrap();
     batch.rewind(7);
     let ask = || panic!("asked");
-    let refused = history.store().commit_if(batch, None, ask);
+    let refused = history.store().commit_if(&mut batch, None, ask);
     assert!(matches!(refused, Err(Error::RefusedCommit(_))), "{refused:?}");
 }
 
@@ -285,7 +285,7 @@ fn a_question_is_asked_once_though_the_map_grows() {
             asked += 1;
             Ok(())
         };
-        store.commit_if(batch, None, ask).unwrap();
+        store.commit_if(&mut batch, None, ask).unwrap();
     }
     assert_eq!(asked, 5);
 }
@@ -308,7 +308,7 @@ fn a_copy_goes_through_a_pipe_and_can_follow() {
     (0..5).for_each(|value| history.append(&touched(value), false));
     let store = history.store();
     let row = LogRow { epoch: 2, link: B256::repeat_byte(3), sequence: 4 };
-    store.commit_if(store.batch().unwrap(), Some(&row), || Ok(())).unwrap();
+    store.commit_if(&mut store.batch().unwrap(), Some(&row), || Ok(())).unwrap();
     let (mut reader, writer) = std::io::pipe().unwrap();
     let from = store.clone();
     let copying = std::thread::spawn(move || from.copy_to(writer.as_fd()));
