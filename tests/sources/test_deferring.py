@@ -300,6 +300,19 @@ def test_who_is_killed_amid_a_change_has_the_snapshot_before_it(tmp_path: Path) 
     assert deferred.execute(Revert(taken)) is True
 
 
+def test_a_snapshot_that_is_put_off_never_has_the_id_of_one_that_was_taken_at_once(
+    tmp_path: Path,
+) -> None:
+    """On a busy machine some snapshots are taken at once and others are put off."""
+    deferred = Deferred(tmp_path)
+    ids = [deferred.chain.execute(TakeSnapshot())]
+    ids += [deferred.execute(TakeSnapshot(), as_request=True) for _ in range(2)]
+    deferred.settle()
+    ids += [deferred.chain.execute(TakeSnapshot()), deferred.execute(TakeSnapshot())]
+    assert ids == [0, 1, 2, 3, 4]
+    assert all(deferred.execute(Revert(each)) for each in reversed(ids))
+
+
 def test_what_was_never_seen_is_never_carried_out(tmp_path: Path) -> None:
     deferred = Deferred(tmp_path)
     before = commits(deferred.chain)

@@ -101,6 +101,8 @@ class DeferredChanges:
     def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """The result of a command that will be carried out, or `NOT_PUT_OFF`."""
         self.hear()
+        if not self._deferred.count:  # snapshots may have been taken at once since it began
+            self._deferred.next_snapshot = self._sequencer.state.next_snapshot
         result, recorded = self._result(command), None
         if result is NOT_PUT_OFF or result is False:
             return result
