@@ -43,6 +43,7 @@ OTHERS: tuple[Exemption, ...] = (
 
 # What is set by hand is at `pending` at once; at `latest` only where no clock seals blocks.
 CLOCK = "with a clock, what is set by hand is at `latest` with the next block"
+SHOWN = "flashblocks are shown, so what is set by hand comes after transactions that have run"
 HASTY = "the matcher asks for the receipt once, without waiting for a block"
 DEPOSIT = "blocks of OP chains begin with a deposit, and the matcher wants one transaction"
 L1_FEE = "senders on OP chains also pay for L1, which the matcher does not count"
@@ -65,6 +66,9 @@ EXEMPTIONS: tuple[Exemption, ...] = (
     Exemption("eth", "hardhat2", "network helpers", "setCode", CLOCK),
     Exemption("eth", "hardhat2", "network helpers", "setStorageAt and getStorageAt", CLOCK),
     Exemption("eth", "hardhat2", "network helpers", "setNonce", CLOCK),
+    Exemption(
+        "eth", "hardhat2", "network helpers", "accounts are set while a transaction waits", SHOWN
+    ),
     Exemption("eth", "hardhat3", "viem", "a test client", CLOCK),
     Exemption("eth", "hardhat3", "viem", "setBalance, setCode, setNonce, setStorageAt", CLOCK),
     Exemption("eth", "hardhat3", "viem", "a module of Ignition", CONFIRMATIONS),

@@ -2,7 +2,7 @@
 
 const helpers = require('@nomicfoundation/hardhat-network-helpers')
 const { expect } = require('chai')
-const { ethers } = require('hardhat')
+const { ethers, network } = require('hardhat')
 
 const { time } = helpers
 const ADDRESS = '0x000000000000000000000000000000000000cafE'
@@ -118,6 +118,58 @@ describe('network helpers', () => {
     await helpers.setNextBlockBaseFeePerGas(3_000_000_000)
     await helpers.mine()
     expect((await ethers.provider.getBlock('latest')).baseFeePerGas).to.equal(3_000_000_000n)
+  })
+  for (const fee of [50_000_000_000n, 7n, 0n]) {
+    it(`transactions after setNextBlockBaseFeePerGas(${fee})`, async () => {
+      const [{ address }, signer] = await ethers.getSigners()
+      const sends = {
+        ethers: () => signer.sendTransaction({ to: ADDRESS, value: 1 }),
+        legacy: async () => {
+          const { gasPrice } = await ethers.provider.getFeeData()
+          return signer.sendTransaction({ to: ADDRESS, type: 0, gasPrice })
+        },
+        hardhat: async () => {
+          const params = [{ from: address, to: ADDRESS, value: '0x1' }]
+          const hash = await network.provider.send('eth_sendTransaction', params)
+          return ethers.provider.getTransaction(hash)
+        },
+      }
+      for (const send of Object.values(sends)) {
+        await helpers.setNextBlockBaseFeePerGas(fee)
+        const { blockNumber } = await (await send()).wait()
+        expect((await ethers.provider.getBlock(blockNumber)).baseFeePerGas).to.equal(fee)
+      }
+    })
+  }
+  it('accounts are set while a transaction waits', async () => {
+    const { vault, signers } = await helpers.loadFixture(deployVault)
+    const to = '0x000000000000000000000000000000000000c0de'
+    await automine(false)
+    const { hash } = await signers[0].sendTransaction({ to, value: 5 })
+    await helpers.setBalance(to, 100)
+    expect(await ethers.provider.getBalance(to)).to.equal(100n)
+    await helpers.setNonce(ADDRESS, 200)
+    expect(await ethers.provider.getTransactionCount(ADDRESS)).to.equal(200)
+    await helpers.setCode(ADDRESS, '0x00')
+    expect(await ethers.provider.getCode(ADDRESS)).to.equal('0x00')
+    await helpers.setStorageAt(vault.target, 0, 43)
+    expect(await vault.number()).to.equal(43)
+    await helpers.mine()
+    expect((await ethers.provider.getTransactionReceipt(hash)).status).to.equal(1)
+    expect(await ethers.provider.getBalance(to)).to.equal(105n)
+    await automine(true)
+  })
+  it('the pool, by sender', async () => {
+    const [{ address }] = await ethers.getSigners()
+    await automine(false)
+    const nonce = await ethers.provider.getTransactionCount(address)
+    const { hash } = await (await ethers.getSigner(address)).sendTransaction({ to: ADDRESS })
+    const { pending } = await ethers.provider.send('txpool_content', [])
+    expect(Object.keys(pending).map((each) => each.toLowerCase())).to.deep.equal([address.toLowerCase()])
+    expect(Object.values(pending)[0][nonce].hash).to.equal(hash)
+    await helpers.mine()
+    expect(await ethers.provider.send('txpool_status', [])).to.deep.equal({ pending: '0x0', queued: '0x0' })
+    await automine(true)
   })
   it('setBlockGasLimit', async () => {
     await helpers.setBlockGasLimit(20_000_000)
