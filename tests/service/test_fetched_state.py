@@ -99,6 +99,17 @@ def test_batch_asks_once_for_all(long_ledger: Ledger, ethereum: Asker, tmp_path:
         assert len(asked.accounts) == len(addresses)
 
 
+def test_all_slots_of_one_request_are_asked_for_at_once(
+    long_ledger: Ledger, ethereum: Asker, tmp_path: Path
+) -> None:
+    accounts = [EMITTER, hexed(bytes([7]) * 20)]
+    slots = {each: [f"0x{2**200 + at:064x}" for at in range(512)] for each in accounts}
+    body = request("eth_getStorageValues", slots, "latest")
+    with follower(long_ledger, tmp_path / "store", fetch_rounds=2) as cold:
+        assert cold.reply(body).body == ethereum.reply(body).body
+        assert sum(each.keys for each in cold.network.asked) >= 1024
+
+
 def test_long_run_asks_for_all_that_it_will_miss(long_ledger: Ledger, tmp_path: Path) -> None:
     """It is stopped in place after 200 µs; what it has missed until then is not all."""
     reads_3000_slots = "0x610bb85b80545060019003806003570000"

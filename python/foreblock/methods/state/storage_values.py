@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Raw
 
-from foreblock.errors import InvalidParams, LimitExceeded
+from foreblock.errors import InvalidParams, LimitExceeded, StateMissing
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
@@ -78,7 +78,11 @@ def _values(view: LedgerView, block: ReadableBlock, asked: dict[bytes, list[int]
         words: list[bytes] = []
         for start in range(0, len(keys), THRESHOLDS.read_slots):
             some = keys[start : start + THRESHOLDS.read_slots]
-            words += [b'"0x%064x"' % state.storage(who, key) for key in some]
+            try:
+                words += [b'"0x%064x"' % state.storage(who, key) for key in some]
+            except StateMissing as missing:
+                # All that is not known is fetched in one round.
+                raise StateMissing(missing.misses.also(state.missing([], asked))) from None
             yield None
         accounts.append(b"%b:[%b]" % (write_data(who), b",".join(words)))
     return b"{%b}" % b",".join(accounts)
