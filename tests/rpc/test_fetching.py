@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
+from structlog.testing import capture_logs
 
 from foreblock.errors import NoUpstream, StateMissing, TooManyWaiting
+from foreblock.metrics.catalogue import OUTCOMES
+from foreblock.metrics.request_meter import RequestMeter
+from foreblock.metrics.sheet import Sheet
 from foreblock.rpc.batch import Limits
+from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.errors import Fault
 from foreblock.rpc.fetching import FetchingDispatcher, Missed
@@ -32,6 +37,7 @@ class PartlyKnown:
         learns: int = 1000,
         is_down: bool = False,
         room: Room | None = None,
+        counts: RequestCounts | None = None,
     ) -> None:
         self.known = known
         self.learns = learns  # keys of each round
@@ -54,6 +60,7 @@ class PartlyKnown:
             begin_rounds=lambda: self,
             once=("act", "act_later"),
             room=room,
+            counts=counts,
         )
 
     def open(self, _: Client) -> ToyContext:
@@ -241,3 +248,35 @@ def without_snapshots(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if isinstance(each.get("result"), list):
             each["result"] = each["result"][0]
     return answers
+
+
+COUNTED = ("read", "read_later", "act", "act_later", "fail")
+
+
+def test_each_request_is_counted_once_with_all_its_time() -> None:
+    sheet = Sheet()
+    meter = RequestMeter(sheet, "main", 3.0)
+    now = [0.0]
+    state = PartlyKnown({1}, learns=1, counts=RequestCounts(meter, COUNTED, lambda: now[0]))
+    state.dispatcher._clock = lambda: now[0]  # type: ignore[misc]
+
+    async def fetch(missed: Sequence[Missed]) -> None:
+        now[0] += 2.0
+        await PartlyKnown.fetch(state, missed)
+
+    state.dispatcher._begin_rounds = lambda: SimpleNamespace(fetch=fetch)  # type: ignore[misc]
+    calls = [
+        call("read", "[1]"), call("read", "[2]"), call("read_later", "[3]"), call("act", "[1]"),
+        call("act_later", "[2]"), call("act_later", "[0]"), call("fail", "[1]"),
+    ]  # fmt: skip
+    with capture_logs() as logs:
+        state.answer(b"[" + b",".join(calls) + b"]")
+    assert len(state.rounds) == 2
+    counted = {
+        name: [sheet.cells[meter.row(name) + at] for at in range(len(OUTCOMES))] for name in COUNTED
+    }
+    assert {name: sum(each) for name, each in counted.items()} == {
+        "read": 2, "read_later": 1, "act": 1, "act_later": 2, "fail": 1,
+    }  # fmt: skip
+    slow = sorted(each["method"] for each in logs if each["event"] == "slow_request")
+    assert slow == ["act_later", "act_later", "fail", "read", "read", "read_later"]

@@ -195,3 +195,18 @@ def test_ancestor_is_believed_where_upstreams_are_trusted(
     body = request("eth_getBlockByNumber", "0x1", False)
     found = json.loads(trusting.cold.reply(body).body)["result"]
     assert found["hash"] == block["hash"]
+
+
+def test_all_questions_of_one_request_have_one_deadline(
+    long_ledger: Ledger, tmp_path: Path
+) -> None:
+    async def never(_: str, __: bytes) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+    with follower(long_ledger, tmp_path / "store", fetch_timeout=0.05) as cold:
+        assert cold.state is not None
+        BeyondAnchor(cold.ledger, cold.state, never).add(cold.service.methods)
+        error = cold.ask("eth_getBlockByHash", "0x" + "5a" * 32, True)
+        assert error["code"] == -32002
+        assert "nothing in 0.05 s" in error["message"]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from foreblock._engine import Misses
+from foreblock._engine import Misses, Store
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.link import WriterLink
 from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
@@ -23,12 +23,13 @@ from foreblock.bus.state_question import not_found
 from foreblock.errors import NewEpoch, NoUpstream, StateMissing, UnitsSpent, UntrueState
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.trust_row import put_trust
 from foreblock.rpc.fetching import Missed
 from foreblock.scheduling.reply import Reply, whole
 from foreblock.scheduling.room import Room
 from foreblock.service.app import NODE_PATH, make_served
 from foreblock.service.call_hints import call_hints
-from foreblock.service.fetched_state import AGAIN
+from foreblock.service.fetched_state import AGAIN, StateRounds
 from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings import FollowSettings, Settings
 from foreblock.settings.loading import load
@@ -41,6 +42,7 @@ from support.payloads.cases import read_case
 from support.servers.asked_by import ANYBODY, body_of
 from support.servers.asking import Asker, request
 from support.servers.cold_follower import follower
+from support.servers.waiting import PATIENCE
 
 STATE_METHODS = [
     "eth_getBalance", "eth_getCode", "eth_getStorageAt", "eth_getStorageValues",
@@ -378,3 +380,55 @@ def test_hint_is_the_access_list_of_a_call() -> None:
     assert not hinted(said, params=b'[{},"latest",{"0x":{}}]'), "no upstream has overridden state"
     assert not hinted(said, method="eth_getBalance")
     assert len(asked) == count
+
+
+def test_hints_are_asked_for_together_and_not_waited_for_beyond_the_deadline() -> None:
+    waiting: list[bytes] = []
+
+    async def ask(_: str, params: bytes) -> bytes:
+        waiting.append(params)
+        while len(waiting) < 3:  # noqa: ASYNC110, the others come in the same moment
+            await asyncio.sleep(0)
+        return b"null"
+
+    missed = [Missed("eth_call", Raw(b'[{"to":"0x"}]'), StateMissing(Misses([bytes(20)])))] * 3
+    assert not asyncio.run(asyncio.wait_for(call_hints(ask, missed), PATIENCE))
+
+    class HintedState:
+        """Finds everything at once; its hints never come."""
+
+        settings = FollowSettings(fetch_timeout=0.01)
+        fetched = 0
+
+        async def fetch(self, wanted: Wanted, _: float) -> None:
+            self.fetched += bool(wanted)
+
+        async def hint(self, _: Sequence[Missed]) -> Wanted:
+            await asyncio.Event().wait()
+            return Wanted()
+
+        def clock(self) -> float:
+            return 0.0
+
+        def predict(self, _: Sequence[Missed]) -> Wanted:
+            return Wanted()
+
+    async def three_rounds(state: Any) -> None:  # noqa: ANN401, a part of it
+        rounds = StateRounds(state)
+        for _ in range(3):
+            await rounds.fetch(missed)
+
+    state = HintedState()
+    asyncio.run(asyncio.wait_for(three_rounds(state), PATIENCE))
+    assert state.fetched == 3
+
+
+def test_a_view_says_the_trust_of_its_own_snapshot(long_ledger: Ledger, tmp_path: Path) -> None:
+    begin_at_latest(long_ledger, tmp_path)
+    with Store(str(tmp_path), write=True) as store:
+        put_trust(store, "proven")
+        ledger = Ledger(store)
+        with closing(ledger.view()) as before:
+            put_trust(store, "trusted")
+            with closing(ledger.view()) as after:
+                assert (before.trust, after.trust) == ("proven", "trusted")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
 from msgspec import Raw
 
 from foreblock.bus.frames import ToWorker
@@ -92,11 +93,13 @@ def answered(
     state: FakeState | None = None,
     learner: FakeLearner | None = None,
     *upstreams: FakeUpstream,
+    heard: list[ToWorker] | None = None,
 ) -> list[ToWorker]:
     """What a worker hears."""
-    heard: list[ToWorker] = []
+    heard = [] if heard is None else heard
 
     async def body() -> None:
+        before = len(heard)
         started: list[Coroutine[Any, Any, None]] = []
         answers = StateAnswers(
             FakeFetcher(*upstreams),  # type: ignore[arg-type]
@@ -106,7 +109,7 @@ def answered(
             DrivenClock(),
         )
         answers.want(message, heard.append)
-        assert heard == [], "nobody waits for it here"
+        assert len(heard) == before, "nobody waits for it here"
         for each in started:
             await each
 
@@ -152,6 +155,14 @@ def test_another_epoch_and_a_failure_are_said() -> None:
     failing = FakeLearner(NoUpstream("it rains", 4))
     assert answered(asking(), None, failing) == [StateNotFound(9, "unavailable", "it rains", 4)]
     assert answered(asking(), None, FakeLearner(NewEpoch())) == [StateNotFound(9, "moved")]
+
+
+def test_a_failure_that_nobody_expects_is_answered_too() -> None:
+    heard: list[ToWorker] = []
+    for message in (asking(), AskUpstream(9, "main", "eth_call", b"{not JSON", 0)):
+        with pytest.raises(ValueError):  # noqa: PT011, of any kind: it is logged
+            answered(message, None, FakeLearner(ValueError("a defect")), heard=heard)
+    assert heard == [StateNotFound(9, "unavailable", "internal error")] * 2
 
 
 def test_a_request_goes_to_the_first_upstream_that_answers_it() -> None:

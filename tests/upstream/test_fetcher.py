@@ -134,6 +134,29 @@ def test_a_key_that_is_on_its_way_is_not_asked_for_again() -> None:
     fetching(test, ToyNode(weather=weather))
 
 
+def test_a_want_of_many_keys_leaves_room_for_others() -> None:
+    """Also for one that comes in the same moment."""
+    held = threading.Event()
+    many = Wanted(frozenset(bytes([0xEE]) + number.to_bytes(19) for number in range(600)))
+
+    def weather(_: int, requests: list[Any]) -> None:
+        if any(str(each["params"]).startswith("['0xee") for each in requests):
+            held.wait(PATIENCE)
+
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        await fetcher.probe()
+        large = asyncio.create_task(fetch(fetcher, many))
+        try:
+            for wanted in (Wanted(frozenset({A})), Wanted(frozenset({B}))):
+                check(await fetch(fetcher, wanted), wanted)
+            assert not large.done()
+        finally:
+            held.set()
+        assert not (await large).missing(many)
+
+    fetching(test, ToyNode(batches=1, weather=weather), options=PROVEN)
+
+
 def test_another_epoch_shares_nothing() -> None:
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         await fetcher.upstreams[0].probe()

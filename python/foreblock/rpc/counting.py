@@ -5,6 +5,7 @@ others are counted here. Methods that are not in the table share one row, so tha
 to the metrics.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -35,8 +36,17 @@ class RequestCounts:
         meter: RequestMeter,
         methods: Iterable[str],
         clock: Callable[[], float] | None = None,
+        note: Callable[[int, int, float], None] | None = None,
     ) -> None:
-        """Another clock than the system's is for tests."""
+        """Another clock than the system's is for tests; `note` takes counts of runs instead.
+
+        What is noted is counted by `settle`, once it is known that a run is the last one.
+        """
+        if note is not None:
+            clock = clock or time.monotonic
+        self._slow_seconds: Final = meter.slow_seconds if note is None else math.inf
+        self._methods: Final = tuple(methods)
+        methods = self._methods
         self._meter: Final = meter
         self._clock: Final = clock or time.monotonic
         self._is_driven: Final = clock is not None
@@ -50,7 +60,20 @@ class RequestCounts:
         self.unknown: Final = meter.unknown
         self.invalid: Final = meter.invalid
         # The row of a method, an outcome, and seconds.
-        self.count: Final[Callable[[int, int, float], None]] = meter.request
+        self.count: Final[Callable[[int, int, float], None]] = note or meter.request
+
+    def noting(self, note: Callable[[int, int, float], None]) -> "RequestCounts":
+        """Counts of runs that may be repeated."""
+        clock = self._clock if self._is_driven else None
+        return RequestCounts(self._meter, self._methods, clock, note)
+
+    def settle(self, noted: Iterable[tuple[int, int, float]], waited: float) -> None:
+        """Count what was noted of the last run of a body, which began after some seconds."""
+        for row, outcome, seconds in noted:
+            self.count(row, outcome, seconds + waited)
+            if seconds + waited >= self._slow_seconds:
+                named = (name for name, at in self.rows.items() if at == row)
+                self.tell_slow(next(named, "unknown"), None, seconds + waited)
 
     @property
     def began(self) -> float:
@@ -60,7 +83,7 @@ class RequestCounts:
     def ended(self, method: str, fault: Fault | None, began: float) -> None:
         """Count a request of the table, and log it if it was slow."""
         seconds = self.waited(method, fault, began)
-        if seconds >= self._meter.slow_seconds:
+        if seconds >= self._slow_seconds:
             self.tell_slow(method, fault, seconds)
 
     def waited(self, method: str, fault: Fault | None, began: float) -> float:
@@ -102,4 +125,4 @@ class RequestCounts:
     def _answered(self, row: int) -> bool:
         seconds = self._clock() - self._began
         self.count(row, OK, seconds)
-        return seconds >= self._meter.slow_seconds
+        return seconds >= self._slow_seconds

@@ -16,7 +16,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from msgspec import Raw, structs
 
 from foreblock.errors import StateMissing, TooManyWaiting
+from foreblock.metrics.request_meter import RequestMeter
 from foreblock.rpc.batch import Limits
+from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import C, Dispatcher, Method
 from foreblock.rpc.envelope import Asked, Item
 from foreblock.rpc.errors import Fault
@@ -39,19 +41,28 @@ class FetchRounds(Protocol):
         """Make known what was missed, or a part of it; raises why nothing of it can be had."""
 
 
+Noted = tuple[int, int, float]  # the row of a method, an outcome, and seconds
+
+
 class Attempt:
     """One run of a body."""
 
-    __slots__ = ("is_batch", "kept", "mark", "missed", "number", "refusal")
+    __slots__ = ("counted", "is_batch", "kept", "mark", "missed", "number", "refusal", "settled")
 
     def __init__(
         self,
         kept: dict[int, Text | Awaitable[Text]],
         refusal: Exception | None = None,
+        settled: list[Noted] | None = None,
         *,
         is_batch: bool,
     ) -> None:
-        """`kept` are answers of runs before; `refusal` is the answer to what is missing."""
+        """`kept` are answers of runs before; `refusal` is the answer to what is missing.
+
+        `settled` are the counts of those answers.
+        """
+        self.counted: Final[list[Noted]] = []
+        self.settled: Final = [] if settled is None else settled
         self.missed: Final[list[Missed]] = []
         self.kept: Final = kept
         self.number = 0  # of the next request that runs once
@@ -85,16 +96,34 @@ class FetchingDispatcher(Dispatcher[C]):
         **shared: Any,  # noqa: ANN401, those of `Dispatcher`
     ) -> None:
         """`once` are the methods that change something."""
-        super().__init__(methods, open_context, fault, limits, **shared)
+        counts = shared.pop("counts", None) or RequestCounts(RequestMeter.private(), methods)
+        self._settling: Final[RequestCounts] = counts
+        super().__init__(
+            methods, open_context, fault, limits, counts=counts.noting(self._note), **shared
+        )
         self._begin_rounds: Final = begin_rounds
         self._once: Final = frozenset(once)
 
     def _answer(self, asked: Item | list[Item], client: Client) -> Reply | Awaitable[Reply]:
+        began = self._clock()
         attempt = Attempt({}, is_batch=isinstance(asked, list))
         reply = self._try(asked, client, attempt)
         if isinstance(reply, Reply) and not attempt.missed:
+            self._settle(attempt, 0.0)
             return reply
-        return self._repeat(asked, client, attempt, reply)
+        return self._repeat(asked, client, attempt, reply, began)
+
+    def _note(self, row: int, outcome: int, seconds: float) -> None:
+        attempt = _attempt.get(None)
+        if attempt is None:
+            self._settling.count(row, outcome, seconds)
+        else:
+            attempt.counted.append((row, outcome, seconds))
+
+    def _settle(self, attempt: Attempt, waited: float) -> None:
+        """Count the requests of the last run, each once and with the time of all runs."""
+        self._settling.settle(attempt.settled, 0.0)
+        self._settling.settle(attempt.counted, waited)
 
     def _try(
         self, asked: Item | list[Item], client: Client, attempt: Attempt
@@ -111,18 +140,26 @@ class FetchingDispatcher(Dispatcher[C]):
         client: Client,
         attempt: Attempt,
         reply: Reply | Awaitable[Reply],
+        began: float,
     ) -> Reply:
         """Wait for a run, and go on until one has missed nothing."""
         rounds: FetchRounds | None = None
-        while True:
-            if not isinstance(reply, Reply):
-                reply = await _finish(reply, attempt)
-            if not attempt.missed:
-                return _marked(reply, attempt.mark) if attempt.is_batch else reply
-            rounds = rounds or self._begin_rounds()
-            refusal = await self._fetch(rounds, attempt.missed)
-            attempt = Attempt(attempt.kept, refusal, is_batch=attempt.is_batch)
-            reply = self._try(asked, client, attempt)
+        waited = 0.0
+        try:
+            while True:
+                if not isinstance(reply, Reply):
+                    reply = await _finish(reply, attempt)
+                if not attempt.missed:
+                    return _marked(reply, attempt.mark) if attempt.is_batch else reply
+                rounds = rounds or self._begin_rounds()
+                refusal = await self._fetch(rounds, attempt.missed)
+                attempt = Attempt(attempt.kept, refusal, attempt.settled, is_batch=attempt.is_batch)
+                waited = self._clock() - began
+                reply = self._try(asked, client, attempt)
+        finally:
+            for each in attempt.missed:  # the client went away while they were fetched
+                self._settling.cancelled(each.method, began)
+            self._settle(attempt, waited)
 
     async def _fetch(self, rounds: FetchRounds, missed: Sequence[Missed]) -> Exception | None:
         """Fetch what was missed; gives why it cannot be had."""
@@ -144,7 +181,10 @@ class FetchingDispatcher(Dispatcher[C]):
         number, kept = attempt.number, attempt.kept
         attempt.number += 1
         if number not in kept:
+            before = len(attempt.counted)
             answer = super()._answer_request(context, asked)
+            attempt.settled.extend(attempt.counted[before:])
+            del attempt.counted[before:]
             kept[number] = Kept(answer) if isinstance(answer, Awaitable) else answer
         return kept[number]
 

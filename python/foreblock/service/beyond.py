@@ -9,15 +9,17 @@ parents of the anchor; where upstreams are trusted, their word is enough.
 Nobody asks upstreams again at once for a transaction that they do not know: clients poll.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Raw
 
-from foreblock.errors import BeforeAnchor, NotHere, StateMissing, UnknownBlockHash
+from foreblock.errors import BeforeAnchor, NotHere, NoUpstream, StateMissing, UnknownBlockHash
 from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
 from foreblock.ledger.reading.view import Ledger, LedgerView
@@ -70,7 +72,24 @@ class BeyondAnchor:
             "eth_getTransactionReceipt": self._receipt,
         }
         for name, method in wrap.items():
-            methods[name] = beside(methods[name], method)
+            methods[name] = beside(methods[name], partial(self._in_time, method))
+
+    def _in_time(
+        self, method: Callable[[LedgerView, Raw], Find | None], view: LedgerView, raw: Raw
+    ) -> Find | None:
+        """The same within `fetch_timeout`, however many questions it asks."""
+        find, seconds = method(view, raw), self._state.settings.fetch_timeout
+        if find is None:
+            return None
+
+        async def find_in_time() -> Text:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await find()
+            except TimeoutError:
+                raise NoUpstream(f"nothing in {seconds:g} s", 1) from None
+
+        return find_in_time
 
     def _block_by_hash(self, view: LedgerView, raw: Raw) -> Find | None:
         params = read_by_hash(raw)

@@ -207,7 +207,10 @@ class StateRounds:
                 hinting = asyncio.ensure_future(self._state.hint(missed))
                 try:
                     await self._state.fetch(wanted, left)
-                    self._hinted = await hinting
+                    # What is left of the time is needed for the next round.
+                    patience = max(0.0, (self._until - self._state.clock()) / 2)
+                    if (await asyncio.wait([hinting], timeout=patience))[0]:
+                        self._hinted = hinting.result()
                 finally:
                     hinting.cancel()
             else:

@@ -60,36 +60,43 @@ class StateAnswers:
 
     def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
         """Answer a question some time later."""
-        if isinstance(message, AskState):
-            self._start(self._answer_state(message, respond))
-        else:
-            self._start(self._answer_request(message, respond))
+        self._start(self._answer(message, respond))
 
-    async def _answer_state(self, message: AskState, respond: Respond) -> None:
+    async def _answer(self, message: AskState | AskUpstream, respond: Respond) -> None:
+        """Answer a question, with the failure if there is one."""
         try:
-            executed = self._state.executed()
-            if message.epoch != executed.epoch:
-                respond(not_found(message.id, NewEpoch()))
-                return
-            wanted = unpack_wanted(message.keys)
-            left = self._state.unknown(wanted)
-            if left.keys < wanted.keys:
-                await self._state.store_learned()  # the worker finds it there, and need not be told
-            found = FoundState(Found(), (), {})
-            if left:
-                seconds = self._seconds_until(message.deadline_ns)
-                found = await self._learner.find_in_time(
-                    left, self._state.executed, Purpose.CLIENT, seconds
-                )
-        except EndpointError as why:
+            if isinstance(message, AskState):
+                data = await self._find_state(message)
+            else:
+                data = await self._ask_upstreams(message)
+        except Exception as why:
             respond(not_found(message.id, why))
+            if not isinstance(why, EndpointError):
+                raise  # it is logged
             return
-        for part in state_parts(message.id, pack_found(*found)):
+        for part in state_parts(message.id, data):
             respond(part)
 
-    async def _answer_request(self, message: AskUpstream, respond: Respond) -> None:
+    async def _find_state(self, message: AskState) -> bytes:
+        """The keys that are not known here, packed. Raises `EndpointError`."""
+        if message.epoch != self._state.executed().epoch:
+            raise NewEpoch
+        wanted = unpack_wanted(message.keys)
+        left = self._state.unknown(wanted)
+        if left.keys < wanted.keys:
+            await self._state.store_learned()  # the worker finds it there, and need not be told
+        found = FoundState(Found(), (), {})
+        if left:
+            seconds = self._seconds_until(message.deadline_ns)
+            found = await self._learner.find_in_time(
+                left, self._state.executed, Purpose.CLIENT, seconds
+            )
+        return pack_found(*found)
+
+    async def _ask_upstreams(self, message: AskUpstream) -> bytes:
+        """The result of the first upstream that has one. Raises `EndpointError`."""
         asked = [(message.method, msgspec.json.decode(message.params, type=list[Any]))]
-        why: Exception = NoUpstream("there is none", 1)
+        why: EndpointError = NoUpstream("there is none", 1)
         for upstream in sorted(self._fetcher.upstreams, key=lambda each: each.wait(Purpose.CLIENT)):
             until = upstream.now + self._seconds_until(message.deadline_ns)
             try:
@@ -101,16 +108,14 @@ class StateAnswers:
                 if refused.kind == RefusalKind.REVERTED:
                     break
                 continue
-            for part in state_parts(message.id, bytes(said)):
-                respond(part)
-            return
-        respond(not_found(message.id, why))
+            return bytes(said)
+        raise why
 
     def _seconds_until(self, deadline_ns: int) -> float:
         return max(0.0, (deadline_ns - self._clock.monotonic_ns()) / _SECOND_NS)
 
 
-def _failure(refused: RefusedAnswer) -> Exception:
+def _failure(refused: RefusedAnswer) -> EndpointError:
     """What who asked is told: the error about the request, or that there was no answer."""
     if refused.said is None or refused.kind in UNANSWERED:
         return NoUpstream(str(refused), 1)

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 from msgspec import Raw
 
 from foreblock.errors import RefusedAnswer
+from foreblock.upstream import connections
 from foreblock.upstream.answers import AnswerReader
 from foreblock.upstream.asked import Asked, BlockAt
-from foreblock.upstream.budget import price
+from foreblock.upstream.budget import Purpose, price
 from foreblock.upstream.narrowing import narrow
 from foreblock.upstream.refusals import RefusalKind
 from foreblock.upstream.state_plan import EndpointWays, block_of, bodies, plan_state
@@ -114,8 +115,15 @@ async def _once(
     asked = [each for plan in plans for each in plan]
     block = block_of(ways, at, proven=errand.proven)
     reader = AnswerReader(upstream.shown)
-    sent = [_send(upstream, errand, some, block, reader) for some in bodies(asked, ways)]
-    refused = [each for some in await asyncio.gather(*sent) for each in some]
+    places = asyncio.Semaphore(_at_a_time(errand))
+
+    async def send(some: Sequence[Asked]) -> list[tuple[Asked, RefusedAnswer]]:
+        async with places:
+            return await _send(upstream, errand, some, block, reader)
+
+    refused = [
+        each for some in await asyncio.gather(*map(send, bodies(asked, ways))) for each in some
+    ]
     found.merge(reader.found)
     return asked, refused
 
@@ -152,6 +160,12 @@ async def _send(
             refused.append((each, why))
             upstream.refuse(why)
     return refused
+
+
+def _at_a_time(errand: Errand) -> int:
+    """Bodies of one errand that are out at a time, so that others find a connection."""
+    is_urgent = errand.urgency.purpose is Purpose.FLASHBLOCK
+    return connections.MOST if is_urgent else connections.MOST // 2
 
 
 def _within_budget(upstream: Upstream, errand: Errand) -> EndpointWays:

@@ -163,7 +163,7 @@ class Fetcher:
             is_same = flight.epoch == epoch and flight.errand.places == errand.places
             # What is urgent does not wait until all is there that somebody else wants.
             is_same = is_same and flight.errand.urgency.purpose == errand.urgency.purpose
-            if is_same and flight.has_room:
+            if is_same and flight.has_room(errand):
                 flight.board(errand)
                 return flight
         flight = Flight(epoch, errand)

@@ -7,6 +7,7 @@ from foreblock.upstream.attempt import AttemptOutcome, Errand
 from foreblock.upstream.wanted import all_of
 
 MOST_KEYS: Final = 20_000  # as many as a run may want; who comes later takes the next
+LARGE: Final = 256  # keys of one want; one with more flies alone, and nobody has to wait for it
 
 
 class Flight:
@@ -22,10 +23,10 @@ class Flight:
         self._gathered: Final = [errand.wanted]
         self._keys = errand.wanted.keys
 
-    @property
-    def has_room(self) -> bool:
-        """Whether more keys can be taken along."""
-        return not self.has_left and self._keys < MOST_KEYS
+    def has_room(self, errand: Errand) -> bool:
+        """Return True if the keys of an errand can be taken along."""
+        largest = max(self._gathered[0].keys, errand.wanted.keys) if self._gathered else 0
+        return not self.has_left and largest <= LARGE and self._keys < MOST_KEYS
 
     def board(self, errand: Errand) -> None:
         """Take more keys along while it has room, or lend urgency to those that are out."""

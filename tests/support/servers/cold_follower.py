@@ -28,7 +28,7 @@ class Follower:
         hint = told.pop("hint", None)
         if not told.pop("is_begun", False):
             begin_at_latest(whole, folder)
-        settings = FollowSettings(fetch_timeout=60.0, **told)
+        settings = FollowSettings(**{"fetch_timeout": 60.0, **told})
         with Store(str(folder), write=True) as store:
             put_trust(store, settings.trust)
         self.network = WholeNetwork(whole, most=most)

@@ -139,11 +139,6 @@ class Ledger:
             snapshot.rules_end,
         )
 
-    @property
-    def trust(self) -> str:
-        """How what is known of a partial base was learned; empty where it is complete."""
-        return self._snapshot.trust
-
     def lay(self, learned: Learned) -> None:
         """Let views from now on read what the store does not know here."""
         self._store.lay(learned)
@@ -309,7 +304,7 @@ class LedgerView(Struct, frozen=True, gc=False):
     @property
     def trust(self) -> str:
         """How what is known of a partial base was learned; empty where it is complete."""
-        return self._ledger.trust
+        return "" if self.base.is_complete else read_trust(self._view)
 
     @property
     def followed(self) -> bool:

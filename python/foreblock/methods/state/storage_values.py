@@ -82,7 +82,7 @@ def _values(view: LedgerView, block: ReadableBlock, asked: dict[bytes, list[int]
                 words += [b'"0x%064x"' % state.storage(who, key) for key in some]
             except StateMissing as missing:
                 # All that is not known is fetched in one round.
-                raise StateMissing(missing.misses.also(state.missing([], asked))) from None
+                raise StateMissing(state.missing([], asked) or missing.misses) from None
             yield None
         accounts.append(b"%b:[%b]" % (write_data(who), b",".join(words)))
     return b"{%b}" % b",".join(accounts)
