@@ -12,7 +12,7 @@
 //!
 //! Any thread may fill it while others read. It is bounded: what was learned first goes first,
 //! in halves. What `Store::learn` is to store stays until it has, so that no block is stored
-//! that has changed what is not.
+//! that has changed what is not; while it cannot store, nothing more is learned beyond the bound.
 
 mod proof;
 #[cfg(test)]
@@ -34,6 +34,8 @@ use crate::trie::leaf::{account_key, slot_key};
 
 /// About what an entry takes besides the bytes in it.
 const ENTRY: usize = 96;
+/// Times the limit that may wait to be stored.
+const MOST_WAITING: usize = 4;
 
 #[derive(Debug)]
 pub struct Learned {
@@ -257,7 +259,9 @@ impl Learned {
 
     /// All is stored that had come so far.
     pub fn stored(&self, came: u64) {
-        self.write(|halves| halves.drop_keys(came));
+        let mut halves = self.halves.write().unwrap_or_else(PoisonError::into_inner);
+        halves.drop_keys(came);
+        halves.bound(self.limit);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Halves> {
@@ -267,6 +271,9 @@ impl Learned {
     fn write(&self, change: impl FnOnce(&mut Halves)) {
         let mut halves: RwLockWriteGuard<'_, Halves> =
             self.halves.write().unwrap_or_else(PoisonError::into_inner);
+        if halves.waits() && halves.young.bytes > MOST_WAITING * self.limit {
+            return;
+        }
         change(&mut halves);
         halves.bound(self.limit);
     }
@@ -331,12 +338,16 @@ impl Halves {
 
     /// Nothing that waits to be stored is forgotten, if somebody stores it.
     fn bound(&mut self, limit: usize) {
-        let waits = self.is_stored && self.stored < self.before_young;
-        if self.young.bytes > limit / 2 && !waits {
+        if self.young.bytes > limit / 2 && !self.waits() {
             self.drop_keys(self.before_young);
             self.before_young = self.came();
             self.old = mem::take(&mut self.young);
         }
+    }
+
+    /// Whether something in the old half is to be stored first.
+    fn waits(&self) -> bool {
+        self.is_stored && self.stored < self.before_young
     }
 
     /// How many keys have come.

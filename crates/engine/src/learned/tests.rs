@@ -254,7 +254,7 @@ fn it_is_bounded_and_keeps_what_is_to_be_stored() {
             learned.put_code(Bytes::from(number.to_be_bytes().repeat(20)));
         }
     };
-    let limit = 64 << 10;
+    let limit = 256 << 10;
     let forgets = Learned::new(1, limit);
     fill(&forgets, 0);
     assert!(forgets.bytes() <= limit + 1024, "{}", forgets.bytes());
@@ -279,4 +279,15 @@ fn it_is_bounded_and_keeps_what_is_to_be_stored() {
     fill(&keeps, 3000);
     keeps.stored(keeps.rows().1);
     assert!(keeps.bytes() <= 4 * limit + (1 << 19), "{}", keeps.bytes());
+
+    let stuck = Learned::new(1, limit);
+    assert_eq!(stuck.rows().0, []);
+    (0..20).for_each(|times| fill(&stuck, 1000 * times));
+    assert!(stuck.bytes() <= (MOST_WAITING + 1) * limit, "{}", stuck.bytes());
+    assert_eq!(stuck.block(7), None);
+    stuck.put_block(7, B256::ZERO);
+    assert_eq!(stuck.block(7), None, "nothing is learned that cannot be stored");
+    stuck.stored(stuck.rows().1);
+    stuck.put_block(7, B256::ZERO);
+    assert_eq!(stuck.block(7), Some(B256::ZERO));
 }
