@@ -149,6 +149,7 @@
         ├── Unreachable
         ├── NotAnAnswer
         ├── NoSuchBlock
+        ├── DisputedBlock
         ├── ErrorAnswer
         ├── RefusedAnswer
         ├── BadProof
@@ -1571,6 +1572,16 @@ class NoSuchBlock(EndpointError):
 
     def __str__(self) -> str:
         return f"{self.url} has no block {self.name}"
+
+
+class DisputedBlock(EndpointError):
+    """The upstreams have different blocks with this number."""
+
+    number: int
+    said: str  # which upstream has which hash
+
+    def __str__(self) -> str:
+        return f"the upstreams disagree about block {self.number}: {self.said}"
 
 
 class ErrorAnswer(EndpointError):

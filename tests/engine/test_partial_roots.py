@@ -107,7 +107,7 @@ class Pair:
         assert not needed.before
         for address, wanted in needed.after.items():
             proof = self.prove(self.number + 1, address, wanted)
-            trie.fill(nodes_of(proof, len(wanted)))
+            trie.fill(nodes_of(proof, len(wanted)), self.full.trie().root())
         assert not trie.needs(changed)
 
 
@@ -152,7 +152,7 @@ def test_deletions_say_which_absences_they_need(tmp_path: Path) -> None:
     assert (needed.before, needed.after) == ({}, {PEOPLE[0]: [1]})
     append(pair.full, edit_of(block))
     root = pair.full.trie().storage_root(PEOPLE[0])
-    trie.fill(nodes_of(pair.prove(1, PEOPLE[0], [1]), 1))
+    trie.fill(nodes_of(pair.prove(1, PEOPLE[0], [1]), 1), pair.full.trie().root())
     assert not trie.needs(changed)
     assert trie.storage_root_after(PEOPLE[0], changed) == root
     trie.apply(changed)

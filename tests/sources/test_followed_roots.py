@@ -26,7 +26,7 @@ class Named:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.hash = bytes([number]) * 32
+        self.hash = self.state_root = bytes([number]) * 32
 
 
 class Needed:

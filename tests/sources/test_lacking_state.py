@@ -15,7 +15,7 @@ from foreblock.bus.frames import ToWorker
 from foreblock.bus.state_frames import AskState, StateNotFound, StatePart
 from foreblock.chains.followed_chain import followed_chain
 from foreblock.clock import DrivenClock
-from foreblock.errors import NoUpstream, Unreachable
+from foreblock.errors import DisputedBlock, NoUpstream, Unreachable
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.storage.anchored_store import Anchor
@@ -72,10 +72,18 @@ class Headers:
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
+        self.disputed = False
+        self.confirming = 1  # upstreams that have a block
 
-    async def header(self, name: str) -> Header:
+    async def agreed_header(self, name: str) -> Header:
         assert name == "latest"
+        if self.disputed:
+            raise DisputedBlock(LATEST, "one has 0x01, another has 0x02")
         return self._truth.latest
+
+    async def is_confirmed(self, header: Header, least: int) -> bool:
+        assert header in self._truth.headers
+        return self.confirming >= least
 
     async def whole(self, _: bytes) -> None:
         """No bodies."""
@@ -93,7 +101,8 @@ class Lacking:
         follow = FollowSettings(chain=str(chain), upstream=("http://nobody",), feed=("off",))
         network = Network(name="main", data=str(folder / "store"), source="follow", follow=follow)
         fetcher: Any = self.fetcher
-        blocks: Any = Headers(truth)
+        self.blocks = Headers(truth)
+        blocks: Any = self.blocks
         self.network = FollowNetwork(
             network,
             followed_chain(str(chain)),
@@ -237,5 +246,36 @@ def test_anchors_are_not_chosen_one_right_after_the_other(tmp_path: Path, truth:
         lacking.clock.advance(int(ANCHOR_AGAIN * SECOND_NS))
         await lacking.add(LATEST + 1)
         assert (lacking.base, lacking.network.anchorings) == (LATEST + 2, 2)
+
+    tried(tmp_path, truth, body)
+
+
+@pytest.mark.parametrize(
+    ("upstreams", "confirming", "ends"), [(1, 1, False), (2, 1, False), (2, 2, True)]
+)
+def test_a_root_that_differs_ends_the_rules_only_if_two_upstreams_have_the_block(
+    tmp_path: Path, truth: Truth, upstreams: int, confirming: int, ends: bool
+) -> None:
+    async def body(lacking: Lacking) -> None:
+        network, header = lacking.network, truth.headers[LATEST]
+        lacking.fetcher.upstreams *= upstreams
+        lacking.blocks.confirming = confirming
+        for anchorings in (1, 2, 3):
+            lacking.clock.advance(int(ANCHOR_AGAIN * SECOND_NS))
+            await network._roots._differs(header, "the root is another one")
+            assert network.anchorings == anchorings
+            assert (network.following.rules_end() is not None) == (ends and anchorings > 1)
+
+    tried(tmp_path, truth, body)
+
+
+def test_no_anchor_is_taken_on_which_upstreams_disagree(tmp_path: Path, truth: Truth) -> None:
+    async def body(lacking: Lacking) -> None:
+        lacking.blocks.disputed = True
+        assert not await lacking.network.anchor_anew("it was time")
+        assert lacking.base == ANCHOR
+        lacking.blocks.disputed = False
+        assert await lacking.network.anchor_anew("it was time")
+        assert lacking.base == LATEST
 
     tried(tmp_path, truth, body)

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from foreblock._engine import Learned, Misses, Store
-from foreblock.errors import NewEpoch, NoUpstream
-from foreblock.ledger.following.wanting import WantedState
+from foreblock.errors import BadProof, NewEpoch, NoUpstream
+from foreblock.ledger.following.wanting import WantedNodes, WantedState
 from foreblock.sources import state_learner
 from foreblock.sources.state_learner import ExecutedBlocks, StateLearner, asked_for
+from foreblock.types import Header, keccak256
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.wanted import Found, Wanted
 from support.chains.following import Truth
@@ -254,3 +255,23 @@ def test_what_is_said_of_an_account_that_has_gone_is_not_learned(
         with store.view() as view:
             missing = view.state(4).missing([SCRIBE, SENDERS[0]], {SCRIBE: [1]})
     assert (missing.accounts, missing.slots) == ([SCRIBE], {SCRIBE: [1]})
+
+
+def _nodes(learner: StateLearner, header: Header) -> list[bytes]:
+    wanted = WantedNodes.at(header, {SCRIBE: [1, 2]})
+    return asyncio.run(learner.find_nodes(wanted, EPOCH, Purpose.SEALED, 1.0))
+
+
+def test_nodes_for_a_root_lead_from_the_root_of_their_block(truth: Truth) -> None:
+    learner, fetcher = _learner(truth, 6)
+    assert keccak256(_nodes(learner, truth.headers[6])[0]) == truth.headers[6].state_root
+    fetcher.forged = [bytes.fromhex("e21fa0") + bytes(32)]  # an extension to any hash
+    with pytest.raises(BadProof):
+        _nodes(learner, truth.headers[6])
+    fetcher.forged = []
+    with pytest.raises(BadProof):
+        _nodes(learner, truth.headers[5])
+    assert len(fetcher.lies) == 2
+    fetcher.is_tip_only = True
+    assert _nodes(learner, truth.headers[5]), "they are of another block, and used by their hashes"
+    assert len(fetcher.lies) == 2

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foreblock.clock import SystemClock
-from foreblock.errors import NoSuchBlock, Unreachable
+from foreblock.errors import DisputedBlock, NoSuchBlock, Unreachable
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher
 from foreblock.upstream.budget import UnitBudget
@@ -167,3 +167,43 @@ def test_an_exchange_that_failed_is_tried_again_before_it_counts() -> None:
         assert len(nodes[0].asked) == 1, "that was an answer"
 
     fetching(test, CHAIN)
+
+
+def test_an_anchor_is_a_block_on_which_all_agree_that_have_it() -> None:
+    async def agree(blocks: BlockFetcher, _: list[BlockNode]) -> None:
+        assert await blocks.agreed_header("latest") == CHAIN[-1].header
+
+    async def disagree(blocks: BlockFetcher, _: list[BlockNode]) -> None:
+        with pytest.raises(DisputedBlock) as disputed:
+            await blocks.agreed_header("latest")
+        for upstream, block in zip(blocks._upstreams, (CHAIN[-1], OTHER[-1]), strict=True):
+            assert f"{upstream.shown} has 0x{block.hash.hex()}" in str(disputed.value)
+        assert await blocks.agreed_header("0x4") == CHAIN[4].header
+
+    fetching(agree, CHAIN, CHAIN[:-1])
+    fetching(agree, CHAIN)
+    fetching(disagree, CHAIN, OTHER)
+
+
+def test_a_block_that_is_not_valid_is_confirmed_by_others_or_counts_as_a_lie() -> None:
+    def rests(blocks: BlockFetcher) -> list[bool]:
+        return [each.state().rests_for > 0 for each in blocks._upstreams]
+
+    async def alone(blocks: BlockFetcher, _: list[BlockNode]) -> None:
+        assert await blocks.is_confirmed(CHAIN[8].header)
+        assert not await blocks.is_confirmed(CHAIN[8].header, 2)
+        assert not any(rests(blocks))
+
+    async def two(blocks: BlockFetcher, _: list[BlockNode]) -> None:
+        assert await blocks.is_confirmed(CHAIN[4].header, 2)
+        assert not any(rests(blocks))
+        assert not await blocks.is_confirmed(CHAIN[8].header, 2)
+        assert rests(blocks) == [True, False]
+
+    async def behind(blocks: BlockFetcher, _: list[BlockNode]) -> None:
+        assert not await blocks.is_confirmed(CHAIN[8].header, 2), "the other one has none yet"
+        assert not any(rests(blocks))
+
+    fetching(alone, CHAIN)
+    fetching(two, CHAIN, OTHER)
+    fetching(behind, CHAIN, CHAIN[:-1])

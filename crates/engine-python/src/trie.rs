@@ -135,12 +135,14 @@ impl StateTrie {
         py.detach(find).map(ProofsNeeded).map_err(to_python)
     }
 
-    fn fill(&self, py: Python<'_>, nodes: Vec<Arg<Bytes>>) {
+    #[pyo3(signature = (nodes, after = None))]
+    fn fill(&self, py: Python<'_>, nodes: Vec<Arg<Bytes>>, after: Option<Arg<B256>>) {
+        let after = after.map(|root| root.0);
         let nodes: Vec<_> = nodes.into_iter().map(|node| node.0).collect();
         py.detach(|| match &mut *self.opened() {
-            Opened::Head(trie) => trie.fill(&nodes),
-            Opened::Branch(trie) => trie.fill(&nodes),
-            Opened::Sparse(trie) => trie.fill(&nodes),
+            Opened::Head(trie) => trie.fill(&nodes, after),
+            Opened::Branch(trie) => trie.fill(&nodes, after),
+            Opened::Sparse(trie) => trie.fill(&nodes, after),
         });
     }
 

@@ -184,11 +184,12 @@ class StateTrie:
         between may otherwise need a proof from amid the block, which nobody has.
         """
 
-    def fill(self, nodes: Sequence[bytes]) -> None:
+    def fill(self, nodes: Sequence[bytes], after: bytes | None = None) -> None:
         """Use nodes of proofs where the trie refers to their hashes, until the next `take`.
 
         They need not be checked before. Of a proof that a key is absent after the changes, the
-        node beside the deleted one is made.
+        node beside the deleted one is made. That a node which is not known is a branch is
+        taken from nodes only that the state root `after` the changes leads to.
         """
 
     def take(self) -> NodeWrites | None:

@@ -24,7 +24,7 @@ from foreblock.bus.frames import Submit, ToWorker
 from foreblock.bus.state_frames import AskState, AskUpstream
 from foreblock.chains.followed_chain import FollowedChain
 from foreblock.clock import Clock
-from foreblock.errors import EndpointError, Unreachable
+from foreblock.errors import DisputedBlock, EndpointError, Unreachable
 from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
@@ -109,7 +109,7 @@ class FollowNetwork(FeedNetwork):
         self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
         self._answers: Final = StateAnswers(fetcher, learner, self, self._start, clock)
         self._roots: Final = FollowedRoots(
-            network.name, lambda: self.following.roots, self._find_proofs, self._diverge
+            network.name, lambda: self.following.roots, self._find_proofs, self._differ
         )
         self._hot_set: Final = HotSet()
         learner.heard = self._note_used
@@ -352,17 +352,38 @@ class FollowNetwork(FeedNetwork):
             if end is not None:
                 if at:
                     return blocks[:at]  # first what can be executed; the rest comes again
+                if known is None and not await self._is_confirmed(header):
+                    raise Unreachable(self._blocks.shown, f"only one has block {header.number}")
                 await self._anchor_at(blocks[-1].header, f"rules: {end.why}", end)
                 return ()
         return blocks
 
     async def _diverge(self, header: Header, why: str) -> None:
-        """A block of the chain gives another result here: begin anew, and stop the second time."""
+        """A block of the chain gives another result here: begin anew, and stop the second time.
+
+        It stops only if the upstreams agree on the block.
+        """
         self.divergences += 1
         if self.divergences == 1 or not self._learner.proven:
             await self.anchor_anew(why)
-            return
-        await self._anchor_at(header, why, diverged(header.number, why))
+        elif await self._is_confirmed(header):
+            await self._anchor_at(header, why, diverged(header.number, why))
+        else:
+            await self.anchor_anew(why)
+
+    async def _differ(self, header: Header, why: str) -> None:
+        """The root of a sealed block is another one here, computed with nodes from upstreams.
+
+        One upstream alone never stops execution so: the chain begins anew.
+        """
+        if len(self._fetcher.upstreams) > 1:
+            await self._diverge(header, why)
+        else:
+            await self.anchor_anew(why)
+
+    async def _is_confirmed(self, header: Header) -> bool:
+        """Return True if the upstreams agree on a block, two of them if there are several."""
+        return await self._blocks.is_confirmed(header, min(2, len(self._fetcher.upstreams)))
 
     async def _learn_for(self, block: Block, wanted: WantedState) -> bool:
         """Learn what a sealed block wants, the nodes for its root included."""
@@ -419,7 +440,12 @@ class FollowNetwork(FeedNetwork):
         between = min(ANCHOR_AGAIN, self._followed.profile.block_time / 2)
         if now - self._anchored_ns < between * _SECOND_NS and self._anchored_ns:
             return False
-        await self._anchor_at(await self._blocks.header("latest"), why)
+        try:
+            header = await self._blocks.agreed_header("latest")
+        except DisputedBlock as disputed:
+            log.warning("anchor_disputed", why=str(disputed))
+            return False
+        await self._anchor_at(header, why)
         return True
 
     async def _anchor_at(self, header: Header, why: str, end: RulesEnd | None = None) -> None:

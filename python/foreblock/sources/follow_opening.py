@@ -15,7 +15,14 @@ import structlog
 from foreblock.bus.frames import ToWorker
 from foreblock.chains.followed_chain import followed_chain
 from foreblock.clock import Clock
-from foreblock.errors import BadSetting, EndpointError, NoUpstream, RefusedAnswer
+from foreblock.errors import (
+    BadSetting,
+    DisputedBlock,
+    EndpointError,
+    NoSuchBlock,
+    NoUpstream,
+    RefusedAnswer,
+)
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.ledger.storage.anchored_store import Anchor
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -38,6 +45,7 @@ log = structlog.get_logger()
 
 # That a store which has an anchor waits for its upstreams, if they decide what is believed.
 BEGUN_SECONDS: Final = 0.5
+AGREE_TRIES, AGREE_PAUSE = 3, 0.5  # looks at an anchor that upstreams disagree on; seconds
 TAGS: Final = ("latest", "safe", "finalized")
 _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|[0-9]{1,19}")
@@ -154,7 +162,18 @@ async def choose_anchor(blocks: BlockFetcher, name: str, reasons: Sequence[str] 
         raise BadSetting("anchor", f"expected latest, safe, finalized or a hash, found {name!r}")
     if _NUMBER.fullmatch(name):
         name = hex(int(name, 0))
-    try:
-        return await anchor_at(blocks, await blocks.header(name))
-    except EndpointError as why:
-        raise NoUpstream("; ".join(reasons) or str(why), 1) from None
+    for tries_left in reversed(range(AGREE_TRIES)):
+        try:
+            return await anchor_at(blocks, await blocks.agreed_header(name))
+        except DisputedBlock as disputed:
+            log.warning("anchor_disputed", why=str(disputed))
+            if _HASH.fullmatch(name):  # the operator has decided which block is right
+                return await anchor_at(blocks, await blocks.header(name))
+            if not tries_left:
+                raise
+        except NoSuchBlock:
+            raise BadSetting("anchor", f"no upstream has block {name}") from None
+        except EndpointError as why:
+            raise NoUpstream("; ".join(reasons) or str(why), 1) from None
+        await asyncio.sleep(AGREE_PAUSE)
+    raise AssertionError("the last try returns or raises")

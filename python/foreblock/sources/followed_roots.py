@@ -98,14 +98,11 @@ class FollowedRoots:
         """The nodes of the proofs that a root needs. Raises `EndpointError`."""
         parent, header = due.parent, due.header
         if needed.before:
-            wanted = WantedNodes(parent.number, parent.hash, needed.before)
-            return await self._find(wanted, due.epoch)
+            return await self._find(WantedNodes.at(parent, needed.before), due.epoch)
         try:
-            wanted = WantedNodes(header.number, header.hash, needed.after)
-            return await self._find(wanted, due.epoch)
+            return await self._find(WantedNodes.at(header, needed.after), due.epoch)
         except EndpointError:
             made_up = await asyncio.to_thread(needed.made_up)
             if made_up is None:
                 raise
-            wanted = WantedNodes(parent.number, parent.hash, made_up)
-            return await self._find(wanted, due.epoch)
+            return await self._find(WantedNodes.at(parent, made_up), due.epoch)

@@ -38,6 +38,7 @@ from foreblock.upstream.wanted import (
 MOST_PLACES: Final = 4  # blocks at which an upstream is asked, one after the other
 MOST_ANCESTORS: Final = 256  # that BLOCKHASH may name
 HASH_BYTES: Final = 32
+PROVEN_AT_ONCE: Final = 32  # accounts, which take a millisecond or two
 MOMENT: Final = 0.05  # seconds between two looks for a block that an upstream has already
 ASKED_AGAIN: Final = 20  # such looks, after which it is asked for again: that block may never come
 NOT_PROVEN: Final = "nothing that can be proven was found"
@@ -205,7 +206,7 @@ class StateLearner:
         if rest := true.missing(rest).without(waited_for):
             fetcher = self._audit.prover if proves and self._audit else self._fetcher
             found = await fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
-            true.merge(self._take(found, blocks, learned, proves=proves))
+            true.merge(await self._take(found, blocks, learned, proves=proves))
         named = await self._name(hashes, true if proves else Found(), blocks, purpose, seconds)
         for number, block_hash in named.items():
             learned.put_block(number, block_hash)
@@ -274,9 +275,10 @@ class StateLearner:
     async def find_nodes(
         self, wanted: WantedNodes, epoch: int, purpose: Purpose, seconds: float
     ) -> list[bytes]:
-        """The nodes of proofs of these keys at their block; whether they fit, a root tells.
+        """The nodes of proofs of these keys, which lead from the root of their block.
 
-        Raises `EndpointError`.
+        An upstream that proves its latest block only gives proofs of another root; their nodes
+        are used where a trie has their hashes. Raises `EndpointError`.
         """
         slots = {address: frozenset(keys) for address, keys in wanted.keys.items() if keys}
         keys = Wanted(frozenset(wanted.keys), slots)
@@ -285,9 +287,23 @@ class StateLearner:
         if found.missing(keys):
             raise NoUpstream("not all proofs are to be had", 1)
         proofs = [each for some in found.proofs.values() for each in some]
+        for proof in proofs:
+            self._check_at(wanted.root, proof)
         lists = [each.nodes for each in proofs]
         lists += [slot.nodes for each in proofs for slot in each.slots]
         return list(dict.fromkeys(node for nodes in lists for node in nodes))
+
+    def _check_at(self, root: bytes, proof: FoundProof) -> None:
+        """Raise `BadProof` if a proof does not lead from this root, though it should."""
+        slots = [(each.slot, list(each.nodes)) for each in proof.slots]
+        try:
+            Learned(0, nodes=False).prove(root, proof.address, list(proof.nodes), slots)
+        except BadProof as bad:
+            if self._fetcher.proves_tip(proof.source):
+                return
+            self.counters["untrue"] += 1
+            self._fetcher.untrue(proof.source, str(bad))
+            raise
 
     def _take_ripe(self, wanted: Wanted, blocks: ExecutedBlocks, learned: Learned) -> Found:
         """Learn what proofs show that came before their block, which is here now."""
@@ -297,13 +313,16 @@ class StateLearner:
                 true.put_proof(proof)
         return true
 
-    def _take(
+    async def _take(
         self, found: Found, blocks: ExecutedBlocks, learned: Learned, *, proves: bool
     ) -> Found:
-        """Learn what is true of what was found, and give that."""
+        """Learn what is true of what was found, and give that; others take turns meanwhile."""
         true, roots = Found(), blocks.roots()
         untrue: set[bytes] = set()
-        for proof in (each for some in found.proofs.values() for each in some):
+        proofs = (each for some in found.proofs.values() for each in some)
+        for number, proof in enumerate(proofs, start=1):
+            if number % PROVEN_AT_ONCE == 0:
+                await asyncio.sleep(0)
             known = self._at_a_block_here(proof, roots, blocks.headers[0].number)
             if known is not None and self._prove(known, roots, learned, untrue):
                 true.put_proof(known)

@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 
 from foreblock.errors import (
     CallerError,
+    DisputedBlock,
     EndpointError,
     NoSuchBlock,
     RefusedAnswer,
@@ -31,6 +32,7 @@ from foreblock.upstream.upstream_endpoint import Upstream
 from foreblock.upstream.urgency import Urgency
 
 SECONDS: Final = 10.0  # for one answer
+AGREE: Final = 2.0  # for an answer that others are compared with
 NOT_THERE: Final = (RefusalKind.NULL, RefusalKind.NO_BLOCK)
 TRIES: Final = 4  # where an answer was damaged or did not come,
 PATIENCE: Final = 2.0  # and no longer than for so many seconds
@@ -139,6 +141,49 @@ class BlockFetcher:
         method = "eth_getBlockByHash" if len(name) == 66 else "eth_getBlockByNumber"
         return await self._read(method, [name, False], lambda said: _header(said, name))
 
+    async def hashes_at(self, number: int) -> dict[Upstream, bytes]:
+        """The hash of the canonical block with this number at each upstream that has one."""
+        name = format_quantity(number)
+        params: list[object] = [name, False]
+        asking = [
+            self._ask(each, "eth_getBlockByNumber", params, lambda said: _header(said, name), AGREE)
+            for each in self._upstreams
+        ]
+        said = await asyncio.gather(*asking, return_exceptions=True)
+        return {
+            upstream: header.hash
+            for upstream, header in zip(self._upstreams, said, strict=True)
+            if isinstance(header, Header)
+        }
+
+    async def agreed_header(self, name: str) -> Header:
+        """The header of a block on which all upstreams agree that have a block of its number.
+
+        Raises `EndpointError`, `DisputedBlock` if they do not agree.
+        """
+        header = await self.header(name)
+        if len(self._upstreams) == 1:
+            return header
+        said = await self.hashes_at(header.number)
+        if set(said.values()) - {header.hash}:
+            hashes = [f"{each.shown} has {format_data(found)}" for each, found in said.items()]
+            raise DisputedBlock(header.number, ", ".join(hashes))
+        return header
+
+    async def is_confirmed(self, header: Header, least: int = 1) -> bool:
+        """Return True if the block that is not valid here is canonical at these upstreams.
+
+        All that have a block of its number must agree, and `least` of them have it. Those that
+        alone have it, or with fewer than others have another one, are not asked for a while.
+        """
+        said = await self.hashes_at(header.number)
+        agreeing = [each for each, found in said.items() if found == header.hash]
+        others = len(said) - len(agreeing)
+        if others and len(agreeing) <= others:
+            for each in agreeing:
+                each.lied(f"its block {header.number} is not valid, and others have another one")
+        return not others and len(agreeing) >= least
+
     async def whole(self, hash: bytes) -> OldBlock | None:
         """A block with its receipts, both verified; none where no upstream has them."""
 
@@ -193,21 +238,31 @@ class BlockFetcher:
         """The first usable answer of one round. Raises `RefusedAnswer`, why the last had none."""
         why: RefusedAnswer | None = None
         for upstream in sorted(self._upstreams, key=lambda each: each.wait(self.purpose)):
-            urgency = Urgency(self.purpose)
             try:
-                said = (await upstream.ask([(method, params)], urgency, upstream.now + SECONDS))[1]
+                return await self._ask(upstream, method, params, read)
             except RefusedAnswer as refused:
-                why = refused
-                continue
-            try:
-                if not isinstance(said, Raw):
-                    raise said
-                return read(said)
-            except RefusedAnswer as refused:
-                upstream.refuse(refused)
                 why = refused
         assert why is not None, "there is an upstream"
         raise why
+
+    async def _ask(
+        self,
+        upstream: Upstream,
+        method: str,
+        params: list[object],
+        read: Callable[[Raw], T],
+        seconds: float = SECONDS,
+    ) -> T:
+        """The answer of one upstream. Raises `RefusedAnswer`."""
+        urgency = Urgency(self.purpose)
+        said = (await upstream.ask([(method, params)], urgency, upstream.now + seconds))[1]
+        try:
+            if not isinstance(said, Raw):
+                raise said
+            return read(said)
+        except RefusedAnswer as refused:
+            upstream.refuse(refused)
+            raise
 
 
 def _block(

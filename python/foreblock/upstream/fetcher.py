@@ -110,6 +110,10 @@ class Fetcher:
         proving = [each for each in known if each.proofs]
         return bool(proving) and all(each.tip_proofs for each in proving)
 
+    def proves_tip(self, source: str) -> bool:
+        """Return True if this upstream proves the latest block only."""
+        return any(each.shown == source and each.ways.tip_proofs for each in self.upstreams)
+
     def untrue(self, source: str, why: str) -> None:
         """The engine has checked something that this upstream said, and it is not true.
 

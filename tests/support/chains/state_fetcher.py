@@ -29,6 +29,8 @@ class FakeFetcher:
         self.spoil = False
         self.proves = True
         self.another: dict[tuple[bytes, int], int] = {}  # values of slots that are lies
+        self.forged: list[bytes] = []  # in place of the nodes of slots
+        self.is_tip_only = False
 
     async def fetch(
         self, wanted: Wanted, places: Sequence[BlockAt], _: Purpose, __: float, ___: int = 0
@@ -50,7 +52,9 @@ class FakeFetcher:
                 if self.spoil:
                     nodes[-1] = bytes([nodes[-1][0] ^ 1]) + nodes[-1][1:]
                 values = [
-                    FoundSlotProof(slot, self.another.get((address, slot), value), tuple(some))
+                    FoundSlotProof(
+                        slot, self.another.get((address, slot), value), tuple(self.forged or some)
+                    )
                     for slot, (value, some) in zip(
                         slots, map(proof.slot, range(len(slots))), strict=True
                     )
@@ -69,6 +73,10 @@ class FakeFetcher:
                 number, header.hash, header.parent_hash, header.state_root
             )
         return found
+
+    def proves_tip(self, source: str) -> bool:
+        assert source == SOURCE
+        return self.is_tip_only
 
     def untrue(self, source: str, why: str) -> None:
         """Who is told to have lied."""

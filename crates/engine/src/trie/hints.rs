@@ -6,13 +6,17 @@
 //! absent *after* the change ends in the merged node. Taking the first digits off its key
 //! gives the former node back, which then has the hash that the trie holds: nothing has to
 //! be believed, and what fits nowhere is never asked for.
+//!
+//! If the remaining child is a branch, the proof ends in an extension to it, and the branch
+//! itself need not be known. Such an extension counts only if it is reached from the state
+//! root after the change: anybody can make one that names any hash.
 
 use alloy_primitives::map::{B256Map, B256Set};
 use alloy_primitives::{B256, keccak256};
 use alloy_rlp::{Decodable, Encodable};
 use alloy_trie::{
-    Nibbles,
-    nodes::{ExtensionNodeRef, LeafNodeRef, TrieNode},
+    Nibbles, TrieAccount,
+    nodes::{ExtensionNodeRef, LeafNodeRef, RlpNode, TrieNode},
 };
 
 use super::{HASHED_FROM_BYTES, NodeReader, Owner};
@@ -24,13 +28,21 @@ const LONGEST: usize = 1024;
 #[derive(Debug, Clone, Default)]
 pub struct Hints {
     nodes: B256Map<Vec<u8>>,
-    /// Nodes of which nothing is known but that they are branches.
+    /// Children of extensions that a state root leads to; they are branches.
     branches: B256Set,
 }
 
 impl Hints {
-    /// Takes in the nodes of a proof, and what they may have been before deletions.
-    pub fn add(&mut self, rlp: &[u8]) {
+    /// Takes in nodes of proofs, and what they may have been before deletions. Those that the
+    /// root `after` the changes leads to also tell which nodes are branches.
+    pub fn add(&mut self, nodes: &[impl AsRef<[u8]>], after: Option<B256>) {
+        nodes.iter().for_each(|node| self.add_node(node.as_ref()));
+        if let Some(root) = after {
+            self.find_branches(root);
+        }
+    }
+
+    fn add_node(&mut self, rlp: &[u8]) {
         if rlp.len() > LONGEST {
             return;
         }
@@ -46,12 +58,35 @@ impl Hints {
                     let key = extension.key.slice(from..);
                     self.keep(ExtensionNodeRef::new(&key, extension.child.as_slice()));
                 }
-                self.branches.extend(extension.child.as_hash());
             }
             Ok(_) => {}
             Err(_) => return,
         }
         self.nodes.insert(keccak256(rlp), rlp.to_vec());
+    }
+
+    /// Walks down from a state root, through the tries of accounts and of their storage.
+    fn find_branches(&mut self, root: B256) {
+        let mut seen = B256Set::default();
+        let mut open = vec![(root, true)];
+        while let Some((hash, of_accounts)) = open.pop() {
+            let Some(rlp) = self.nodes.get(&hash).filter(|_| seen.insert(hash)) else { continue };
+            match TrieNode::decode(&mut &rlp[..]) {
+                Ok(TrieNode::Leaf(leaf)) if of_accounts => {
+                    let account = TrieAccount::decode(&mut &leaf.value[..]);
+                    open.extend(account.map(|account| (account.storage_root, false)));
+                }
+                Ok(TrieNode::Extension(extension)) => {
+                    self.branches.extend(extension.child.as_hash());
+                    open.extend(extension.child.as_hash().map(|child| (child, of_accounts)));
+                }
+                Ok(TrieNode::Branch(branch)) => {
+                    let children = branch.stack.iter().filter_map(RlpNode::as_hash);
+                    open.extend(children.map(|child| (child, of_accounts)));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Keeps a node that its parent would refer to by hash.

@@ -86,8 +86,9 @@ impl SparseTrie {
         self.trie.needs(changes, &Hinted { nodes: &*self.nodes, hints: &self.hints })
     }
 
-    /// Takes in nodes of proofs. Each is used where its hash is referred to.
-    pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>]) {
-        nodes.iter().for_each(|node| self.hints.add(node.as_ref()));
+    /// Takes in nodes of proofs. Each is used where its hash is referred to;
+    /// what they show of other nodes counts if the root `after` the changes leads to it.
+    pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>], after: Option<B256>) {
+        self.hints.add(nodes, after);
     }
 }

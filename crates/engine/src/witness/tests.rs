@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{
-    TrieAccount,
+    Nibbles, TrieAccount,
+    nodes::{ExtensionNodeRef, RlpNode},
     root::{state_root_unhashed, storage_root_unhashed},
 };
 use proptest::{collection::btree_map, prelude::*};
@@ -14,7 +15,7 @@ use crate::codec::header::{Fields, Header};
 use crate::error::Error;
 use crate::state::{AccountChange, AccountState, Changes};
 use crate::trie::leaf::{account_key, encode_account, encode_slot, slot_key};
-use crate::trie::{Owner, Rows, Trie, tests::Table};
+use crate::trie::{NodeReader, Owner, Rows, Trie, tests::Table};
 
 type Slots = BTreeMap<U256, U256>;
 type Model = BTreeMap<Address, (u64, Slots)>;
@@ -158,7 +159,7 @@ proptest! {
         let mut nothing = witness_of(&from, Vec::new()).trie();
         let needed = nothing.needs(&changes).unwrap();
         prop_assert_eq!(needed.before.is_empty(), from.is_empty() || changes.accounts.is_empty());
-        nothing.fill(&prove(&from, touched()));
+        nothing.fill(&prove(&from, touched()), None);
         prop_assert_eq!(nothing.needs(&changes).unwrap().before.len(), 0);
 
         let mut trie = witness_of(&from, prove(&from, touched())).trie();
@@ -171,10 +172,42 @@ proptest! {
         }
         let after = needed.after.into_iter();
         let after = after.map(|(address, slots)| (address, slots.into_iter().collect()));
-        trie.fill(&prove(&to, after));
+        trie.fill(&prove(&to, after), Some(root_of(&to)));
         prop_assert!(trie.needs(&changes).unwrap().is_empty());
         trie.apply(&changes).unwrap();
         prop_assert_eq!(trie.root(), Ok(root_of(&to)));
+    }
+}
+
+/// A slot is cleared beside a node that is not known: a leaf, or a branch of two.
+#[test]
+fn an_extension_that_no_root_leads_to_tells_nothing() {
+    let digit = |slot: u64| slot_key(&U256::from(slot)).get(0).unwrap();
+    let stays = (1..).find(|slot| digit(*slot) != digit(0)).unwrap();
+    let twin = (stays + 1..).find(|slot| digit(*slot) == digit(stays)).unwrap();
+    let slots = |set: &[u64]| set.iter().map(|slot| (U256::from(*slot), U256::MAX)).collect();
+    let state = |set: &[u64]| Model::from([(Address::ZERO, (1, slots(set)))]);
+    for beside in [vec![stays], vec![stays, twin]] {
+        let (from, to) = (state(&[&[0], &beside[..]].concat()), state(&beside));
+        let changes = changes(&from, &to);
+        let run = |nodes: &[Bytes], after| {
+            let mut trie =
+                witness_of(&from, prove(&from, [(Address::ZERO, vec![U256::ZERO])])).trie();
+            trie.fill(nodes, after);
+            trie.apply(&changes).and_then(|()| trie.root())
+        };
+        // The storage of one account has the branch at its root: the hash of the child is in it.
+        let table = rows_of(&from);
+        let owner = Owner::Storage { address: Address::ZERO, generation: 0 };
+        let path = Nibbles::from_nibbles([digit(stays)]);
+        let child = keccak256(table.node(&owner, &path).unwrap().unwrap());
+        let forged = alloy_rlp::encode(ExtensionNodeRef::new(&path, &RlpNode::word_rlp(&child)));
+        for after in [None, Some(root_of(&to))] {
+            let found = run(&[forged.clone().into()], after);
+            assert!(matches!(found, Err(Error::MissingNode(_))), "{found:?}");
+        }
+        let proof = prove(&to, [(Address::ZERO, vec![U256::ZERO])]);
+        assert_eq!(run(&proof, Some(root_of(&to))), Ok(root_of(&to)));
     }
 }
 

@@ -154,6 +154,7 @@ class Canonical:
             fork,
             computes=self._chain.computes,
             nodes=self._nodes.get(block.hash, ()),
+            after=block.header.state_root,
             templates=self._chain.runs.templates,
         )
         verified: list[Verified] = []

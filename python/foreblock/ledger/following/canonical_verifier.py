@@ -65,13 +65,14 @@ class CanonicalVerifier:
         *,
         computes: bool = False,
         nodes: Sequence[bytes] = (),
+        after: bytes | None = None,
         templates: CallTemplates | None = None,
     ) -> None:
         """`fork` is the sealed block that the first follows.
 
         Where the state is known in part, roots are computed if that is asked for, with `nodes`
-        that were fetched for it; otherwise blocks are sealed by name. `templates` say what calls
-        will read.
+        that were fetched for it and the announced root `after` the first block; otherwise blocks
+        are sealed by name. `templates` say what calls will read.
         """
         self._templates: Final = templates
         parent_state = on_sealed(store, profile, fork)
@@ -86,7 +87,7 @@ class CanonicalVerifier:
                 is_latest = view.heads.latest == (fork, parent_state.parent.hash)
             if is_latest:  # a branch that begins lower is sealed by name
                 trie = store.trie(root=parent_state.parent.state_root)
-                trie.fill(list(nodes))
+                trie.fill(list(nodes), after)
         self._state: Final = WorkingState(parent_state.overlay, trie)
 
     @property
@@ -153,10 +154,9 @@ class CanonicalVerifier:
             needed = trie.needs(self._state.collect())
             header = task.block.header
             if needed.before:
-                before = WantedNodes(header.number - 1, header.parent_hash, needed.before)
-                wanted.nodes.append(before)
+                wanted.nodes.append(WantedNodes.at(self.parent, needed.before))
             if needed.after:
-                wanted.nodes.append(WantedNodes(header.number, header.hash, needed.after))
+                wanted.nodes.append(WantedNodes.at(header, needed.after))
         return wanted
 
     def as_parent(self) -> ParentState:

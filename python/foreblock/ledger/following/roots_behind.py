@@ -103,7 +103,7 @@ class RootsBehind:
 
     def _trie(self, due: DueRoot, nodes: list[bytes]) -> StateTrie:
         trie = self._store.trie_behind(due.parent.number, due.parent.state_root)
-        trie.fill(nodes)
+        trie.fill(nodes, due.header.state_root)
         return trie
 
     def _withdrawals(self, due: DueRoot, trie: StateTrie, changes: Changes) -> str:

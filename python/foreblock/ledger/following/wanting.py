@@ -37,7 +37,13 @@ class WantedNodes:
 
     number: int
     hash: bytes
+    root: bytes  # of the state, which the proofs must lead from
     keys: Mapping[bytes, Collection[int]]  # slots by account
+
+    @classmethod
+    def at(cls, header: Header, keys: Mapping[bytes, Collection[int]]) -> "WantedNodes":
+        """The nodes of proofs at the block of a header."""
+        return cls(header.number, header.hash, header.state_root, keys)
 
 
 @dataclass(slots=True)
