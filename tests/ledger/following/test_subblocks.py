@@ -117,6 +117,22 @@ def test_a_false_copy_that_came_first_does_not_stand_in_the_way(
     assert following.pending == (1, 3)
 
 
+def test_a_feed_that_contradicts_itself_hides_no_alternate_of_another(
+    truth: Truth, following: Following
+) -> None:
+    """Eight contents for each of seven indices make two million paths, too short to be tried."""
+    wrong = truth.job("1p", [[], [(0, 1)], *[[]] * 8])
+    right = truth.job("1p", [[], *([(1, 70 + index)] for index in range(10))])
+    following.hear(*map(subblock, wrong.messages), feed="b")
+    for index in range(1, 8):
+        for other in range(8):
+            change = claiming(transactions=(), receipts_root=bytes([other] * 32))
+            following.hear(change(wrong.messages[index]).as_subblock(), feed="b")
+    following.hear(*map(subblock, right.messages), feed="a")
+    assert following.pending == (1, 10)
+    assert following.partial(right.messages[-1]) == following.partial_at(1, 10)
+
+
 class TestConflict:
     """Two contents for one index, without hashes: what follows decides."""
 
