@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import LONGEST, ToWriter, frame
+from foreblock.bus.frames import MOST_BYTES as LONGEST_MESSAGE
 from foreblock.bus.link import WriterLink
 from foreblock.bus.state_frames import (
     MOST_BYTES,
@@ -19,7 +20,7 @@ from foreblock.bus.state_frames import (
     state_parts,
 )
 from foreblock.bus.state_question import StateQuestion, failure_of, not_found
-from foreblock.errors import NewEpoch, NoUpstream, UnitsSpent, UntrueState
+from foreblock.errors import BusMessageTooLong, NewEpoch, NoUpstream, UnitsSpent, UntrueState
 from support.servers.bus_sockets import closed, listening
 from support.servers.in_loop import in_loop
 from support.servers.waiting import PATIENCE
@@ -113,6 +114,36 @@ def test_questions_are_answered_by_the_network_that_is_asked(tmp_path: Path) -> 
     assert (asked[0].network, asked[0].epoch, asked[0].keys) == ("main", 3, b"ab")
     assert isinstance(asked[1], AskUpstream)
     assert (asked[1].method, asked[1].params) == ("eth_getBlockByHash", b"[]")
+
+
+def test_long_questions_are_answered_and_one_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    path, long = str(tmp_path / "bus"), bytes(2 * LONGEST)
+
+    def answer(message: AskState | AskUpstream, respond: Respond) -> None:
+        data = message.keys if isinstance(message, AskState) else message.params
+        respond(StatePart(message.id, b"%d" % len(data)))
+
+    @in_loop
+    async def scene() -> None:
+        exchange = Exchange(lambda *_: None, lambda: ())
+        exchange.answer_state("main", answer)
+        await exchange.listen(listening(path))
+        link = WriterLink(path)
+        link.start()
+        await link.tried()
+        with pytest.raises(BusMessageTooLong):
+            await link.pass_on("main", "eth_call", bytes(LONGEST_MESSAGE), PATIENCE)
+        found = await asyncio.gather(
+            link.ask_state("main", 3, long, PATIENCE),
+            link.pass_on("main", "eth_call", long, PATIENCE),
+            link.ask_state("main", 3, b"ab", PATIENCE),
+        )
+        assert list(found) == [b"%d" % len(long), b"%d" % len(long), b"2"]
+        link.close()
+        exchange.close()
+        await closed()
+
+    scene()
 
 
 def test_without_a_writer_there_is_no_state() -> None:

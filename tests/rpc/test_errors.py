@@ -56,6 +56,7 @@ EXAMPLES = [
     errors.SyncTimedOut(b"\1" * 32, 20_000),
     errors.PoolUnavailable(),
     errors.PoolTooLarge(5_000_000, 4_194_304),
+    errors.BusMessageTooLong(17_000_000, 16_777_216),
     errors.PoolFull(3),
     errors.TooManyWaiting(1024),
     errors.TooMuchUnsent(1 << 28),
