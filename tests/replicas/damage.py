@@ -49,6 +49,24 @@ def run_lost_end(folder: Path, say: Say) -> list[str]:
         return wrong if took <= 2 else [*wrong, f"healed after {took:.1f} s (bound 2)"]
 
 
+def run_lost_stream(folder: Path, say: Say) -> list[str]:
+    """NATS loses all that it has; the writer creates the stream again."""
+    with fleet(folder, HERE, "--load=100", copies=1) as made:
+        (server,) = made.servers
+        before = made.level()
+        server.kill()
+        (server.folder / "empty").mkdir()
+        server.restore(server.folder / "empty")
+        server.start()
+        began = time.monotonic()
+        for node in made.nodes:
+            node.wait(commit=before + 5)
+        say(f"the stream is lost: next commits after {time.monotonic() - began:.1f} s")
+        wrong, told = judge_fleet(made)
+        say(told)
+        return wrong
+
+
 def run_foreign_message(folder: Path, say: Say) -> list[str]:
     """Somebody writes into the stream: all nodes skip it, say so, and have the same store."""
     wrong = []

@@ -21,7 +21,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from replicas.bootstrap import run_bootstrap
 from replicas.clocks import run_clocks
-from replicas.damage import run_foreign_message, run_large_commit, run_lost_end
+from replicas.damage import (
+    run_foreign_message,
+    run_large_commit,
+    run_lost_end,
+    run_lost_stream,
+)
 from replicas.mutations import run_mutations
 from replicas.storm import StormPlan, run_storm
 from replicas.timing import run_catching_up, run_cost, run_deaths, run_readable
@@ -37,6 +42,7 @@ def checks(plan: StormPlan) -> dict[str, Check]:
         "catching-up": run_catching_up,
         "cost": run_cost,
         "lost-end": run_lost_end,
+        "lost-stream": run_lost_stream,
         "foreign-message": run_foreign_message,
         "large-commit": run_large_commit,
         "bootstrap": run_bootstrap,

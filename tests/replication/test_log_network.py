@@ -24,6 +24,7 @@ from foreblock.bus.frames import (
     Rejected,
     SourceFacts,
 )
+from foreblock.cli.log.beginning import begin_log, look_before, open_store
 from foreblock.clock import SystemClock
 from foreblock.errors import (
     DifferentGenesis,
@@ -32,6 +33,7 @@ from foreblock.errors import (
     LogBeginsLater,
     SequencerUnavailable,
 )
+from foreblock.log import append
 from foreblock.log.append import Appender
 from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.replication.hints import HintPublisher
@@ -42,7 +44,8 @@ from foreblock.snapshot.server import SnapshotServer
 from foreblock.sources.dev_network import DevChainSource
 from support.chains.dev_chain import ACCOUNTS, send
 from support.servers.dev_processes import package_environment
-from support.servers.log_networks import Machine, dev, replica, running
+from support.servers.log_networks import Machine, dev, log, replica, running
+from support.servers.log_nodes import node
 from support.servers.log_services import tables
 from support.servers.nats_servers import NatsServer
 from support.servers.waiting import PATIENCE, looked_until
@@ -63,6 +66,15 @@ async def level(machine: Machine, commit: int) -> None:
 
 def last_commit(machine: Machine) -> int:
     return max(each.commit for each in machine.heard if isinstance(each, Committed))
+
+
+def settled(data: Path) -> dict[str, list[tuple[bytes, bytes]]]:
+    """What a store that nobody has open has of the log, with all upkeep done."""
+    with Store(str(data), write=True, keep_states=1_800, keep_partials=64) as store:
+        store.trie().root()
+        while store.maintain(10_000):
+            pass
+    return tables(data)
 
 
 def test_a_transaction_reaches_the_writer_and_its_nonce_is_there_first(
@@ -406,4 +418,72 @@ def test_nothing_that_is_published_stops_a_node(tmp_path: Path, server: NatsServ
             await level(follower, last_commit(standby))
 
     asyncio.run(run())
-    assert tables(tmp_path / "replica") == tables(tmp_path / "standby")
+    assert settled(tmp_path / "replica") == settled(tmp_path / "standby")
+
+
+def test_a_standby_takes_a_snapshot_after_the_log_was_begun_anew(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    """Its own store is ahead of the one that the log begins with."""
+    offers, listening = SnapshotOffers(), socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    copies = SnapshotServer(listening, offers)
+    copies.start()
+    alone = dev(tmp_path / "standby", server.url)
+    behind = structs.replace(alone, log=log(server.url, snapshot_from=[url]))
+
+    async def run() -> None:
+        async with running(dev(tmp_path / "writer", server.url)) as writer:
+            await level(writer, 3)
+            async with running(alone) as standby:
+                await level(standby, 3)
+        async with running(alone) as standby:  # it goes on alone
+            await level(standby, last_commit(writer) + 5)
+        await begin(tmp_path / "writer")
+        async with (
+            running(dev(tmp_path / "writer", server.url), offers) as writer,
+            running(behind) as standby,
+        ):
+            await level(writer, 1)
+            await level(standby, last_commit(writer) + 2)
+            await standby.until(lambda: "writer reachable" in standby.facts)
+
+    async def begin(data: Path) -> None:
+        async with node(server.url) as other:
+            with open_store(data) as store:
+                before = await look_before(other.connection, store)
+                await begin_log(other.connection, store, before, 1)
+
+    try:
+        asyncio.run(run())
+    finally:
+        copies.stop()
+    assert (tmp_path / "standby" / "diverged").exists()
+
+
+def test_a_lost_stream_is_created_again_by_the_writer(
+    tmp_path: Path, server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(append, "_LISTEN_SECONDS", 0.3)
+
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)) as writer,
+            running(replica(tmp_path / "replica", server.url)) as follower,
+            running(dev(tmp_path / "standby", server.url)) as standby,
+        ):
+            await level(writer, 3)
+            await level(follower, last_commit(writer) + 2)
+            await level(standby, last_commit(writer))
+            server.kill()
+            server.restore(server.folder / "empty")
+            server.start()
+            await level(follower, last_commit(writer) + 2)
+            await level(standby, last_commit(writer))
+            await standby.stop()
+            await writer.stop()
+            await level(follower, last_commit(writer))
+
+    (server.folder / "empty").mkdir()
+    asyncio.run(run())
+    assert settled(tmp_path / "replica") == settled(tmp_path / "writer")

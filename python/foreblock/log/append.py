@@ -6,18 +6,22 @@ lost, so a refusal is answered by looking at the stream:
 - the commit itself is at its place, stored by this very writer: an answer was lost;
 - a commit of another writer is there: this writer is deposed;
 - what is there continues nothing: the commit is to be appended after it;
-- the stream ends earlier: it has lost what it acknowledged, and gets it again from memory.
+- the stream ends earlier: it has lost what it acknowledged, and gets it again from memory;
+- there is no stream: it is created again, to go on at the same sequences, unless some node knows
+  of a newer writer.
 
 The stream's condition is on its last sequence, so two writers never both succeed, whatever each
 of them believes. What has several parts is an atomic batch, stored whole or not at all.
 """
 
 import asyncio
+from contextlib import suppress
 from enum import Enum, auto
 from typing import Final
 from uuid import uuid4
 
 import structlog
+from nats.aio.msg import Msg
 
 from foreblock.clock import Clock
 from foreblock.errors import (
@@ -27,9 +31,10 @@ from foreblock.errors import (
     LogLostCommits,
     LogUnreachable,
     NewerLogFormat,
+    NobodyListens,
 )
-from foreblock.log.connection import LogConnection
-from foreblock.log.jetstream import read_answer
+from foreblock.log.connection import LogConnection, end_subscriptions
+from foreblock.log.jetstream import StreamState, read_answer
 from foreblock.log.journal import Journal
 from foreblock.log.message import NO_LINK, LogMessage, decode_header
 from foreblock.log.parts import (
@@ -49,6 +54,11 @@ RETRY_SECONDS: Final = 0.05
 _ACK_SECONDS: Final = 0.5
 _BYTES_A_SECOND: Final = 4 << 20  # at least, of what has many parts
 _WAITED_NS: Final = 10**9
+_KEPT: Final = 256  # commits that a stream gets again that is created anew
+_LISTEN_SECONDS: Final = 2.5  # replicas ask a silent writer of their epoch every second
+_GUESS: Final = b"?"  # marks a question about an epoch that may not exist
+_DIGITS: Final = 20  # of an epoch
+_NEXT_EPOCHS: Final = 8  # whose writers are asked
 
 
 class _Outcome(Enum):
@@ -61,8 +71,15 @@ class Appender:
     """Appends the commits of one writer; one at a time."""
 
     def __init__(
-        self, connection: LogConnection, reader: StreamReader, journal: Journal, clock: Clock
+        self,
+        connection: LogConnection,
+        reader: StreamReader,
+        journal: Journal,
+        clock: Clock,
+        replicas: int = 0,
     ) -> None:
+        """`replicas` are the NATS servers of a lost stream; 0 does not create it again."""
+        self._replicas: Final = replicas
         self._connection: Final = connection
         self._reader: Final = reader
         self._journal: Final = journal
@@ -110,14 +127,18 @@ class Appender:
         match await self._send(commit):
             case _Outcome.STORED:
                 return position
-            case _Outcome.UNKNOWN:
+            case _Outcome.UNKNOWN if not self.waits:
                 return None
-            case _Outcome.REFUSED:
+            case _:  # refused, or perhaps there is no stream
                 try:
                     return await self._look(position, commit)
-                except (LogUnreachable, BadLogStream) as why:  # perhaps it comes back
+                except LogUnreachable as why:  # perhaps it comes back
                     self._why = str(why)
-                    return None
+                except BadLogStream as why:
+                    self._why = str(why)
+                    if self._replicas and self.waits:
+                        await self._create_again(position)
+                return None
 
     async def _send(self, commit: OutgoingCommit) -> _Outcome:
         connection = self._connection
@@ -147,7 +168,7 @@ class Appender:
         """
         state = await self._connection.state()
         if state.last < position.sequence:
-            await self._heal(state.last, position)
+            await self._heal(state, position)
             return None
         if state.last < position.end:
             return position.skipping_to(state.last)
@@ -183,12 +204,13 @@ class Appender:
             self._reader.skip(each.first, each.last, why)
         return position.skipping_to(skipped[-1].last)
 
-    async def _heal(self, last: int, position: LogPosition) -> None:
+    async def _heal(self, state: StreamState, position: LogPosition) -> None:
         """Append what the stream has lost, if it ends with a commit that this node knows."""
+        last = state.last
         lost = self._journal.after(last, position.sequence)
         if lost is None:
             raise LogLostCommits(last, position.sequence)
-        if last:
+        if 0 < state.first <= last:
             await self._check_end(last, lost[0])
         log.warning(
             "log_lost_commits", stream=self._connection.subjects.stream, last=last, lost=len(lost)
@@ -197,6 +219,46 @@ class Appender:
             if await self._send(commit) is not _Outcome.STORED:
                 return
         log.info("log_healed", stream=self._connection.subjects.stream, commits=len(lost))
+
+    async def _create_again(self, position: LogPosition) -> None:
+        """Create a lost stream, which gets the last commits again from memory."""
+        stream = self._connection.subjects.stream
+        try:
+            newest = await self._newest_epoch(position.epoch)
+            if newest > position.epoch:
+                log.warning("log_stream_lost", stream=stream, newer=newest)
+                return
+            first = self._journal.begin(position.sequence, _KEPT)
+            await self._connection.make_stream(self._replicas, first)
+        except (LogUnreachable, BadLogStream) as why:
+            self._why = str(why)
+            return
+        log.warning("log_stream_created_again", stream=stream, first=first)
+
+    async def _newest_epoch(self, epoch: int) -> int:
+        """Return the newest epoch whose writer answers, or is asked by a node that has its commits.
+
+        What a newer writer has appended may be lost with the stream.
+        """
+        found = epoch
+        subjects = self._connection.subjects
+
+        async def hear(question: Msg) -> None:
+            nonlocal found
+            asked = question.subject.rpartition(".")[2]
+            if not question.data and asked.isdecimal() and len(asked) < _DIGITS:
+                found = max(found, int(asked))
+
+        subscription = await self._connection.subscribe(subjects.asks, hear)
+        try:
+            await asyncio.sleep(_LISTEN_SECONDS)
+        finally:
+            await end_subscriptions([subscription])
+        for newer in range(epoch + 1, epoch + 1 + _NEXT_EPOCHS):
+            with suppress(NobodyListens):
+                await self._connection.request(subjects.ask(newer), _GUESS)
+                found = max(found, newer)
+        return found
 
     async def _check_end(self, last: int, lost: OutgoingCommit) -> None:
         """Raises `ForkedLog` unless a lost commit follows the last one of the stream."""

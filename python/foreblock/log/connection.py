@@ -210,16 +210,21 @@ class LogConnection:
         if wrong := differences(answer.fields["config"], self.subjects):
             raise BadLogStream(self.subjects.stream, "; ".join(wrong))
 
-    async def make_stream(self, replicas: int) -> None:
-        """Create the stream where it is not there, then check it. For writers."""
+    async def make_stream(self, replicas: int, first: int = 1) -> None:
+        """Create the stream where it is not there, then check it. For writers.
+
+        `first` is the sequence that its first message will have.
+        """
         answer = await self.ask_jetstream(f"STREAM.INFO.{self.subjects.stream}")
         if answer.error == _NO_STREAM:
-            await self._create_stream(replicas)
+            await self._create_stream(replicas, first)
         await self.check_stream()
 
-    async def _create_stream(self, replicas: int) -> None:
+    async def _create_stream(self, replicas: int, first: int) -> None:
         for most_bytes in STREAM_BYTES:
             settings = new_stream(self.subjects, replicas, most_bytes)
+            if first > 1:
+                settings["first_seq"] = first
             made = await self.ask_jetstream(f"STREAM.CREATE.{self.subjects.stream}", settings)
             if not made.is_out_of_room:
                 break
@@ -229,7 +234,7 @@ class LogConnection:
     async def _info(self) -> ApiAnswer:
         answer = await self.ask_jetstream(f"STREAM.INFO.{self.subjects.stream}")
         if answer.error == _NO_STREAM:
-            raise BadLogStream(self.subjects.stream, "it is not there; a writer creates it")
+            raise BadLogStream(self.subjects.stream, "it is not there; the writer creates it")
         if answer.error:
             raise LogUnreachable(answer.why)
         return answer

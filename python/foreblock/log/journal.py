@@ -33,6 +33,11 @@ class Journal:
         while len(self._commits) > self._most_commits or self._size > self._most_bytes:
             self._size -= self._commits.popleft().size
 
+    def begin(self, until: int, most: int) -> int:
+        """Return where the last commits up to a sequence begin, at most so many; else after it."""
+        kept = [each.first for each in self._commits if each.last <= until][-most:]
+        return kept[0] if kept and self.after(kept[0] - 1, until) else until + 1
+
     def after(self, sequence: int, until: int) -> list[OutgoingCommit] | None:
         """All commits after one sequence, up to another; none where some are not kept."""
         found = [each for each in self._commits if sequence < each.last <= until]

@@ -46,6 +46,11 @@ class LogSubjects:
     def nonce(self) -> str:
         return f"fb.{self.name}.nonce"
 
+    @property
+    def asks(self) -> str:
+        """Questions to the writers of all epochs."""
+        return f"fb.{self.name}.ask.*"
+
     def ask(self, epoch: int) -> str:
         return f"fb.{self.name}.ask.{epoch}"
 

@@ -195,7 +195,14 @@ class LogTail:
             self._wait = SHORTEST_WAIT
 
     async def _check_skipped(self, head: HeadAnnouncement) -> None:
-        """Raise if the log goes on with a message that was skipped: this store has diverged."""
+        """Raise if the log goes on with a message that was skipped: this store has diverged.
+
+        It is read again before: perhaps the stream lost what was skipped, and has another there.
+        """
+        self.position = self.position.skipping_to(self.position.sequence)
+        await self._read_on()
+        if not self.position.has_skipped(head):
+            return
         found = await self._reader.entry_from(head.sequence)
         if isinstance(found, ForeignMessage) and isinstance(found.why, NewerLogFormat):
             raise found.why

@@ -201,7 +201,8 @@ class LogNetwork:
             if not self._session.is_open:
                 self._facts = (NOT_OPEN,)
                 self._tell(SourceFacts(self.name, self._clock.monotonic_ns(), self._facts))
-            if await self._until_stopped(self._session.open()):
+            position = await following.on_thread(following.position)
+            if await self._until_stopped(self._session.open(begins=position.sequence == 0)):
                 return None
             self._forwarding = Forwarding(
                 self.name,

@@ -52,9 +52,11 @@ class LogSession:
         self.is_open = False
         self._why = ""  # the last try gave nothing
 
-    async def open(self) -> None:
-        """Connect and find the stream, which a node that may write creates; until cancelled.
+    async def open(self, *, begins: bool) -> None:
+        """Connect and find the stream; until cancelled.
 
+        A node that may write creates the stream if its store `begins` a log. Otherwise a lost
+        stream is created by the writer that runs, or by `foreblock log begin`.
         Raises `LogServerTooOld`, or `LogUnreachable` where a server lacks TLS.
         """
         if self.is_open:
@@ -62,14 +64,15 @@ class LogSession:
         await self.connection.open()
         self.reader = StreamReader(self.connection)
         await self.reader.open()
-        self.appender = Appender(self.connection, self.reader, self.journal, self.clock)
-        while not await self._found_stream():  # noqa: ASYNC110, there is nothing to be woken by
+        replicas = self.options.replicas if self._may_write else 0
+        self.appender = Appender(self.connection, self.reader, self.journal, self.clock, replicas)
+        while not await self._found_stream(creates=begins and self._may_write):  # noqa: ASYNC110, there is nothing to be woken by
             await asyncio.sleep(RETRY_SECONDS)
         self.is_open = True
 
-    async def _found_stream(self) -> bool:
+    async def _found_stream(self, *, creates: bool) -> bool:
         try:
-            if self._may_write:
+            if creates:
                 await self.connection.make_stream(self.options.replicas)
             else:
                 await self.connection.check_stream()
