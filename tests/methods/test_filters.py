@@ -282,6 +282,12 @@ def test_the_limits_hold_for_all_workers_together(tmp_path: Path) -> None:
             tables[0].add("0x99", StoredFilter("logs", "0", 0, bytes(1_000)))
 
 
+def test_the_logs_of_a_filter_wait_for_another_worker_that_holds_it(workers: Workers) -> None:
+    name = workers.one.ask("eth_newFilter", {})
+    asking = workers.other.ask_while_locked(workers.folder / name, 20, "eth_getFilterLogs", name)
+    assert workers.other.run(asking) == []
+
+
 @pytest.mark.parametrize("method", ["eth_getFilterChanges", "eth_uninstallFilter"])
 def test_a_request_waits_for_another_worker_that_holds_a_filter(
     workers: Workers, method: str

@@ -68,6 +68,7 @@ EXAMPLES = [
     errors.NotificationsUnsupported(),
     errors.UnknownSubscription("newBeads"),
     errors.TooManySubscriptions(256),
+    errors.BusMessageTooLong(1 << 25, 1 << 24),
     errors.SubscriptionsTooLarge("connection", 1 << 26),
     errors.TooManyFilters(10_000),
     errors.TooManyLogs("query returned more than 10000 results", 1, 2),

@@ -26,7 +26,7 @@ from foreblock.methods.subscriptions.log_kinds import LOGS, read_wanted
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.steps import Steps, Then
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ID_BYTES: Final = 16
@@ -102,14 +102,19 @@ class FilterMethods:
 
     def get_logs(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All logs that a filter names, those of past blocks too."""
-        found = self._table.read(_read_id(raw).id)
-        if found.kind != "logs":
-            raise FilterNotFound
-        return self._find_logs(view, Raw(b"[%b]" % found.criteria))
+        reading = self._patiently(partial(self._table.read, _read_id(raw).id))
+        found = self._scheduler.read(reading)
+        find = partial(self._find, view)
+        return find(found) if isinstance(found, StoredFilter) else Then(found, find)
 
     def uninstall(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """Whether there was such a filter, which is removed."""
         return self._give(self._remove(_read_id(raw).id))
+
+    def _find(self, view: LedgerView, found: StoredFilter) -> bytes | Awaitable[Text]:
+        if found.kind != "logs":
+            raise FilterNotFound
+        return self._find_logs(view, Raw(b"[%b]" % found.criteria))
 
     def _add(self, found: StoredFilter) -> bytes | Awaitable[Text]:
         name = f"{int.from_bytes(secrets.token_bytes(ID_BYTES)):#x}"
