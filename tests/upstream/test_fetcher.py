@@ -6,18 +6,21 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from foreblock.clock import DrivenClock, SystemClock
 from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
 from foreblock.types import keccak256
+from foreblock.upstream import fetcher as fetcher_module
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
 from foreblock.upstream.fetcher import Fetcher, FetchOptions
 from foreblock.upstream.refusals import RefusalKind
 from foreblock.upstream.state_plan import FIRST_SLOTS
 from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import Wanted
+from foreblock.upstream.wanted import Wanted, all_of
 from support.servers.waiting import PATIENCE, until
 from support.upstreams.fetching import (
     CALL,
@@ -155,6 +158,50 @@ def test_a_want_of_many_keys_leaves_room_for_others() -> None:
         assert not (await large).missing(many)
 
     fetching(test, ToyNode(batches=1, weather=weather), options=PROVEN)
+
+
+def test_what_was_found_of_a_want_of_many_keys_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetcher_module, "SLICE", 4)
+    held = threading.Event()
+    first, last = ({bytes([head]) * 19 + bytes([at]) for at in range(4)} for head in (0x11, 0xEE))
+
+    def weather(_: int, requests: list[Any]) -> None:
+        if any(str(each["params"]).startswith("['0xee") for each in requests):
+            held.wait(PATIENCE)
+
+    async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
+        await fetcher.probe()
+        try:
+            found = await fetch(fetcher, Wanted(frozenset(first | last)), seconds=2.0)
+        finally:
+            held.set()
+        assert found.accounts.keys() == first
+
+    fetching(test, ToyNode(weather=weather), options=PROVEN)
+
+
+@given(
+    st.sets(st.integers(0, 30)), st.dictionaries(st.integers(0, 30), st.sets(st.integers(0, 9))),
+    st.sets(st.integers(0, 30)), st.sets(st.integers(0, 9)), st.integers(1, 20),
+)  # fmt: skip
+def test_slices_of_a_want_are_all_of_it(
+    accounts: set[int], slots: dict[int, set[int]], codes: set[int], blocks: set[int], most: int
+) -> None:
+    def named(some: set[int]) -> frozenset[bytes]:
+        return frozenset(bytes([each]) * 20 for each in some)
+
+    left = wanted = Wanted(
+        named(accounts), {bytes([at]) * 20: frozenset(keys) for at, keys in slots.items() if keys},
+        {keccak256(b""): A}, named(codes), frozenset(blocks),
+    )  # fmt: skip
+    parts = []
+    while left:
+        parts.append(left.first(most))
+        assert sum(map(len, parts[-1].slots.values())) <= most
+        rest = left.without(parts[-1])
+        assert rest.keys == left.keys - parts[-1].keys < left.keys
+        left = rest
+    assert all_of(parts) == wanted
 
 
 def test_another_epoch_shares_nothing() -> None:

@@ -29,6 +29,7 @@ from foreblock.upstream.wanted import NO_ADDRESS, Found, Wanted
 ROUNDS: Final = 2  # in which every upstream is asked, for one flight
 ROUNDS_IN_WEATHER: Final = 6  # the same where answers were damaged or did not come
 MOST_ROUNDS: Final = 16  # where some rest meanwhile
+SLICE: Final = 1024  # keys of one want that are asked for at a time; what was found is kept
 BETWEEN_ROUNDS: Final = 0.05  # seconds
 MOST_HOMES: Final = 65_536  # codes whose account is remembered
 _MOST_CONTRACTS: Final = 65_536  # whose first slots were fetched
@@ -75,10 +76,12 @@ class Fetcher:
             self._epoch = epoch
             self._contracts.clear()
         until = self._now + seconds
-        found, why = Found(), ""
-        while (left := found.missing(wanted)) and self._now < until:
+        found, why, given_up = Found(), "", Wanted()
+        most = wanted.keys if purpose is Purpose.FLASHBLOCK else SLICE
+        while (left := found.missing(wanted).without(given_up)) and self._now < until:
+            part = left.first(most)
             errand = Errand(
-                self._placed(left), tuple(places), Urgency(purpose), until, self._options.proven
+                self._placed(part), tuple(places), Urgency(purpose), until, self._options.proven
             )
             flights = self._board(errand, epoch)
             waits = [each.landed for each in flights]
@@ -88,8 +91,8 @@ class Fetcher:
                     found.merge(landed.result().found.part(errand.wanted, FIRST_SLOTS))
                     why = landed.result().why or why
             is_own = len(flights) == 1 and flights[0].errand.urgency is errand.urgency
-            if is_own and found.missing(wanted) == left:
-                break
+            if is_own and found.missing(part) == part:
+                given_up = given_up.also(part)
         if wanted and not found:
             raise self._failure(why, purpose, seconds)
         return found

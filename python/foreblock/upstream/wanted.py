@@ -56,6 +56,25 @@ class Wanted(NamedTuple):
             self.blocks - other.blocks,
         )
 
+    def first(self, most: int) -> "Wanted":
+        """Up to about `most` of these keys, those of an account together if they fit."""
+        if self.keys <= most:
+            return self
+        addresses = sorted(self.accounts | self.slots.keys() | self.codes_of)
+        slots: dict[bytes, frozenset[int]] = {}
+        taken, room = set[bytes](), most
+        for address in addresses:
+            if room <= 0:
+                break
+            keys = sorted(self.slots.get(address, ()))[:room]
+            if keys:
+                slots[address] = frozenset(keys)
+            taken.add(address)
+            room -= max(1, len(keys))
+        if not taken:
+            return self
+        return Wanted(self.accounts & taken, slots, codes_of=self.codes_of & taken)
+
 
 def all_of(wants: Sequence[Wanted]) -> Wanted:
     """The keys of all; a code has the account that one of them knows."""
