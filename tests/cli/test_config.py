@@ -26,6 +26,14 @@ def test_settings_are_printed_with_where_they_came_from(tmp_path: Path) -> None:
     assert lines["body_limit"] == ["5242880", "default"]
 
 
+def test_no_secret_of_a_url_is_printed(tmp_path: Path) -> None:
+    options = ("--source=log", "--log=nats://user:S3cretPass@host:4222")
+    for form in ((), ("--json",)):
+        done = run(tmp_path, "config", *options, *form)
+        assert "@host:4222" in done.stdout
+        assert "S3cretPass" not in done.stdout
+
+
 def test_settings_for_scripts(tmp_path: Path) -> None:
     done = run(tmp_path, "config", "--json", "--call-create=yes")
     found = json.loads(done.stdout)

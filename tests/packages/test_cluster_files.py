@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from nats.aio.msg import Msg
 
 from foreblock.clock import SystemClock
 from foreblock.errors import LogError
@@ -92,7 +93,17 @@ def test_users_may_do_what_they_need_and_replicas_may_not_write(
             for subject in ("fb.main.log", "fb.main.head", "$JS.API.STREAM.DELETE.FB_main"):
                 with pytest.raises(LogError):
                     await replica.connection.request(subject, b"forged", seconds=0.2)
+            heard: list[Msg] = []
+
+            async def hear(message: Msg) -> None:
+                heard.append(message)
+
+            await replica.connection.subscribe("_INBOX.>", hear)
+            await replica.connection.subscribe("_INBOX.writer.>", hear)
+            assert (await ask_writer(replica.connection, 1)).epoch == 1  # it is subscribed by now
             assert (await writer.connection.state()).last == writer.position.sequence
+            assert (await ask_writer(replica.connection, 1)).epoch == 1
+            assert not heard
             answering.cancel()
 
     try:

@@ -84,9 +84,11 @@ class Node:
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End all its processes at once."""
+        """End all its processes at once: none of them can shut down in order."""
         if self.process is not None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            if self.process.poll() is None:
+                self._signal(signal.SIGSTOP)
+                self._signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
 

@@ -48,7 +48,8 @@ def run_deaths(folder: Path, say: Say, rounds: int = 5) -> list[str]:
     with fleet(folder, HERE, "--load=100") as made:
         for _ in range(rounds):
             for what, bound, death in (
-                ("writer killed", 4.0, _kill_writer),
+                ("all processes of the writer killed", 4.0, _kill_writer),
+                ("supervisor of the writer killed", 4.0, _kill_supervisor),
                 ("NATS leader killed", 12.0, _kill_leader),
                 ("writer stopped", 1.0 + 4.0, _stop_writer),
                 ("NATS leader stopped", 1.0, _stop_leader),
@@ -74,6 +75,17 @@ def _again(made: Fleet, node: Node) -> None:
 def _kill_writer(made: Fleet) -> None:
     node = writing(made)
     node.kill()
+    made.replicas[0].wait(commit=made.replicas[0].commit() + 5)
+    _again(made, node)
+
+
+def _kill_supervisor(made: Fleet) -> None:
+    """Its other processes notice, and shut down in order."""
+    node = writing(made)
+    assert node.process is not None
+    node.process.kill()
+    node.process.wait()
+    node.process = None
     made.replicas[0].wait(commit=made.replicas[0].commit() + 5)
     _again(made, node)
 

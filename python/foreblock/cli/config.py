@@ -13,6 +13,7 @@ import click
 from foreblock.cli import completion
 from foreblock.cli.verb import FILE as EXISTING_FILE
 from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
+from foreblock.secret_urls import without_secrets
 from foreblock.settings import SECTIONS, EverySetting, Settings
 from foreblock.settings.loading import (
     FILE,
@@ -105,17 +106,17 @@ def config(given: Given, *, as_json: bool) -> None:
     """Print the effective settings and where each comes from.
 
     Takes the options of `foreblock dev` and `foreblock serve`, and prints the settings that they
-    would use.
+    would use. URLs are shown without user, password and keys.
     """
     with failing_in_one_line():
         settings, origins = loaded(given, EverySetting)
     values = flat(settings)
     if as_json:
         rows = {name: {"value": value, "from": origins[name]} for name, value in values.items()}
-        click.echo(json.dumps(rows))
+        click.echo(without_secrets(json.dumps(rows)))
         return
     name_width = max(map(len, values))
-    shown = {name: json.dumps(value) for name, value in values.items()}
+    shown = {name: without_secrets(json.dumps(value)) for name, value in values.items()}
     value_width = max(map(len, shown.values()))
     for name, text in shown.items():
         click.echo(f"{name:<{name_width}}  {text:<{value_width}}  {origins[name]}")

@@ -9,11 +9,14 @@ Appending is in `append`, following in `tail`, announcements are in `announce`.
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 import nats.errors
@@ -42,6 +45,7 @@ RECONNECT_SECONDS: Final = 0.1
 ANSWER_SECONDS: Final = 1.0
 _PENDING_BYTES: Final = 64 << 20
 _NO_STREAM: Final = 10059
+_USER: Final = re.compile("[A-Za-z0-9_-]+")
 FAILURES: Final = (nats.errors.Error, TimeoutError, OSError)
 
 Heard = Callable[[Msg], Awaitable[None]]
@@ -55,6 +59,17 @@ class LogServers:
     subjects: LogSubjects
     credentials: str = ""  # the path of a file with a NATS user; else user and password of a URL
     ca: str = ""  # the path of a file with the certificates to trust; this or tls:// requires TLS
+
+
+def inbox_prefix(servers: LogServers) -> str:
+    """Return the subject of the answers to this user, which others need not be allowed to hear.
+
+    Users are named by their credentials file, or in the URLs.
+    """
+    user = Path(servers.credentials).stem
+    if not user and servers.addresses:
+        user = urlsplit(servers.addresses[0]).username or ""
+    return f"_INBOX.{user}" if _USER.fullmatch(user) else "_INBOX"
 
 
 class _CheckedClient(Client):
@@ -135,6 +150,7 @@ class LogConnection:
             ping_interval=PING_SECONDS,
             max_outstanding_pings=MOST_PINGS,
             pending_size=_PENDING_BYTES,
+            inbox_prefix=inbox_prefix(servers),
         )
         self._say_connected()
 

@@ -196,3 +196,12 @@ def test_a_store_in_use_and_a_log_that_is_not_there_are_refused(
     server.kill()
     gone = run("show", f"--log={server.url}")
     assert (gone.returncode, "the log does not answer" in gone.stderr) == (1, True)
+
+
+def test_no_password_is_printed(server: NatsServer) -> None:
+    server.kill()
+    for url in (server.url, server.url.replace("nats://", "http://")):
+        failed = run("show", "--log=" + url.replace("://", "://user:S3cretPass@"))
+        assert failed.returncode == 1
+        assert "127.0.0.1" in failed.stderr
+        assert "S3cretPass" not in failed.stderr + failed.stdout
