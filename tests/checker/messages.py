@@ -59,22 +59,29 @@ def announced_header(base: dict[str, str], diff: dict[str, Any], root: bytes) ->
         "parentHash": unhex(base["parent_hash"]),
         "sha3Uncles": NO_UNCLES,
         "miner": unhex(base["fee_recipient"]),
-        "stateRoot": unhex(diff["state_root"]),
         "transactionsRoot": root,
-        "receiptsRoot": unhex(diff["receipts_root"]),
-        "logsBloom": unhex(diff["logs_bloom"]),
         "difficulty": 0,
         "number": int(base["block_number"], 16),
         "gasLimit": int(base["gas_limit"], 16),
-        "gasUsed": int(diff["gas_used"], 16),
         "timestamp": int(base["timestamp"], 16),
         "extraData": unhex(base["extra_data"]),
         "mixHash": unhex(base["prev_randao"]),
         "nonce": bytes(8),
         "baseFeePerGas": int(base["base_fee_per_gas"], 16),
-        "withdrawalsRoot": unhex(diff["withdrawals_root"]),
-        "blobGasUsed": int(diff.get("blob_gas_used", "0x0"), 16),
         "excessBlobGas": 0,
         "parentBeaconBlockRoot": unhex(base["parent_beacon_block_root"]),
         "requestsHash": NO_REQUESTS,
+        **announced_fields(diff),
+    }
+
+
+def announced_fields(diff: dict[str, Any]) -> Header:
+    """The fields of that header that come from the diff."""
+    return {
+        "stateRoot": unhex(diff["state_root"]),
+        "receiptsRoot": unhex(diff["receipts_root"]),
+        "logsBloom": unhex(diff["logs_bloom"]),
+        "gasUsed": int(diff["gas_used"], 16),
+        "withdrawalsRoot": unhex(diff["withdrawals_root"]),
+        "blobGasUsed": int(diff.get("blob_gas_used", "0x0"), 16),
     }

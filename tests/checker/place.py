@@ -45,9 +45,13 @@ class Place:
     def size(self) -> int:
         """The block's length in RLP; the state root changes nothing about it."""
         if not self._size:
-            raws = [each.transaction.raw for each in self.transactions[: self.count]]
-            self._size = block_size(self.header, raws)
+            self._size = block_size(self.header, self.raws)
         return self._size
+
+    @property
+    def raws(self) -> list[bytes]:
+        """The block's transactions."""
+        return [each.transaction.raw for each in self.transactions[: self.count]]
 
     def number_in(self, name: str) -> int:
         """A field of the header that is a number."""

@@ -16,7 +16,14 @@ from checker.contradiction import Contradiction, Kind
 from checker.fees import next_base_fee
 from checker.header import header_hash
 from checker.job import Job, Learned
-from checker.messages import Message, read_message, unhex
+from checker.messages import (
+    Message,
+    announced_fields,
+    announced_header,
+    read_message,
+    unhex,
+)
+from checker.ordered_trie import OrderedTrie
 from checker.place import Place, Sealed
 from checker.state import State
 
@@ -52,11 +59,32 @@ class Truth:
         """Take in what a feed with faults has sent of the chain that was read."""
         for text in texts:
             message = read_message(text)
-            if all(
-                place.hash != message.hash
-                for place in self.by_place.get((message.number, message.index), ())
-            ):
-                self.lies[message.number, message.index, message.hash] = message.raws
+            known = {place.hash for place in self.by_place.get((message.number, message.index), ())}
+            hashes = self._hashes(message)
+            if not known.intersection(hashes):
+                for each in hashes:
+                    self.lies[message.number, message.index, each] = message.raws
+
+    def _hashes(self, message: Message) -> list[bytes]:
+        """The hash that a message announces, or those of the blocks that it may extend."""
+        if any(message.hash):
+            return [message.hash]
+        before = self.by_place.get((message.number, message.index - 1), [])
+        found = [(each.header, each.raws) for each in before]
+        if message.base is not None:
+            found = [(announced_header(message.base, message.diff, bytes(32)), [])]
+        hashes = []
+        for header, raws in found:
+            trie = OrderedTrie()
+            trie.extend([*raws, *message.raws])
+            fields = {
+                **header,
+                **announced_fields(message.diff),
+                "transactionsRoot": trie.root(),
+                "withdrawalsRoot": self.places[0].header["withdrawalsRoot"],  # no load changes it
+            }
+            hashes.append(header_hash(fields))
+        return hashes
 
     # --- Which block a message belongs to ------------------------------------------------
 
