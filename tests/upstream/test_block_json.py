@@ -75,6 +75,7 @@ def some_block(ethereum: Asker) -> Any:  # noqa: ANN401, JSON
         ("transactions", {}, "transactions: expected a list"),
         ("transactions", ["0x" + "ab" * 32], r"transactions\[0\].*expected an object"),
         ("transactions", [{"type": "0x63"}], "type 0x63 are not known"),
+        ("transactions", [{"type": "0x7d"}], "unknown rules: transactions of type 0x7d"),
         ("transactions", [{"type": "0x0"}], r"transactions\[0\]: nonce: missing"),
         ("uncles", ["0x" + "ab" * 32], "cannot be rebuilt"),
         ("number", 5, "number: expected hex text, found a number"),
