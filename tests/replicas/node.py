@@ -6,8 +6,10 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +88,7 @@ class Node:
     def kill(self) -> None:
         """End all its processes at once: none of them can shut down in order."""
         if self.process is not None:
-            if self.process.poll() is None:
-                self._signal(signal.SIGSTOP)
-                self._signal(signal.SIGKILL)
+            self._signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
 
@@ -110,9 +110,9 @@ class Node:
     def _signal(self, sign: signal.Signals) -> None:
         """Send it to all processes: each is a process group of its own."""
         assert self.process is not None
-        os.kill(self.process.pid, sign)
-        for pids in children(self.process.pid).values():
-            for pid in pids:
+        others = children(self.process.pid).values()
+        for pid in (self.process.pid, *chain.from_iterable(others)):
+            with suppress(ProcessLookupError):
                 os.kill(pid, sign)
 
     def _end(self, sign: signal.Signals) -> None:

@@ -192,10 +192,12 @@ def test_a_writer_that_stops_is_followed_at_once(tmp_path: Path, server: NatsSer
             running(dev(tmp_path / "standby", server.url)) as standby,
         ):
             await standby.until(lambda: "writer reachable" in standby.facts)
+            changes = standby.changes
             writer.node.stop()
             await writer.node.run()
             await writer.node.close()
             await standby.until(lambda: "epoch 2" in standby.facts and WRITES in standby.facts)
+            assert standby.changes == changes + 1  # workers forget the nonces of the lost pool
             await level(standby, last_commit(standby) + 3)
             numbers = [each.commit for each in standby.heard if isinstance(each, Committed)]
             assert numbers == sorted(set(numbers))  # several may be heard of as one

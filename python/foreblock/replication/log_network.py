@@ -247,6 +247,7 @@ class LogNetwork:
             self._leading = None
             await leading.close()
             raise
+        await self._tell_of_change(self.name)  # nonces were told of a pool that is lost
         return leading
 
     async def _lead(self, leading: Leading) -> None:
