@@ -134,7 +134,7 @@ impl FastPath {
         data: &[u8],
         date: &[u8],
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let open = || self.store.get().opened().ok()?.view().ok();
+        let open = || self.store.get().view_now();
         let micros = |time: Duration| Some(Arg(time.as_micros() as u64));
         let within = |call, step| limits(micros(call), micros(step));
         let tell = self.told().as_ref().map(|call| call.clone_ref(py));

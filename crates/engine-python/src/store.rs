@@ -42,6 +42,12 @@ impl Store {
         self.slot().clone().ok_or_else(|| to_python(Error::StoreClosed))
     }
 
+    /// A view that is to be had at once, without calling Python: for whoever holds a lock.
+    pub fn view_now(&self) -> Option<store::View> {
+        let store = self.slot().clone()?;
+        if store.is_busy() { None } else { store.view().ok() }
+    }
+
     /// The object for these heads: one for all views of a transaction.
     fn heads(&self, py: Python<'_>, heads: &Arc<store::Heads>) -> PyResult<Py<Heads>> {
         let mut last = self.last_heads.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -98,7 +104,9 @@ impl Store {
     }
 
     fn view(&self, py: Python<'_>) -> PyResult<View> {
-        let view = self.opened()?.view().map_err(to_python)?;
+        let store = self.opened()?;
+        let view = if store.is_busy() { py.detach(|| store.view()) } else { store.view() };
+        let view = view.map_err(to_python)?;
         Ok(View { heads: self.heads(py, view.heads())?, view })
     }
 

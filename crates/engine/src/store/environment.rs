@@ -8,7 +8,7 @@
 
 use std::fs::File;
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError, Weak};
 
 use heed::{Env, WithoutTls};
 
@@ -54,6 +54,11 @@ impl Environment {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
         let env = opened.as_ref().ok_or(Error::StoreClosed)?.env.clone();
         Ok(Using { env, _not_closed: opened })
+    }
+
+    /// Whether `using` would wait: the file is being mapped anew, or the store closed.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.opened.try_read(), Err(TryLockError::WouldBlock))
     }
 
     /// A snapshot of the last commit, with its first lease.

@@ -202,6 +202,11 @@ impl Store {
         Self { env, tables, retention, shared, laid, path, writer }
     }
 
+    /// Whether a view has to wait: the file is being mapped anew, or the store closed.
+    pub fn is_busy(&self) -> bool {
+        self.env.is_busy()
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -91,6 +91,10 @@ impl View {
         self.lease.close();
     }
 
+    pub(super) fn check_open(&self) -> Result<()> {
+        self.lease.check_open()
+    }
+
     /// # Errors
     ///
     /// `StoreClosed`, `StoreDamaged`, `Store`.

@@ -303,6 +303,27 @@ fn a_note_is_replaced_without_a_commit() {
 }
 
 #[test]
+fn a_copy_that_nobody_takes_holds_up_neither_commits_nor_views_nor_closing() {
+    let folder = folder();
+    let small = Options { map_size: 1 << 20, ..options(Retention::default()) };
+    let store = Arc::new(Store::open(folder.path(), &small).unwrap());
+    let fill = |key: u8| store.put_rows(&[(&[key], &vec![key; 300_000])], &[]).unwrap();
+    fill(0);
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let from = store.clone();
+    let copying = std::thread::spawn(move || from.copy_to(writer.as_fd()));
+    let mut first = vec![0; 4096];
+    reader.read_exact(&mut first).unwrap();
+    let mapped = store.map_size().unwrap();
+    (1..20).for_each(fill);
+    assert!(store.map_size().unwrap() > mapped);
+    assert_eq!(store.view().unwrap().row(&[19]).unwrap().unwrap().len(), 300_000);
+    store.close();
+    reader.read_to_end(&mut first).unwrap();
+    assert_eq!(copying.join().unwrap(), Err(Error::StoreClosed), "its pages were not kept");
+}
+
+#[test]
 fn a_copy_goes_through_a_pipe_and_can_follow() {
     let mut history = History::new(Retention::default());
     (0..5).for_each(|value| history.append(&touched(value), false));
