@@ -28,6 +28,7 @@ mod heads;
 pub mod import;
 mod learned_nodes;
 mod learning;
+mod length;
 mod load;
 mod log_row;
 mod log_sections;

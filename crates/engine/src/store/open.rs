@@ -14,7 +14,7 @@ use super::floors::Keep;
 use super::heads::Heads;
 use super::snapshot::Lease;
 use super::unstored_nodes::UnstoredNodes;
-use super::{disk, lmdb, map};
+use super::{disk, length, lmdb, map};
 use crate::error::{Error, Result};
 use crate::learned::Learned;
 
@@ -429,6 +429,7 @@ impl Tables {
 }
 
 fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
+    length::check(path)?;
     let mut open = EnvOpenOptions::new().read_txn_without_tls();
     open.max_dbs(Tables::NAMES.len() as u32).max_readers(options.max_readers);
     if options.mode == Mode::Write {
