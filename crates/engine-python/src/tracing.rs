@@ -11,6 +11,7 @@ use foreblock_engine::tracing::run::{
     self, Cheat, PrestateOptions, Request, Selection as EngineSelection, Shown, StructLogOptions,
     Traced, Tracer as EngineTracer,
 };
+use foreblock_engine::tracing::text::Chunks;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -146,7 +147,7 @@ impl TraceSelection {
 /// The text of a trace, to be taken in pieces.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct TraceText {
-    chunks: Mutex<std::vec::IntoIter<Vec<u8>>>,
+    chunks: Mutex<Chunks>,
     length: usize,
     left: EngineSelection,
 }
@@ -154,7 +155,7 @@ pub struct TraceText {
 impl From<Traced> for TraceText {
     fn from((text, left): Traced) -> Self {
         let length = text.len();
-        Self { chunks: Mutex::new(text.into_chunks().into_iter()), length, left }
+        Self { chunks: Mutex::new(text.into_chunks()), length, left }
     }
 }
 

@@ -155,7 +155,7 @@ pub(crate) fn optimism(fork: &str) -> Rules {
     Rules::optimism(fork).expect("a fork of Optimism")
 }
 
-pub(crate) const ETHEREUM_FORKS: [&str; 16] = [
+pub(crate) const ETHEREUM_FORKS: [&str; 15] = [
     "Frontier",
     "Homestead",
     "Tangerine",
@@ -171,7 +171,6 @@ pub(crate) const ETHEREUM_FORKS: [&str; 16] = [
     "Cancun",
     "Prague",
     "Osaka",
-    "Amsterdam",
 ];
 
 pub(crate) const OPTIMISM_FORKS: [&str; 10] = [

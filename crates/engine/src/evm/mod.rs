@@ -21,4 +21,4 @@ pub mod rules;
 pub(crate) mod shares;
 pub mod transact;
 pub(crate) mod transfers;
-mod work;
+pub(crate) mod work;

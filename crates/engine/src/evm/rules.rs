@@ -28,7 +28,8 @@ pub enum Rules {
 
 impl Rules {
     /// Constantinople runs as Petersburg: EIP-1283, the only difference, was
-    /// withdrawn before any main network ran it, and revm does not have it.
+    /// withdrawn before any main network ran it, and revm does not have it. Amsterdam is
+    /// refused: its rules are not final, and nothing here knows the slot of a block.
     ///
     /// # Errors
     ///
@@ -49,7 +50,6 @@ impl Rules {
             "Cancun" => SpecId::CANCUN,
             "Prague" => SpecId::PRAGUE,
             "Osaka" => SpecId::OSAKA,
-            "Amsterdam" => SpecId::AMSTERDAM,
             _ => return Err(Error::invalid(format!("unknown Ethereum fork {fork:?}"))),
         }))
     }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn unknown_and_refused_names_are_invalid_arguments() {
-        for name in ["", "frontier", "Merge", "Jovian"] {
+        for name in ["", "frontier", "Merge", "Jovian", "Amsterdam"] {
             assert!(matches!(Rules::ethereum(name), Err(Error::InvalidArgument(_))), "{name}");
         }
         for name in ["Interop", "Prague", "karst"] {

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     codec::json::{data, member, wide_quantity},
     error::Result,
-    evm::overlay::Overlay,
+    evm::{overlay::Overlay, work},
 };
 
 const ENTRY_BYTES: usize = 160;
@@ -123,7 +123,7 @@ impl Prestate {
                 })
             }
             opcode::CREATE => Some(Look::Creates(contract.create(context.nonce(contract)))),
-            opcode::CREATE2 if stack.len() >= 4 => create2(interpreter, contract, stack),
+            opcode::CREATE2 if stack.len() >= 4 => create2(interpreter, context, contract, stack),
             _ => None,
         };
         if self.look.is_some() {
@@ -320,15 +320,16 @@ fn read(overlay: &Overlay, address: &Address, slots: &BTreeSet<U256>) -> Result<
 }
 
 /// The contract that CREATE2 would make; memory that is not there yet reads as zeros.
-fn create2(
+fn create2<CTX: Traced>(
     interpreter: &Interpreter<EthInterpreter>,
+    context: &mut CTX,
     contract: Address,
     stack: &[U256],
 ) -> Option<Look> {
     const MOST: usize = 1 << 20;
     let at = |below: usize| stack[stack.len() - 1 - below];
     let (offset, size) = (usize::try_from(at(1)).ok(), usize::try_from(at(2)).ok()?);
-    if size > MOST {
+    if size > MOST || context.watch().work(work::hash(size as u64)) {
         return None;
     }
     let mut code = vec![0; size];

@@ -436,7 +436,7 @@ impl<'a> Session<'a> {
         text.push(b",\"stateDiff\":");
         match state_diff {
             None => text.push(b"null"),
-            Some(diff) => diff.into_chunks().iter().for_each(|chunk| text.push(chunk)),
+            Some(diff) => diff.into_chunks().for_each(|chunk| text.push(&chunk)),
         }
         text.push(b",\"trace\":[");
         if let Kind::Frames(frames) = kind {

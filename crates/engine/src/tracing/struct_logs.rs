@@ -66,6 +66,8 @@ pub(crate) struct StructLogs {
     slot: Option<(U256, U256)>,
     shown: Vec<u8>,
     skip: bool,
+    /// Bytes of a step for which there was no room.
+    refused: usize,
 }
 
 impl StructLogs {
@@ -87,11 +89,12 @@ impl StructLogs {
             slot: None,
             shown: Vec::new(),
             skip: false,
+            refused: 0,
         }
     }
 
     pub(crate) fn held(&self) -> usize {
-        self.slots * SLOT_BYTES
+        self.slots * SLOT_BYTES + self.refused
     }
 
     /// Refunds of before the first instruction.
@@ -118,6 +121,11 @@ impl StructLogs {
         if self.skip {
             return;
         }
+        let size = self.size(interpreter);
+        if size > self.text.room() {
+            (self.skip, self.refused) = (true, size);
+            return;
+        }
         self.faults.step(interpreter, context);
         let (op, stack) = (self.faults.op(), interpreter.stack.data());
         self.pc = interpreter.bytecode.pc();
@@ -140,6 +148,13 @@ impl StructLogs {
                 member(shown, b",\"memory\":", |out| array(out, memory.chunks(32), data));
             }
         }
+    }
+
+    /// The bytes of what is shown of a step that may be large: two for each of its own.
+    fn size(&self, interpreter: &Interpreter<EthInterpreter>) -> usize {
+        let of = |is_shown: bool, bytes: usize| if is_shown { bytes.saturating_mul(2) } else { 0 };
+        of(self.options.memory, interpreter.memory.context_memory().len())
+            .saturating_add(of(self.options.return_data, interpreter.return_data.buffer().len()))
     }
 
     /// How many bytes were written.

@@ -24,6 +24,12 @@ impl Held {
         self.0 += more;
         HELD.fetch_add(more, Ordering::Relaxed) + more <= MOST_HELD
     }
+
+    fn shrink_by(&mut self, bytes: usize) {
+        let less = bytes.min(self.0);
+        self.0 -= less;
+        HELD.fetch_sub(less, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Held {
@@ -91,12 +97,29 @@ impl Text {
         self.out().extend_from_slice(bytes);
     }
 
-    pub fn into_chunks(mut self) -> Vec<Vec<u8>> {
+    pub fn into_chunks(mut self) -> Chunks {
         let mut chunks = std::mem::take(&mut self.chunks);
         if !self.open.is_empty() {
             chunks.push(std::mem::take(&mut self.open));
         }
-        chunks
+        Chunks { chunks: chunks.into_iter(), held: self.held }
+    }
+}
+
+/// The chunks of a text; each is counted among what all traces hold until it is taken.
+#[derive(Debug)]
+pub struct Chunks {
+    chunks: std::vec::IntoIter<Vec<u8>>,
+    held: Held,
+}
+
+impl Iterator for Chunks {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let chunk = self.chunks.next()?;
+        self.held.shrink_by(chunk.len());
+        Some(chunk)
     }
 }
 
@@ -160,8 +183,12 @@ mod tests {
         assert!(!text.is_over());
         text.push(&vec![b'y'; CHUNK]);
         assert!(text.is_over());
-        let chunks = text.into_chunks();
-        assert!(chunks.len() > 1);
-        assert_eq!(chunks.concat().last(), Some(&b'y'));
+        let mut chunks = text.into_chunks();
+        let held = chunks.held.0;
+        assert!(held >= CHUNK, "it counts until it is taken");
+        let first = chunks.next().unwrap();
+        assert_eq!(chunks.held.0, held - first.len());
+        let rest: Vec<_> = chunks.collect();
+        assert_eq!(rest.concat().last(), Some(&b'y'));
     }
 }

@@ -21,7 +21,7 @@ fn every_fork_of_both_ladders_has_its_own_opcodes() {
         ("PUSH0", Asm::default().op(op::PUSH0), "Shanghai", "Canyon"),
         ("MCOPY", one().push(1u64).push(1u64).op(op::MCOPY), "Cancun", "Ecotone"),
         ("CLZ", one().op(op::CLZ), "Osaka", "Karst"),
-        ("SLOTNUM", Asm::default().op(op::SLOTNUM), "Amsterdam", ""),
+        ("SLOTNUM", Asm::default().op(op::SLOTNUM), "", ""),
     ];
     for (name, code, from_ethereum, from_optimism) in markers {
         for (ladder, forks, from) in [
