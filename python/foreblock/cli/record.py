@@ -107,7 +107,9 @@ async def _record(
 
         def is_enough() -> bool:
             show(_recorded(recorder))
-            return messages is not None and recorder.messages >= messages
+            client = recorder.client
+            never_connected = bool(client.last_error) and not client.connections
+            return never_connected or (messages is not None and recorder.messages >= messages)
 
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):

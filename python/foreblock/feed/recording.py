@@ -48,10 +48,10 @@ class Recorder:
         file.write(head_line(url, began.isoformat(timespec="milliseconds")))
 
     async def run(self, is_enough: Callable[[], bool]) -> None:
-        """Record until cancelled, until `is_enough`, or until the first connection fails."""
+        """Record until cancelled, or until `is_enough` after a message or a lost connection."""
         reading = asyncio.create_task(self.client.run())
         try:
-            while not is_enough() and (self.client.connections or not self.client.last_error):
+            while not is_enough():
                 self._changed.clear()
                 await self._changed.wait()
         finally:
