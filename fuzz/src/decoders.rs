@@ -10,7 +10,7 @@ use foreblock_engine::codec::block::{Block, decode_block, ommers_hash, transacti
 use foreblock_engine::codec::header::Header;
 use foreblock_engine::codec::receipt::Receipt;
 use foreblock_engine::codec::requests::{DEPOSIT_EVENT, deposit_requests};
-use foreblock_engine::codec::transaction::{self, DEPOSIT_TYPE};
+use foreblock_engine::codec::transaction::{self, DEPOSIT_TYPE, POST_EXEC_TYPE};
 use foreblock_engine::error::{Error, Result};
 
 pub fn run(data: &[u8]) {
@@ -36,7 +36,8 @@ fn decoded<T>(read: Result<T>) -> Option<T> {
 fn transaction(bytes: &[u8]) {
     let is_sound = decoded(transaction::check(bytes)).is_some();
     let known = decoded(transaction::decode_known(bytes, Address::ZERO));
-    assert_eq!(is_sound, known.is_some());
+    let is_opaque = matches!(bytes, [POST_EXEC_TYPE, _, ..]);
+    assert_eq!(is_sound && !is_opaque, known.is_some());
     let frontier = decoded(transaction::decode_at(bytes, false));
     let Some(found) = decoded(transaction::decode(bytes)) else { return };
     assert!(is_sound, "decoded, but not sound");

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ChainFiles
-from foreblock._engine import decode_block, transactions_root
+from foreblock._engine import decode_block, decode_transactions, transactions_root
+from foreblock.errors import Undecodable
 from foreblock.ledger.reading.view import Ledger
 from foreblock.upstream.block_json import (
     Fields,
@@ -54,6 +55,18 @@ def test_deposits_are_rebuilt_to_the_byte(optimism: Asker) -> None:
     assert f"0x{block.hash.hex()}" == answer["hash"]
 
 
+def test_a_block_of_unknown_rules_is_rebuilt_to_the_byte(optimism: Asker) -> None:
+    """Its post-execution transaction is kept as it is; nothing else is known of it."""
+    answer = optimism.ask("eth_getBlockByNumber", "0x1", True)
+    fields = {"type": "0x7d", "from": "0x" + "00" * 20, "gas": "0x0", "value": "0x0"}
+    answer["transactions"].append(fields | {"input": "0xc3010102", "hash": "0x"})
+    block = rebuild_block(answer)
+    assert block.transactions == (DEPOSIT, CREATION, bytes.fromhex("7dc3010102"))
+    assert decode_block(block.encode()) == (block, len(block.encode()))
+    with pytest.raises(Undecodable, match="type 0x7d is not supported"):
+        decode_transactions(block.transactions)
+
+
 def test_deposits_as_other_servers_show_them(optimism: Asker) -> None:
     """op-geth leaves `mint` out where there is none, op-reth `isSystemTx` where it is false."""
     _, creation = optimism.ask("eth_getBlockByNumber", "0x1", True)["transactions"]
@@ -75,7 +88,7 @@ def some_block(ethereum: Asker) -> Any:  # noqa: ANN401, JSON
         ("transactions", {}, "transactions: expected a list"),
         ("transactions", ["0x" + "ab" * 32], r"transactions\[0\].*expected an object"),
         ("transactions", [{"type": "0x63"}], "type 0x63 are not known"),
-        ("transactions", [{"type": "0x7d"}], "unknown rules: transactions of type 0x7d"),
+        ("transactions", [{"type": "0x7c"}], "unknown rules: transactions of type 0x7c"),
         ("transactions", [{"type": "0x0"}], r"transactions\[0\]: nonce: missing"),
         ("uncles", ["0x" + "ab" * 32], "cannot be rebuilt"),
         ("number", 5, "number: expected hex text, found a number"),

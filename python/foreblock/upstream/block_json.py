@@ -12,7 +12,7 @@ along (`UnclesMissing` names them).
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar, Union
 
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.transaction_types import DEPOSIT, POST_EXEC
 from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
 from foreblock.types import Block, Header, Withdrawal
 
@@ -177,6 +177,8 @@ def _withdrawals(block: Fields) -> list[Withdrawal]:
 def encode_transaction(transaction: Fields) -> bytes:
     """The transaction as the transactions trie holds it (EIP-2718)."""
     kind = transaction.number_or_none("type") or 0
+    if kind == POST_EXEC:
+        return bytes([kind]) + transaction.data("input")
     if kind not in _FIELDS:
         raise ValueError(f"unknown rules: transactions of type {kind:#x} are not known")
     prefix = bytes([kind]) if kind else b""

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from foreblock.errors import NoUpstream, RefusedAnswer, UntrueState
+from foreblock.ledger.rules.rules_end import unknown_type
 from foreblock.primitives import format_data, format_quantity
 from foreblock.types import Block, keccak256, transactions_root
 from foreblock.upstream.answers import read_proof
@@ -127,6 +128,8 @@ def _rebuilt(answer: object, block_hash: bytes, uncles: Sequence[object] = ()) -
         raise
     except ValueError as why:
         raise UntrueState(str(why)) from None
+    if any(unknown_type(raw) is not None for raw in block.transactions):
+        raise UntrueState(f"{format_data(block_hash)} has a transaction of an unknown type")
     if block.hash != block_hash:
         raise UntrueState(f"the block of {format_data(block_hash)} has another hash")
     if transactions_root(block.transactions) != block.header.transactions_root:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from foreblock._engine import deposit_transaction, keccak256
+from foreblock._engine import Block, deposit_transaction, keccak256
 from foreblock.feed.polled import PolledPending
 from foreblock.ledger.following.buffer import Buffered, Received
 from foreblock.types import Flashblock
@@ -323,6 +323,16 @@ class TestUnknownRules:
         assert "unknown rules: " in (following.follower.last_error or "")
         assert following.counted("Malformed") == following.counted("Undecodable") == 0
         assert following.pending == (1, 1)
+
+    def test_a_sealed_block_that_needs_them(self, truth: Truth, following: Following) -> None:
+        (job,) = sealed_jobs(truth, 1)
+        block = job.blocks[-1]
+        following.canonical(Block(block.header, (*block.transactions, b"\x7d\xc0"), (), ()))
+        assert following.latest == 0
+        assert following.counted("BadCanonical") == 0
+        found = following.follower.last_error or ""
+        assert "unknown rules: block 1" in found
+        assert "0x7d" in found
 
 
 class TestPartialState:

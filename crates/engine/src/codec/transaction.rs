@@ -30,6 +30,8 @@ pub use unsigned::{encode_unsigned, unsigned};
 
 /// The type byte of a deposit transaction (OP stack specification, deposits).
 pub const DEPOSIT_TYPE: u8 = 0x7e;
+/// Of a transaction that settles a block after its others; its rules are not known here.
+pub const POST_EXEC_TYPE: u8 = 0x7d;
 
 /// A signed transaction of any Ethereum type.
 pub type Signed = EthereumTxEnvelope<TxEip4844>;

@@ -14,7 +14,9 @@ use alloy_consensus::{TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, keccak256};
 
-use super::{DEPOSIT_TYPE, Envelope, Signed, Transaction, TxDeposit, named::named_sender};
+use super::{
+    DEPOSIT_TYPE, Envelope, POST_EXEC_TYPE, Signed, Transaction, TxDeposit, named::named_sender,
+};
 use crate::error::{Error, Result};
 
 /// Transactions recovered by a thread before it looks for more. Recovery takes about
@@ -60,14 +62,18 @@ pub fn deposit(deposit: TxDeposit) -> Transaction {
     Transaction { envelope: Envelope::Deposit(deposit), hash, sender, raw }
 }
 
-/// Whether the bytes are the canonical encoding of a transaction. Its signature is not
-/// looked at, which makes this a hundred times cheaper than `decode`.
+/// Whether the bytes may be the canonical encoding of a transaction. Its signature is not
+/// looked at, which makes this a hundred times cheaper than `decode`. A post-execution
+/// transaction may be anything: its block can be hashed, but not executed.
 ///
 /// # Errors
 ///
 /// `Undecodable` with the reason.
 pub fn check(raw: &[u8]) -> Result<()> {
-    parse(raw).map(drop)
+    match raw {
+        [POST_EXEC_TYPE, _, ..] => Ok(()),
+        _ => parse(raw).map(drop),
+    }
 }
 
 /// Decodes many on up to `threads` threads, this one included: never more than there are

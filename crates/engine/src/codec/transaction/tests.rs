@@ -246,6 +246,8 @@ fn unknown_types_are_named() {
         let why = format!("type {kind:#04x} is not supported");
         assert_eq!(error, Error::Undecodable { what: "transaction", why });
     }
+    assert_eq!(check(&[POST_EXEC_TYPE, 0xc0]), Ok(()), "a block may have it");
+    assert!(check(&[POST_EXEC_TYPE]).is_err());
     assert!(why(decode(&[0xb8, 0x71])).contains("0xb8 starts neither"));
     assert!(why(decode(&[])).contains("no bytes"));
 }
