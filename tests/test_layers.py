@@ -31,7 +31,7 @@ BELOW = {
     "scheduling": "errors",
     "bus": "clock errors types",
     "server": "errors scheduling setting",
-    "settings": "errors server setting",
+    "settings": "errors secret_urls server setting",
     "page": "server",
     "rpc": "_engine errors metrics scheduling",
     "feed": "backoff clock errors primitives types",

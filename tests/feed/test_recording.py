@@ -22,6 +22,7 @@ FLASHBLOCKS = [
     first(7, "job", hash_of("six"), hash_of("7.0")),
     *(carrying(later(7, "job", at, hash_of(f"7.{at}")), b"x" * 5_000) for at in range(1, 200)),
 ]
+SUBBLOCKS = [each.as_subblock() for each in FLASHBLOCKS]
 
 
 @asynccontextmanager
@@ -53,9 +54,12 @@ def of_feed(flashblocks: list[Flashblock]) -> list[Recorded]:
 
 @pytest.mark.parametrize("speed", [0, 1, 50])
 @pytest.mark.parametrize("query", ["", "?compression=brotli"])
-def test_what_is_served_again_is_what_was_recorded(speed: float, query: str) -> None:
+@pytest.mark.parametrize("flashblocks", [FLASHBLOCKS, SUBBLOCKS])
+def test_what_is_served_again_is_what_was_recorded(
+    speed: float, query: str, flashblocks: list[Flashblock]
+) -> None:
     async def body() -> None:
-        original = of_feed(FLASHBLOCKS)
+        original = of_feed(flashblocks)
         async with serving() as (server, url):
 
             async def send() -> None:

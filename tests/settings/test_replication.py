@@ -24,10 +24,17 @@ def test_the_log_has_the_name_of_its_network_unless_it_has_its_own() -> None:
     assert named == LogOptions(servers=[one], name="shared", takeover=0.0)
 
 
-@pytest.mark.parametrize("server", ["localhost:4222", "http://localhost", "nats://", ""])
-def test_servers_are_urls_of_nats(server: str) -> None:
+@pytest.mark.parametrize(
+    "server",
+    ["localhost:4222", "http://localhost", "nats://", "", "nats://one:99999", "nats://one:x"],
+)
+@pytest.mark.parametrize("user", ["", "bob:password@"])
+def test_servers_are_urls_of_nats(server: str, user: str) -> None:
+    given = server.replace("://", f"://{user}")
     with pytest.raises(BadSetting) as raised:
-        log_options("main", ReplicationSettings(log=(server,)))
+        log_options("main", ReplicationSettings(log=(given,)))
+    if user:
+        server = server.replace("://", "://…@")
     expected = f"log: expected nats://HOST:PORT or tls://HOST:PORT, found {server!r}"
     assert str(raised.value) == expected
 

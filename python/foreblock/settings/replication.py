@@ -8,13 +8,15 @@ import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final, Protocol
+from urllib.parse import urlsplit
 
 from foreblock.errors import BadSetting
+from foreblock.secret_urls import safe_url
 from foreblock.settings.networks import LogOptions
 
 LIBRARIES: Final = ("nats", "zstandard")  # modules that the log imports
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")  # as subjects of NATS may have
-SCHEMES: Final = ("nats://", "tls://")
+SCHEMES: Final = ("nats", "tls")
 
 
 class LogSettings(Protocol):
@@ -68,9 +70,17 @@ def _refuse_useless(given: LogSettings) -> None:
 def check_servers(servers: Sequence[str]) -> None:
     """Raise `BadSetting` for what is no address of a NATS server."""
     for server in servers:
-        if not server.startswith(SCHEMES) or server in SCHEMES:
+        if not _is_address(server):
             expected = "nats://HOST:PORT or tls://HOST:PORT"
-            raise BadSetting("log", f"expected {expected}, found {server!r}")
+            raise BadSetting("log", f"expected {expected}, found {safe_url(server)!r}")
+
+
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port
+        return False
 
 
 def check_libraries() -> None:
