@@ -19,14 +19,16 @@ from support.servers.asking import Asker, asker
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# How long an example takes says how busy the machine is, and nothing about the code. The
-# stores and clients that fixtures give are meant to be shared by examples.
-settings.register_profile(
-    "foreblock",
+# Examples have no deadline: their duration depends on the machine. Examples of one test may share
+# fixtures. `make test` runs the same few examples every time; `--hypothesis-profile=thorough` runs
+# many random ones.
+_SHARED = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("foreblock")
+settings.register_profile("quick", _SHARED, max_examples=25, derandomize=True)
+settings.register_profile("thorough", _SHARED, max_examples=400)
+settings.load_profile("quick")
 
 run_faster.keep_bytecode(CHECKOUT / ".pytest_cache" / "bytecode")
 run_faster.keep_files_in_memory()

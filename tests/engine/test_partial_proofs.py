@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.test_partial_roots import FIRST, PEOPLE, Change, change, edit_of, nodes_of
@@ -281,7 +281,6 @@ def _root_after(state: State, block: Sequence[Change], root: bytes | None) -> by
     return trie.root()
 
 
-@settings(max_examples=40)
 @given(
     first=st.lists(change, min_size=1, max_size=12),
     done=actions,

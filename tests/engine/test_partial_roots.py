@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import Changes, Learned, Overlay, Proof, StateTrie, Store
@@ -111,7 +111,6 @@ class Pair:
         assert not trie.needs(changed)
 
 
-@settings(max_examples=60)
 @given(first=st.lists(change, min_size=1, max_size=12), following=blocks)
 def test_roots_are_those_of_a_whole_store(
     tmp_path_factory: pytest.TempPathFactory, first: list[Change], following: list[Block]

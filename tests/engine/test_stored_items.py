@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import (
@@ -39,10 +39,6 @@ from support.payloads.small_store import append
 from support.payloads.typed_transactions import BLOB, SET_CODE
 
 FIRST, SECOND = b"first", b"second"
-
-often = settings(
-    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 
 
 @pytest.fixture
@@ -82,7 +78,6 @@ receipts = st.builds(
 )
 
 
-@often
 @given(st.lists(receipts, max_size=8))
 def test_a_receipt_is_found_as_by_decoding_all_before_it(
     store: Store, chosen: list[Receipt]
@@ -105,7 +100,6 @@ def test_a_receipt_is_found_as_by_decoding_all_before_it(
         )
 
 
-@often
 @given(st.binary(max_size=60), st.integers(-80, 80), st.integers(0, 80))
 def test_a_part_of_a_row_is_that_slice(store: Store, row: bytes, start: int, length: int) -> None:
     row = row or b"\0"
@@ -126,7 +120,6 @@ def readings(view: View, row: bytes) -> Sequence[Callable[[], object]]:
     )
 
 
-@often
 @given(st.data(), st.lists(receipts, min_size=3, max_size=4))
 def test_a_damaged_row_is_called_so_and_nothing_panics(
     store: Store, data: st.DataObject, chosen: list[Receipt]
@@ -210,7 +203,6 @@ def receipt_for(transaction: Transaction, gas: int) -> bytes:
     ).encode()
 
 
-@often
 @given(st.lists(transactions(), min_size=1, max_size=5), st.none() | st.integers(0, 2**64 - 1))
 def test_a_transaction_can_be_read_back_from_its_json(
     chosen: list[Transaction], base_fee: int | None
@@ -267,7 +259,6 @@ def test_a_sender_that_is_missing_is_damage() -> None:
         )
 
 
-@often
 @given(st.lists(transactions(), max_size=8), st.none() | st.integers(0, 10**12), st.data())
 def test_tips_are_what_decoded_transactions_paid(
     store: Store, chosen: list[Transaction], base_fee: int | None, data: st.DataObject

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from follow.canned import Canned, canned
@@ -107,7 +107,6 @@ def asked_with(proxy: Proxy, faults: str, body: Any) -> Any:  # noqa: ANN401, JS
 HEADERS = st.lists(st.sampled_from(["X-Ethereum: 1", "accept: */*", "Accept-Encoding: gzip"]))
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.binary(max_size=300), st.binary(max_size=300), HEADERS, st.booleans()),
                 min_size=1, max_size=4))  # fmt: skip
 def test_without_faults_no_byte_is_changed(

@@ -151,7 +151,7 @@ class Streams(RuleBasedStateMachine):
             assert node.position.commit == len(node.history)
 
 
-Streams.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
+Streams.TestCase.settings = settings(stateful_step_count=40)
 test_streams = Streams.TestCase
 
 FIRST = LogMessage(1, 0, 1, LOG, NO_LINK, b"first")

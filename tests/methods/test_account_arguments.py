@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.methods import make_families
@@ -86,7 +86,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25, deadline=None)
 @given(params=params)
 def test_no_argument_is_an_internal_error(client: Asker, name: str, params: list[object]) -> None:
     if name == "eth_sendTransactionSync":

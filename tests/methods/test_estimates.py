@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.rules.addresses import created_address
@@ -90,7 +90,6 @@ def test_estimate_suffices_and_is_close(client: Asker, call: dict[str, Any]) -> 
     assert needed <= gas <= close(needed)
 
 
-@settings(max_examples=30)
 @given(
     st.lists(
         st.sampled_from(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foreblock.bus.commands import SetAccount
@@ -117,7 +117,6 @@ _bodies = _requests() | st.builds(
 )
 
 
-@settings(max_examples=200)
 @given(_bodies, st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=2))
 @example(balance().decode(), [])
 def test_whatever_the_engine_answers_the_long_way_answers_too(

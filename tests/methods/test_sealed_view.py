@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.reading.view import Ledger
@@ -296,7 +296,6 @@ def test_number_may_mean_the_block_in_progress(scene: Scene) -> None:
 ACTS = st.lists(st.sampled_from(["pay", "pool", "include", "flashblock", "seal"]))
 
 
-@settings(max_examples=30)
 @given(ACTS)
 def test_each_transaction_is_sealed_or_waits_whatever_the_chain_does(acts: list[str]) -> None:
     """Against a plain model: which transactions wait, are pre-confirmed, are sealed."""

@@ -1,6 +1,6 @@
 """What holds for every simulation, on both rule sets."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from foreblock._engine import Overlay
 from foreblock.ledger.simulation.run import SimulatedBlock, run_block
@@ -15,12 +15,7 @@ from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
 from support.steps import finish
 from support.strategies.simulation_strategy import accounts, blocks, one_by_one
 
-often = settings(
-    max_examples=60,
-)
 
-
-@often
 @given(requests=blocks())
 def test_a_block_uses_the_gas_of_its_calls(chain: Chain, requests: list[BlockRequest]) -> None:
     for each in simulated(chain, priced(requests)):
@@ -38,7 +33,6 @@ def supply(overlay: Overlay, number: int) -> int:
     )
 
 
-@often
 @given(requests=blocks())
 def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockRequest]) -> None:
     """Only the base fee of a priced call is burned, and only where no vault receives it."""
@@ -68,7 +62,6 @@ def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockReques
         view.close()
 
 
-@often
 @given(requests=blocks(priced=False))
 def test_calls_mean_the_same_in_one_block_or_in_several(
     chain: Chain, requests: list[BlockRequest]
@@ -97,7 +90,6 @@ def test_calls_mean_the_same_in_one_block_or_in_several(
     assert outcomes(simulated(chain, together)) == outcomes(simulated(chain, apart))
 
 
-@often
 @given(requests=blocks())
 def test_a_simulation_changes_nothing_that_is_stored(
     chain: Chain, requests: list[BlockRequest]

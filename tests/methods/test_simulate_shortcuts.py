@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -34,10 +34,6 @@ from support.steps import finish
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 
 T = TypeVar("T")
-
-often = settings(
-    max_examples=60,
-)
 
 
 def noting(steps: Steps[T], handed_out: list[Work | None]) -> Steps[T]:
@@ -102,7 +98,6 @@ def shown(found: list[SimulatedBlock], dialect: Dialect) -> Any:  # noqa: ANN401
     return json.loads(whole(finish(render(found, shape, UNHURRIED))))
 
 
-@often
 @given(requests=blocks())
 def test_blocks_are_written_as_they_are_value_by_value(
     chain: Chain, requests: list[BlockRequest]
@@ -154,7 +149,6 @@ def outcome(
     return [(each.block.header.hash, shown([each], "ethereum")) for each in found]
 
 
-@often
 @given(
     calls=st.lists(unpriced_calls(), min_size=1, max_size=5),
     validation=st.booleans(),
@@ -233,7 +227,6 @@ SAID = st.sampled_from(
 )
 
 
-@often
 @given(said=st.lists(st.none() | SAID, min_size=1, max_size=6), validation=st.booleans())
 def test_blocks_are_opened_the_same_whether_like_the_last_or_anew(
     chain: Chain, said: list[BlockOverrides | None], validation: bool

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.bench.rpc import chain as cancun
@@ -63,7 +63,6 @@ MORE = st.fixed_dictionaries(
         A1.upper().replace("X", "x"): st.just({"balance": "0x6"}),
     },
 )
-often = settings(max_examples=150)
 
 
 @pytest.fixture(scope="module", params=["cancun", "jovian", "long_chain"])
@@ -103,7 +102,6 @@ def both_ways(client: Asker, block: dict[str, Any], at: str = "latest") -> tuple
         return short, client.reply(body).body
 
 
-@often
 @given(st.lists(CALLS, max_size=4), MORE, st.sampled_from(["latest", "pending", "0x0", "0x01"]))
 def test_both_ways_give_the_same_bytes(
     client: Asker, calls: list[dict[str, Any]], more: dict[str, Any], at: str

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import MissingCode, MissingHeader, MissingNode
@@ -145,7 +145,6 @@ Step = tuple[int, int, int]
 steps = st.tuples(st.integers(0, 5), st.integers(0, 12), st.integers(0, 2))
 
 
-@settings(max_examples=25)
 @given(blocks=st.lists(st.lists(steps, max_size=6), min_size=1, max_size=5))
 def test_random_blocks_are_executed_to_their_hashes(
     tmp_path_factory: pytest.TempPathFactory, blocks: list[list[Step]]

@@ -289,6 +289,6 @@ class MachineOfBytes(PoolMachine):
 
 
 TestPool = PoolMachine.TestCase
-TestPool.settings = settings(max_examples=60, stateful_step_count=60)
+TestPool.settings = settings(stateful_step_count=60)
 TestPoolOfBytes = MachineOfBytes.TestCase
-TestPoolOfBytes.settings = settings(max_examples=60, stateful_step_count=60)
+TestPoolOfBytes.settings = settings(stateful_step_count=60)

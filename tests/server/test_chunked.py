@@ -2,7 +2,7 @@
 
 import httptools
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
@@ -53,7 +53,6 @@ def test_chunks_give_the_body_and_where_it_ends(content: bytes, cuts: list[int])
     assert body.body == content == by_llhttp(data)
 
 
-@settings(max_examples=400)
 @given(
     st.lists(
         st.sampled_from(

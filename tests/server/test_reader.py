@@ -1,6 +1,6 @@
 """How bytes are cut on their way, and which heads are known, makes no difference."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.server.checks import AcceptedHead, RefusedRequest, RequestRules, check
@@ -31,7 +31,6 @@ def talk(pieces: list[bytes], *, knows_heads: bool = True) -> tuple[bytes, bool]
     return wire.send(*pieces), wire.over()
 
 
-@settings(max_examples=400)
 @given(cut_conversations())
 def test_cuts_make_no_difference(conversation: tuple[bytes, list[bytes]]) -> None:
     whole, pieces = conversation
@@ -40,13 +39,11 @@ def test_cuts_make_no_difference(conversation: tuple[bytes, list[bytes]]) -> Non
     answers(expected[0])
 
 
-@settings(max_examples=100)
 @given(conversations)
 def test_single_bytes_make_no_difference(whole: bytes) -> None:
     assert talk([bytes([each]) for each in whole]) == talk([whole])
 
 
-@settings(max_examples=200)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=8), cut_conversations())
 def test_known_heads_make_no_difference(
     order: list[int], conversation: tuple[bytes, list[bytes]]

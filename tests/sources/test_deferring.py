@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import Batch, CommandPath, CommandQueue, Heads, Store
@@ -217,7 +217,6 @@ CHANGES: dict[object, Callable[[DevChain], object]] = {
 }
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps, min_size=5, max_size=40))
 def test_what_is_put_off_is_as_if_it_was_not(
     todo: list[AnyCommand | AsRequest | str | int],
@@ -328,7 +327,6 @@ def test_what_was_never_seen_is_never_carried_out(tmp_path: Path) -> None:
 words = st.binary(min_size=32, max_size=32)
 
 
-@settings(max_examples=100)
 @given(
     st.one_of(
         st.builds(SetAccount, st.binary(min_size=20, max_size=20), words),

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -99,7 +99,6 @@ requests = st.one_of(
 )
 
 
-@settings(max_examples=300)
 @given(asked=requests)
 @example(asked=("evm_revert", ("0x00",)))
 @example(asked=("anvil_setBalance", ("0x" + "aa" * 20, "0x" + "00" * 32)))

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.types import keccak256
@@ -62,7 +62,6 @@ slots = st.dictionaries(
 )
 
 
-@settings(max_examples=25)
 @given(slots, st.integers(0, 2**256 - 1))
 def test_our_evm_reads_what_is_there(
     preconf: Asker, wanted: dict[bytes, list[int]], seed: int

@@ -102,7 +102,6 @@ ACCOUNTS = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=50)
 @given(ACCOUNTS)
 def test_every_key_comes_once_in_portions_that_are_bounded(counts: dict[bytes, int]) -> None:
     accounts = [(address, range(most)) for address, most in counts.items()]

@@ -1,7 +1,7 @@
 """What is tried next at the same endpoint: narrower every time, so it ends."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.upstream.asked import (
@@ -72,7 +72,6 @@ refusals = st.lists(
 )
 
 
-@settings(max_examples=30)
 @given(st.lists(refusals, min_size=100, max_size=100), st.integers(1, 3))
 def test_it_ends(rounds: list[list[tuple[Asked, str]]], places: int) -> None:
     """Whatever is refused, the same try does not come twice."""

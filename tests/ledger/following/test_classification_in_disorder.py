@@ -8,7 +8,7 @@ block. No block may ever be sealed wrongly, and in the end all of them are seale
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.following.buffer import Buffered
@@ -202,7 +202,6 @@ def deliveries(draw: st.DrawFn) -> Delivery:
     return Delivery(messages, built.sealed, built.last)
 
 
-@settings(max_examples=300)
 @given(deliveries())
 def test_every_order_ends_in_the_chain_that_was_built(built: Delivery) -> None:
     follower = Follower()

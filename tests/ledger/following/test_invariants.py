@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import DiskFull
@@ -45,7 +45,6 @@ def arrivals(draw: st.DrawFn) -> list[int]:
     return order
 
 
-@settings(max_examples=150)
 @given(order=arrivals(), worked=st.booleans())
 def test_any_order_and_duplication_of_a_job_ends_in_the_same_partials(
     job: Built, order: list[int], *, worked: bool

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import (
@@ -199,7 +199,6 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize("config", [JOVIAN, CANYON], ids=["jovian", "canyon"])
 @given(plan=PLANS)
-@settings(max_examples=40)
 def test_partials_are_what_their_transactions_make_of_the_parent(
     config: dict[str, Any], plan: list[list[Index]]
 ) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import Store, View
@@ -104,7 +104,6 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40)
 @given(steps=STEPS)
 def test_what_is_found_is_what_a_scan_finds(steps: list[object]) -> None:
     folder = Path(tempfile.mkdtemp())

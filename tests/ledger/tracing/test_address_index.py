@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import Transaction
@@ -125,7 +125,6 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_pages_are_what_a_scan_finds(steps: list[object]) -> None:
     folder = Path(tempfile.mkdtemp())

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.bus.commands import AddBalance, IncreaseTime, Mine, SetAccount, SetMining
@@ -183,7 +183,6 @@ class Run:
             view.close()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps, max_size=25))
 def test_random_cheats_transactions_and_kills(sequence: list[tuple[str, bytes, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
