@@ -1,6 +1,5 @@
 import inspect
 import pickle
-from collections.abc import Iterator
 
 import pytest
 
@@ -22,24 +21,6 @@ def example(kind: type[errors.ForeblockError]) -> errors.ForeblockError:
         name: of for each in kind.__mro__ for name, of in inspect.get_annotations(each).items()
     }
     return kind(*(FACTS[kinds[name].__name__] for name in needed))
-
-
-def drawn(kind: type[errors.ForeblockError], indent: str = "") -> Iterator[str]:
-    """The tree of a class as lines, its subclasses in the order of the file."""
-    below = [each for each in CLASSES if kind in each.__bases__]
-    for each in below:
-        branch, rest = ("└── ", "    ") if each is below[-1] else ("├── ", "│   ")
-        yield indent + branch + each.__name__
-        yield from drawn(each, indent + rest)
-
-
-def test_the_tree_is_drawn_as_the_classes_are() -> None:
-    assert errors.__doc__ is not None
-    start, _, rest = errors.__doc__.partition("    ForeblockError\n")
-    tree = [line.removeprefix("    ") for line in rest.partition("\n\n")[0].splitlines()]
-    names = [line.split("  ")[0] if not line.startswith((" ", "│")) else line for line in tree]
-    assert start
-    assert names == list(drawn(errors.ForeblockError))
 
 
 def test_every_exception_keeps_its_facts_when_it_crosses_a_process() -> None:

@@ -1,168 +1,10 @@
 """Every exception of foreblock, in one tree.
 
-    ForeblockError
-    ├── CallerError              the caller is wrong
-    │   ├── InvalidArgument
-    │   ├── Undecodable
-    │   ├── InvalidMessage
-    │   ├── NotAPrecompile
-    │   ├── InvalidParams
-    │   │   └── BadArgument
-    │   ├── LimitExceeded
-    │   ├── RefusedOverride
-    │   ├── RefusedFilter
-    │   └── HiddenMethod
-    ├── NotHere                  the data is not here
-    │   ├── UnknownBlock
-    │   │   └── BeforeAnchor
-    │   ├── UnknownBlockHash
-    │   ├── NotCanonical
-    │   ├── NoSuchHead
-    │   ├── UnknownPartial
-    │   ├── DroppedPartial
-    │   └── PrunedState
-    ├── HeaderOnly               a block without its body
-    ├── PartialState             only a part of the state is known here
-    │   ├── StateMissing
-    │   │   └── WaysMissing
-    │   └── IncompleteState
-    ├── ExecutionError           execution gave no outcome
-    │   ├── InvalidTransaction
-    │   ├── DeadlineExceeded
-    │   ├── OverBudget
-    │   ├── TraceTooLong
-    │   ├── RefusedTrace
-    │   ├── PoolFull
-    │   ├── TooManyWaiting
-    │   ├── TooMuchUnsent
-    │   ├── ExecutionFailed
-    │   ├── RefusedCall
-    │   ├── RefusedSimulation
-    │   ├── Reverted
-    │   ├── Halted
-    │   ├── TimedOut
-    │   ├── TooManyLogs
-    │   ├── UnknownRules
-    │   ├── RejectedTransaction
-    │   ├── SequencerUnavailable
-    │   ├── SequencerBusy
-    │   ├── OutcomeUnknown
-    │   ├── RefusedCommand
-    │   ├── CommandUnknown
-    │   ├── SyncTimedOut
-    │   ├── PoolUnavailable
-    │   ├── PoolTooLarge
-    │   └── TooMuchState
-    ├── PoolRefusal              the transaction pool does not take a transaction
-    │   ├── AlreadyKnown
-    │   ├── UnsupportedType
-    │   ├── WrongBlobCount
-    │   ├── OversizedData
-    │   ├── InitCodeTooLarge
-    │   ├── GasLimitTooHigh
-    │   ├── ExceedsBlockGasLimit
-    │   ├── TipAboveFeeCap
-    │   ├── WrongChain
-    │   ├── LastNonce
-    │   ├── IntrinsicGasTooLow
-    │   ├── FloorGasTooLow
-    │   ├── NoAuthorizations
-    │   ├── FeeCapBelowMinimum
-    │   ├── FeeCapBelowBaseFee
-    │   ├── NonceTooLow
-    │   ├── InsufficientFunds
-    │   ├── Overdrawn
-    │   ├── ReplacementUnderpriced
-    │   ├── SenderLimitReached
-    │   ├── Underpriced
-    │   └── TransactionPoolFull
-    ├── SubscriptionError        a subscription or filter is not available
-    │   ├── NotificationsUnsupported
-    │   ├── UnknownSubscription
-    │   ├── SubscriptionNotFound
-    │   ├── TooManySubscriptions
-    │   ├── SubscriptionsTooLarge
-    │   ├── CursorTooOld
-    │   ├── FilterNotFound
-    │   └── TooManyFilters
-    ├── ImportFailure            the chain offered is not accepted
-    │   ├── BadGenesis
-    │   ├── BadState
-    │   ├── BadForkChoice
-    │   ├── BadWitness
-    │   ├── BadBlock
-    │   ├── DifferentGenesis
-    │   └── DifferentBlock
-    ├── ServiceError             the service cannot run as it was asked to
-    │   ├── BadSetting
-    │   ├── BadChain
-    │   ├── AddressInUse
-    │   ├── AddressUnusable
-    │   ├── StateNotWritten
-    │   ├── WorkerFailed
-    │   ├── StopForced
-    │   ├── BusBroken
-    │   └── BusMessageTooLong
-    ├── StoreError               the store broke, or was misused
-    │   ├── StoreMissing
-    │   ├── StoreExists
-    │   ├── NoChain
-    │   ├── StoreLocked
-    │   ├── StoreOpenHere
-    │   ├── StoreReplaced
-    │   ├── StoreClosed
-    │   ├── StoreReadOnly
-    │   ├── StoreFull
-    │   ├── DiskFull
-    │   ├── StaleBatch
-    │   ├── RefusedCommit
-    │   ├── CommitDeclined
-    │   ├── StoreDamaged
-    │   ├── WrongStateRoot
-    │   ├── UnknownStoreFormat
-    │   ├── StoreFailed
-    │   ├── MissingNode
-    │   ├── MissingCode
-    │   └── MissingHeader
-    ├── FeedError                a message of a feed cannot be used
-    │   ├── MalformedFlashblock
-    │   └── BadRecording
-    ├── LogError                 the replicated log is not to be had, or not to be believed
-    │   ├── MalformedLogMessage
-    │   ├── NewerLogFormat
-    │   ├── LogMessageTooLarge
-    │   ├── ForkedLog
-    │   ├── ForeignLog
-    │   ├── LogBeginsLater
-    │   ├── LogLostCommits
-    │   ├── Deposed
-    │   ├── LogUnreachable
-    │   │   └── NobodyListens
-    │   ├── LogServerTooOld
-    │   └── BadLogStream
-    ├── SnapshotError            a copy of a store from another node cannot be used
-    │   ├── SnapshotRefused
-    │   ├── DamagedSnapshot
-    │   ├── UnfitSnapshot
-    │   └── NoSnapshot
-    └── EndpointError            an endpoint that was asked gave no result
-        ├── Unreachable
-        ├── NotAnAnswer
-        ├── NoSuchBlock
-        ├── DisputedBlock
-        ├── ErrorAnswer
-        ├── RefusedAnswer
-        ├── BadProof
-        ├── NoUpstream
-        ├── UnitsSpent
-        ├── UntrueState
-        └── NewEpoch
-
-An exception carries its facts as attributes, given in order; `__str__` makes the sentence
-from them, unless the one fact is the sentence. The engine raises these classes, so their names
-and the order of their facts are part of the seam. A revert or a halt of a run is an outcome,
-not an exception; `Reverted` and `Halted` are raised by methods that cannot answer with one.
-Codes of the wire are in `rpc.errors`.
+An exception carries its facts as attributes, given in order, and `template` makes the message
+from them. Without a template the first fact is the message. The engine raises these classes, so
+their names and the order of their facts are part of its interface. A revert or a halt of a run is
+an outcome, not an exception; `Reverted` and `Halted` are raised by methods that cannot return one.
+JSON-RPC error codes are in `rpc.errors`.
 
 The file is long because the tree is one idea: it is read, documented and caught whole.
 """
@@ -174,14 +16,15 @@ from typing import Any, ClassVar, Protocol, dataclass_transform
 
 @dataclass_transform(eq_default=False)
 class ForeblockError(Exception):
-    """The root: catch it to catch everything foreblock raises on purpose.
+    """The root of the tree.
 
-    What a class annotates are its facts, after those of the classes above it; one with a value
-    need not be given. Dataclasses would do the same: making these takes 2 ms instead of 20, in
-    every process that starts.
+    The annotations of a class are its facts, after those of its base classes; a fact with a value
+    is optional. Dataclasses would do the same, but defining them takes 20 ms instead of 2 in every
+    process that starts.
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ()  # the names of its facts
+    template: ClassVar[str] = ""  # the message, with facts in braces; bytes are written as hex
 
     def __init_subclass__(cls) -> None:
         own = vars(cls).get("__annotations__", ())
@@ -194,9 +37,19 @@ class ForeblockError(Exception):
         if missing or len(facts) + len(named) > len(names) or not given.keys() <= {*names}:
             raise TypeError(f"{type(self).__name__} has the facts {names}, not {given}")
 
+    def __str__(self) -> str:
+        facts = {name: _text(getattr(self, name)) for name in self.__match_args__}
+        if self.template:
+            return self.template.format_map(facts)
+        return str(next(iter(facts.values()), ""))
+
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}={fact!r}" for name, fact in vars(self).items())
         return f"{type(self).__name__}({facts})"
+
+
+def _text(fact: object) -> object:
+    return f"0x{fact.hex()}" if isinstance(fact, bytes) else fact
 
 
 class CallerError(ForeblockError):
@@ -214,27 +67,21 @@ class Undecodable(CallerError):
 
     what: str
     why: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.why}"
+    template = "{what}: {why}"
 
 
 class InvalidMessage(CallerError):
     """A message that no block can run, such as one that cannot pay for its gas."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"the message cannot be run: {self.why}"
+    template = "the message cannot be run: {why}"
 
 
 class NotAPrecompile(CallerError):
     """A precompile was to be moved from an address where there is none."""
 
     address: bytes
-
-    def __str__(self) -> str:
-        return f"0x{self.address.hex()} is not a precompile"
+    template = "{address} is not a precompile"
 
 
 class InvalidParams(CallerError):
@@ -277,9 +124,7 @@ class HiddenMethod(CallerError):
 
     method: str
     why: str
-
-    def __str__(self) -> str:
-        return f"the method {self.method} is not available here: {self.why}"
+    template = "the method {method} is not available here: {why}"
 
 
 class NotHere(ForeblockError):
@@ -290,66 +135,52 @@ class UnknownBlock(NotHere):
     """The block asked for was never sealed here."""
 
     number: int
-
-    def __str__(self) -> str:
-        return f"unknown block {self.number}"
+    template = "unknown block {number}"
 
 
 class BeforeAnchor(UnknownBlock):
     """The block is before the one at which this store began to follow the chain."""
 
     anchor: int
-
-    def __str__(self) -> str:
-        return (
-            f"block {self.number} is before block {self.anchor}, "
-            "at which this instance began to follow the chain: what is kept begins there"
-        )
+    template = (
+        "block {number} is before block {anchor}, at which this instance began to follow the "
+        "chain: what is kept begins there"
+    )
 
 
 class UnknownBlockHash(NotHere):
     """No block with this hash is in the chain, nor a partial one that is kept."""
 
     hash: bytes
-
-    def __str__(self) -> str:
-        return f"unknown block 0x{self.hash.hex()}"
+    template = "unknown block {hash}"
 
 
 class NotCanonical(NotHere):
     """The block is known and not canonical, which the request requires."""
 
     hash: bytes
-
-    def __str__(self) -> str:
-        return f"block 0x{self.hash.hex()} is not canonical"
+    template = "block {hash} is not canonical"
 
 
 class NoSuchHead(NotHere):
     """No safe or finalized block is known."""
 
     tag: str
-
-    def __str__(self) -> str:
-        return f"there is no {self.tag} block"
+    template = "there is no {tag} block"
 
 
 class UnknownPartial(NotHere):
     """The partial block asked for was never here, or is no longer kept."""
 
     number: int
-
-    def __str__(self) -> str:
-        return f"unknown partial block {self.number}"
+    template = "unknown partial block {number}"
 
 
 class DroppedPartial(NotHere):
     """The partial block asked for is on an abandoned branch."""
 
     number: int
-
-    def __str__(self) -> str:
-        return f"partial block {self.number} was dropped"
+    template = "partial block {number} was dropped"
 
 
 class PrunedState(NotHere):
@@ -357,9 +188,7 @@ class PrunedState(NotHere):
 
     block: int
     earliest: int
-
-    def __str__(self) -> str:
-        return f"the state of block {self.block} is no longer kept; the earliest is {self.earliest}"
+    template = "the state of block {block} is no longer kept; the earliest is {earliest}"
 
 
 class HeaderOnly(ForeblockError):
@@ -370,9 +199,7 @@ class HeaderOnly(ForeblockError):
 
     block: int
     first: int
-
-    def __str__(self) -> str:
-        return f"block {self.block} is here by its header only; whole blocks begin at {self.first}"
+    template = "block {block} is here by its header only; whole blocks begin at {first}"
 
 
 class PartialState(ForeblockError):
@@ -417,9 +244,7 @@ class StateMissing(PartialState):
     """Keys that a read or a whole run wanted; it can be made again when they are learned."""
 
     misses: MissedKeys
-
-    def __str__(self) -> str:
-        return f"the state is not known here: {self.misses}"
+    template = "the state is not known here: {misses}"
 
 
 class WaysMissing(StateMissing):
@@ -429,18 +254,14 @@ class WaysMissing(StateMissing):
     """
 
     block: int
-
-    def __str__(self) -> str:
-        return f"the trie of block {self.block} is not known here: {self.misses}"
+    template = "the trie of block {block} is not known here: {misses}"
 
 
 class IncompleteState(PartialState):
     """Work that needs the whole state."""
 
     what: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: only a part of the state is known here"
+    template = "{what}: only a part of the state is known here"
 
 
 class ExecutionError(ForeblockError):
@@ -452,16 +273,13 @@ class InvalidTransaction(ExecutionError):
 
     index: int
     why: str
-
-    def __str__(self) -> str:
-        return f"invalid transaction {self.index}: {self.why}"
+    template = "invalid transaction {index}: {why}"
 
 
 class DeadlineExceeded(ExecutionError):
     """The run was stopped at its deadline."""
 
-    def __str__(self) -> str:
-        return "execution stopped at its deadline"
+    template = "execution stopped at its deadline"
 
 
 class OverBudget(ExecutionError):
@@ -469,18 +287,14 @@ class OverBudget(ExecutionError):
 
     index: int
     what: str
-
-    def __str__(self) -> str:
-        return f"transaction {self.index} takes more {self.what} than it may"
+    template = "transaction {index} takes more {what} than it may"
 
 
 class TraceTooLong(ExecutionError):
     """A trace has more bytes than one answer may."""
 
     limit: int
-
-    def __str__(self) -> str:
-        return f"the trace is longer than {self.limit} bytes, ask for less of it"
+    template = "the trace is longer than {limit} bytes, ask for less of it"
 
 
 class RefusedTrace(ExecutionError):
@@ -493,36 +307,28 @@ class PoolFull(ExecutionError):
     """No thread is free for a long call, and the queue is full."""
 
     waiting: int
-
-    def __str__(self) -> str:
-        return f"the queue for long calls is full ({self.waiting} waiting)"
+    template = "the queue for long calls is full ({waiting} waiting)"
 
 
 class TooManyWaiting(ExecutionError):
     """The queue of waiting requests of a worker is full."""
 
     most: int
-
-    def __str__(self) -> str:
-        return f"too many requests are waiting ({self.most})"
+    template = "too many requests are waiting ({most})"
 
 
 class TooMuchUnsent(ExecutionError):
     """Unsent answers leave no room for another long one in a worker."""
 
     limit: int
-
-    def __str__(self) -> str:
-        return f"too many bytes of answers are unsent (of {self.limit})"
+    template = "too many bytes of answers are unsent (of {limit})"
 
 
 class ExecutionFailed(ExecutionError):
     """The engine failed; the message did nothing wrong."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"execution failed: {self.why}"
+    template = "execution failed: {why}"
 
 
 class RefusedCall(ExecutionError):
@@ -554,9 +360,7 @@ class RefusedSimulation(ExecutionError):
 
     rule: str
     why: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.why}"
+    template = "{rule}: {why}"
 
 
 class Reverted(ExecutionError):
@@ -564,9 +368,7 @@ class Reverted(ExecutionError):
 
     output: bytes
     reason: str
-
-    def __str__(self) -> str:
-        return f"execution reverted with 0x{self.output.hex()}: {self.reason}"
+    template = "execution reverted with {output}: {reason}"
 
 
 class Halted(ExecutionError):
@@ -593,19 +395,14 @@ class TooManyLogs(ExecutionError):
     why: str
     first: int
     last: int
-
-    def __str__(self) -> str:
-        """The advice in the words that clients look for when they divide a range."""
-        return f"{self.why}. Try with this block range [{self.first:#x}, {self.last:#x}]."
+    template = "{why}. Try with this block range [{first:#x}, {last:#x}]."
 
 
 class UnknownRules(ExecutionError):
     """The chain has rules that this version cannot execute, from a block on."""
 
     block: int
-
-    def __str__(self) -> str:
-        return f"this chain has rules that foreblock does not know (since block {self.block})"
+    template = "this chain has rules that foreblock does not know (since block {block})"
 
 
 class RejectedTransaction(ExecutionError):
@@ -620,22 +417,19 @@ class SequencerUnavailable(ExecutionError):
     The transaction was not taken, and will not be.
     """
 
-    def __str__(self) -> str:
-        return "sequencer not available"
+    template = "sequencer not available"
 
 
 class SequencerBusy(ExecutionError):
     """The queue to the sequencer is full; the transaction was not taken."""
 
-    def __str__(self) -> str:
-        return "too many transactions wait for the sequencer"
+    template = "too many transactions wait for the sequencer"
 
 
 class OutcomeUnknown(ExecutionError):
     """The sequencer did not answer in time: the pool may have the transaction."""
 
-    def __str__(self) -> str:
-        return "it is not known whether the transaction was taken, look for its hash"
+    template = "it is not known whether the transaction was taken, look for its hash"
 
 
 class RefusedCommand(ExecutionError):
@@ -643,15 +437,11 @@ class RefusedCommand(ExecutionError):
 
     why: str
 
-    def __str__(self) -> str:
-        return self.why
-
 
 class CommandUnknown(ExecutionError):
     """The writer did not answer in time: a command may have been carried out."""
 
-    def __str__(self) -> str:
-        return "it is not known whether the chain was changed"
+    template = "it is not known whether the chain was changed"
 
 
 class SyncTimedOut(ExecutionError):
@@ -659,16 +449,13 @@ class SyncTimedOut(ExecutionError):
 
     hash: bytes
     timeout_ms: int
-
-    def __str__(self) -> str:
-        return f"transaction 0x{self.hash.hex()} was in no block after {self.timeout_ms} ms"
+    template = "transaction {hash} was in no block after {timeout_ms} ms"
 
 
 class PoolUnavailable(ExecutionError):
     """The transaction pool did not answer in time."""
 
-    def __str__(self) -> str:
-        return "the transaction pool does not answer, try again later"
+    template = "the transaction pool does not answer, try again later"
 
 
 class PoolTooLarge(ExecutionError):
@@ -676,21 +463,17 @@ class PoolTooLarge(ExecutionError):
 
     size: int
     limit: int
-
-    def __str__(self) -> str:
-        return (
-            f"the transactions have {self.size} bytes, more than {self.limit}; "
-            "ask for one sender with txpool_contentFrom, or for one transaction by its hash"
-        )
+    template = (
+        "the transactions have {size} bytes, more than {limit}; ask for one sender with "
+        "txpool_contentFrom, or for one transaction by its hash"
+    )
 
 
 class TooMuchState(ExecutionError):
     """A run needs more keys, or more rounds of fetching, than one request may have."""
 
     what: str
-
-    def __str__(self) -> str:
-        return f"this needs more state than one request may fetch: {self.what}"
+    template = "this needs more state than one request may fetch: {what}"
 
 
 class PoolRefusal(ForeblockError):
@@ -703,17 +486,14 @@ class PoolRefusal(ForeblockError):
 class AlreadyKnown(PoolRefusal):
     """The pool has this transaction already."""
 
-    def __str__(self) -> str:
-        return "already known"
+    template = "already known"
 
 
 class UnsupportedType(PoolRefusal):
     """A type that cannot be submitted here: blobs and deposits."""
 
     type: int
-
-    def __str__(self) -> str:
-        return f"transaction type not supported: tx type {self.type} not supported by this pool"
+    template = "transaction type not supported: tx type {type} not supported by this pool"
 
 
 class WrongBlobCount(PoolRefusal):
@@ -733,9 +513,7 @@ class OversizedData(PoolRefusal):
 
     size: int
     limit: int
-
-    def __str__(self) -> str:
-        return f"oversized data: transaction size {self.size}, limit {self.limit}"
+    template = "oversized data: transaction size {size}, limit {limit}"
 
 
 class InitCodeTooLarge(PoolRefusal):
@@ -743,9 +521,7 @@ class InitCodeTooLarge(PoolRefusal):
 
     size: int
     limit: int
-
-    def __str__(self) -> str:
-        return f"max initcode size exceeded: code size {self.size} limit {self.limit}"
+    template = "max initcode size exceeded: code size {size} limit {limit}"
 
 
 class GasLimitTooHigh(PoolRefusal):
@@ -753,23 +529,19 @@ class GasLimitTooHigh(PoolRefusal):
 
     cap: int
     gas_limit: int
-
-    def __str__(self) -> str:
-        return f"transaction gas limit too high (cap: {self.cap}, tx: {self.gas_limit})"
+    template = "transaction gas limit too high (cap: {cap}, tx: {gas_limit})"
 
 
 class ExceedsBlockGasLimit(PoolRefusal):
     """More gas than a block has for transactions."""
 
-    def __str__(self) -> str:
-        return "exceeds block gas limit"
+    template = "exceeds block gas limit"
 
 
 class TipAboveFeeCap(PoolRefusal):
     """The priority fee is above the fee cap."""
 
-    def __str__(self) -> str:
-        return "max priority fee per gas higher than max fee per gas"
+    template = "max priority fee per gas higher than max fee per gas"
 
 
 class WrongChain(PoolRefusal):
@@ -777,16 +549,13 @@ class WrongChain(PoolRefusal):
 
     have: int
     want: int
-
-    def __str__(self) -> str:
-        return f"invalid sender: invalid chain id for signer: have {self.have} want {self.want}"
+    template = "invalid sender: invalid chain id for signer: have {have} want {want}"
 
 
 class LastNonce(PoolRefusal):
     """The highest nonce, which cannot be used (EIP-2681)."""
 
-    def __str__(self) -> str:
-        return "nonce has max value"
+    template = "nonce has max value"
 
 
 class IntrinsicGasTooLow(PoolRefusal):
@@ -794,9 +563,7 @@ class IntrinsicGasTooLow(PoolRefusal):
 
     gas: int
     needed: int
-
-    def __str__(self) -> str:
-        return f"intrinsic gas too low: gas {self.gas}, minimum needed {self.needed}"
+    template = "intrinsic gas too low: gas {gas}, minimum needed {needed}"
 
 
 class FloorGasTooLow(PoolRefusal):
@@ -804,19 +571,13 @@ class FloorGasTooLow(PoolRefusal):
 
     gas: int
     needed: int
-
-    def __str__(self) -> str:
-        return (
-            f"insufficient gas for floor data gas cost: gas {self.gas}, "
-            f"minimum needed {self.needed}"
-        )
+    template = "insufficient gas for floor data gas cost: gas {gas}, minimum needed {needed}"
 
 
 class NoAuthorizations(PoolRefusal):
     """A set-code transaction that sets no code (EIP-7702)."""
 
-    def __str__(self) -> str:
-        return "set code tx must have at least one authorization tuple"
+    template = "set code tx must have at least one authorization tuple"
 
 
 class FeeCapBelowMinimum(PoolRefusal):
@@ -824,12 +585,10 @@ class FeeCapBelowMinimum(PoolRefusal):
 
     fee_cap: int
     minimum: int
-
-    def __str__(self) -> str:
-        return (
-            "max fee per gas less than block base fee: "
-            f"maxFeePerGas: {self.fee_cap}, minimum base fee of this chain: {self.minimum}"
-        )
+    template = (
+        "max fee per gas less than block base fee: maxFeePerGas: {fee_cap}, minimum base fee "
+        "of this chain: {minimum}"
+    )
 
 
 class FeeCapBelowBaseFee(PoolRefusal):
@@ -837,12 +596,9 @@ class FeeCapBelowBaseFee(PoolRefusal):
 
     fee_cap: int
     base_fee: int
-
-    def __str__(self) -> str:
-        return (
-            "max fee per gas less than block base fee: "
-            f"maxFeePerGas: {self.fee_cap}, baseFee: {self.base_fee}"
-        )
+    template = (
+        "max fee per gas less than block base fee: maxFeePerGas: {fee_cap}, baseFee: {base_fee}"
+    )
 
 
 class NonceTooLow(PoolRefusal):
@@ -850,9 +606,7 @@ class NonceTooLow(PoolRefusal):
 
     next: int
     nonce: int
-
-    def __str__(self) -> str:
-        return f"nonce too low: next nonce {self.next}, tx nonce {self.nonce}"
+    template = "nonce too low: next nonce {next}, tx nonce {nonce}"
 
 
 class InsufficientFunds(PoolRefusal):
@@ -886,31 +640,26 @@ class Overdrawn(PoolRefusal):
 class ReplacementUnderpriced(PoolRefusal):
     """The fee is too low to replace the pooled transaction with this nonce."""
 
-    def __str__(self) -> str:
-        return "replacement transaction underpriced"
+    template = "replacement transaction underpriced"
 
 
 class SenderLimitReached(PoolRefusal):
     """The sender has its maximum of transactions in the pool."""
 
     pooled: int
-
-    def __str__(self) -> str:
-        return f"account limit exceeded: pooled {self.pooled} txs"
+    template = "account limit exceeded: pooled {pooled} txs"
 
 
 class Underpriced(PoolRefusal):
     """The pool is full of transactions that offer at least as much."""
 
-    def __str__(self) -> str:
-        return "transaction underpriced"
+    template = "transaction underpriced"
 
 
 class TransactionPoolFull(PoolRefusal):
     """The pool is full of executable transactions, and this one is not executable."""
 
-    def __str__(self) -> str:
-        return "txpool is full"
+    template = "txpool is full"
 
 
 class SubscriptionError(ForeblockError):
@@ -920,33 +669,27 @@ class SubscriptionError(ForeblockError):
 class NotificationsUnsupported(SubscriptionError):
     """A subscription needs a connection on which notifications can be sent."""
 
-    def __str__(self) -> str:
-        return "notifications not supported"
+    template = "notifications not supported"
 
 
 class UnknownSubscription(SubscriptionError):
     """There is no subscription of this name."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f'no "{self.name}" subscription in eth namespace'
+    template = 'no "{name}" subscription in eth namespace'
 
 
 class SubscriptionNotFound(SubscriptionError):
     """The connection has no subscription of this id."""
 
-    def __str__(self) -> str:
-        return "subscription not found"
+    template = "subscription not found"
 
 
 class TooManySubscriptions(SubscriptionError):
     """A connection, or all connections of a worker, have as many subscriptions as they may."""
 
     most: int
-
-    def __str__(self) -> str:
-        return f"too many subscriptions, at most {self.most}"
+    template = "too many subscriptions, at most {most}"
 
 
 class SubscriptionsTooLarge(SubscriptionError):
@@ -954,23 +697,19 @@ class SubscriptionsTooLarge(SubscriptionError):
 
     of: str
     most: int
-
-    def __str__(self) -> str:
-        return f"the log filters of this {self.of} are too large, at most {self.most} bytes"
+    template = "the log filters of this {of} are too large, at most {most} bytes"
 
 
 class CursorTooOld(SubscriptionError):
     """What followed the position of a cursor is no longer kept, or was never here."""
 
-    def __str__(self) -> str:
-        return "the events after this cursor are no longer kept, subscribe without it"
+    template = "the events after this cursor are no longer kept, subscribe without it"
 
 
 class FilterNotFound(SubscriptionError):
     """There is no filter of this id, or not of this kind."""
 
-    def __str__(self) -> str:
-        return "filter not found"
+    template = "filter not found"
 
 
 class TooManyFilters(SubscriptionError):
@@ -978,10 +717,7 @@ class TooManyFilters(SubscriptionError):
 
     most: int
     unit: str = ""
-
-    def __str__(self) -> str:
-        limit = f"at most {self.most}{self.unit}"
-        return f"too many filters, {limit}; uninstall those that are not needed"
+    template = "too many filters, at most {most}{unit}; uninstall those that are not needed"
 
 
 class ImportFailure(ForeblockError):
@@ -993,9 +729,7 @@ class BadGenesis(ImportFailure):
 
     where: str
     why: str
-
-    def __str__(self) -> str:
-        return f"genesis: {self.where}: {self.why}"
+    template = "genesis: {where}: {why}"
 
 
 class BadState(ImportFailure):
@@ -1013,9 +747,7 @@ class BadForkChoice(ImportFailure):
 
     where: str
     why: str
-
-    def __str__(self) -> str:
-        return f"fork choice: {self.where}: {self.why}"
+    template = "fork choice: {where}: {why}"
 
 
 class BadWitness(ImportFailure):
@@ -1023,9 +755,7 @@ class BadWitness(ImportFailure):
 
     where: str
     why: str
-
-    def __str__(self) -> str:
-        return f"witness: {self.where}: {self.why}"
+    template = "witness: {where}: {why}"
 
 
 class BadBlock(ImportFailure):
@@ -1035,9 +765,7 @@ class BadBlock(ImportFailure):
     what: str
     expected: str
     found: str
-
-    def __str__(self) -> str:
-        return f"block {self.number}: {self.what}: expected {self.expected}, found {self.found}"
+    template = "block {number}: {what}: expected {expected}, found {found}"
 
 
 class DifferentGenesis(ImportFailure):
@@ -1046,12 +774,7 @@ class DifferentGenesis(ImportFailure):
     what: str
     stored: str
     found: str
-
-    def __str__(self) -> str:
-        return (
-            f"the store was begun from another genesis: {self.what}: "
-            f"stored {self.stored}, found {self.found}"
-        )
+    template = "the store was begun from another genesis: {what}: stored {stored}, found {found}"
 
 
 class DifferentBlock(ImportFailure):
@@ -1060,12 +783,7 @@ class DifferentBlock(ImportFailure):
     number: int
     stored: bytes
     found: bytes
-
-    def __str__(self) -> str:
-        return (
-            f"block {self.number}: the store holds 0x{self.stored.hex()}, "
-            f"the file has 0x{self.found.hex()}"
-        )
+    template = "block {number}: the store holds {stored}, the file has {found}"
 
 
 class ServiceError(ForeblockError):
@@ -1077,9 +795,7 @@ class BadSetting(ServiceError):
 
     name: str
     why: str
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.why}"
+    template = "{name}: {why}"
 
 
 class BadChain(ServiceError):
@@ -1087,18 +803,14 @@ class BadChain(ServiceError):
 
     name: str
     why: str
-
-    def __str__(self) -> str:
-        return f"chain {self.name}: {self.why}"
+    template = "chain {name}: {why}"
 
 
 class AddressInUse(ServiceError):
     """Another process listens there, perhaps another foreblock."""
 
     address: str
-
-    def __str__(self) -> str:
-        return f"{self.address}: address already in use"
+    template = "{address}: address already in use"
 
 
 class AddressUnusable(ServiceError):
@@ -1106,9 +818,7 @@ class AddressUnusable(ServiceError):
 
     address: str
     why: str
-
-    def __str__(self) -> str:
-        return f"cannot listen on {self.address}: {self.why}"
+    template = "cannot listen on {address}: {why}"
 
 
 class StateNotWritten(ServiceError):
@@ -1116,9 +826,7 @@ class StateNotWritten(ServiceError):
 
     file: str
     why: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: the state was not written: {self.why}"
+    template = "{file}: the state was not written: {why}"
 
 
 class WorkerFailed(ServiceError):
@@ -1131,18 +839,14 @@ class StopForced(ServiceError):
     """Processes did not stop in time and were killed."""
 
     names: str
-
-    def __str__(self) -> str:
-        return f"killed what did not stop in time: {self.names}"
+    template = "killed what did not stop in time: {names}"
 
 
 class BusBroken(ServiceError):
     """Bytes on the bus are no message."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"the bus is broken: {self.why}"
+    template = "the bus is broken: {why}"
 
 
 class BusMessageTooLong(ServiceError):
@@ -1150,9 +854,7 @@ class BusMessageTooLong(ServiceError):
 
     size: int
     limit: int
-
-    def __str__(self) -> str:
-        return f"the request needs {self.size} bytes for the writer, the limit is {self.limit}"
+    template = "the request needs {size} bytes for the writer, the limit is {limit}"
 
 
 class StoreError(ForeblockError):
@@ -1163,45 +865,35 @@ class StoreMissing(StoreError):
     """There is no store in this folder."""
 
     path: str
-
-    def __str__(self) -> str:
-        return f"no store at {self.path}"
+    template = "no store at {path}"
 
 
 class StoreExists(StoreError):
     """The path of a new store exists already."""
 
     path: str
-
-    def __str__(self) -> str:
-        return f"there is something at {self.path} already"
+    template = "there is something at {path} already"
 
 
 class NoChain(StoreError):
     """The store holds no block yet."""
 
     path: str
-
-    def __str__(self) -> str:
-        return f"the store at {self.path} holds no chain yet"
+    template = "the store at {path} holds no chain yet"
 
 
 class StoreLocked(StoreError):
     """Another process is the store's writer."""
 
     path: str
-
-    def __str__(self) -> str:
-        return f"the store at {self.path} is already being written by another process"
+    template = "the store at {path} is already being written by another process"
 
 
 class StoreOpenHere(StoreError):
     """This process has the store open already."""
 
     path: str
-
-    def __str__(self) -> str:
-        return f"the store at {self.path} is already open in this process"
+    template = "the store at {path} is already open in this process"
 
 
 class StoreReplaced(StoreError):
@@ -1209,44 +901,33 @@ class StoreReplaced(StoreError):
 
     path: str
     why: str
-
-    def __str__(self) -> str:
-        return f"the store at {self.path} is not what was served: {self.why}; restart to go on"
+    template = "the store at {path} is not what was served: {why}; restart to go on"
 
 
 class StoreClosed(StoreError):
     """The store, or an object made from it, is used after it was closed."""
 
-    def __str__(self) -> str:
-        return "the store is closed"
+    template = "the store is closed"
 
 
 class StoreReadOnly(StoreError):
     """A write through a store that was opened for reading."""
 
-    def __str__(self) -> str:
-        return "the store was opened for reading only"
+    template = "the store was opened for reading only"
 
 
 class StoreFull(StoreError):
     """The store cannot grow further: the system lets the process map no more of it."""
 
     map_size: int
-
-    def __str__(self) -> str:
-        return (
-            f"the store has reached its map size of {self.map_size} bytes, "
-            "and no more can be mapped"
-        )
+    template = "the store has reached its map size of {map_size} bytes, and no more can be mapped"
 
 
 class DiskFull(StoreError):
     """The disk has no room; nothing of the commit was kept."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"the disk of the store is full: {self.why}"
+    template = "the disk of the store is full: {why}"
 
 
 class StaleBatch(StoreError):
@@ -1254,9 +935,7 @@ class StaleBatch(StoreError):
 
     made_at: int
     now: int
-
-    def __str__(self) -> str:
-        return f"the batch was made at commit {self.made_at}, the store is at {self.now}"
+    template = "the batch was made at commit {made_at}, the store is at {now}"
 
 
 class RefusedCommit(StoreError):
@@ -1268,17 +947,14 @@ class RefusedCommit(StoreError):
 class CommitDeclined(StoreError):
     """The last question before a commit was answered with no; nothing of it was kept."""
 
-    def __str__(self) -> str:
-        return "the commit was not agreed to"
+    template = "the commit was not agreed to"
 
 
 class StoreDamaged(StoreError):
     """The stored data cannot come from a whole commit."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"the store is damaged: {self.why}"
+    template = "the store is damaged: {why}"
 
 
 class WrongStateRoot(StoreError):
@@ -1287,12 +963,10 @@ class WrongStateRoot(StoreError):
     block: int
     found: bytes
     expected: bytes
-
-    def __str__(self) -> str:
-        return (
-            f"the state after block {self.block} has the root {self.found.hex()}, its header says"
-            f" {self.expected.hex()}: this replica has diverged and needs a snapshot"
-        )
+    template = (
+        "the state after block {block} has the root {found}, its header says {expected}: this "
+        "replica has diverged and needs a snapshot"
+    )
 
 
 class UnknownStoreFormat(StoreError):
@@ -1300,18 +974,14 @@ class UnknownStoreFormat(StoreError):
 
     found: int
     known: int
-
-    def __str__(self) -> str:
-        return f"the store has format {self.found}, this program reads {self.known}"
+    template = "the store has format {found}, this program reads {known}"
 
 
 class StoreFailed(StoreError):
     """The operating system or the store's library refused."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"the store failed: {self.why}"
+    template = "the store failed: {why}"
 
 
 class MissingNode(StoreError):
@@ -1331,18 +1001,14 @@ class MissingCode(StoreError):
     """An account names code that is not kept."""
 
     hash: bytes
-
-    def __str__(self) -> str:
-        return f"no code with hash 0x{self.hash.hex()}"
+    template = "no code with hash {hash}"
 
 
 class MissingHeader(StoreError):
     """A witness has no header from which the hash of a block would follow."""
 
     block: int
-
-    def __str__(self) -> str:
-        return f"no header that names block {self.block}"
+    template = "no header that names block {block}"
 
 
 class FeedError(ForeblockError):
@@ -1354,9 +1020,7 @@ class MalformedFlashblock(FeedError):
 
     field: str
     why: str
-
-    def __str__(self) -> str:
-        return f"malformed flashblock: {self.field}: {self.why}"
+    template = "malformed flashblock: {field}: {why}"
 
 
 class BadRecording(FeedError):
@@ -1365,9 +1029,7 @@ class BadRecording(FeedError):
     name: str
     line: int
     why: str
-
-    def __str__(self) -> str:
-        return f"{self.name}: line {self.line}: {self.why}"
+    template = "{name}: line {line}: {why}"
 
 
 class LogError(ForeblockError):
@@ -1379,9 +1041,7 @@ class MalformedLogMessage(LogError):
 
     what: str
     why: str
-
-    def __str__(self) -> str:
-        return f"malformed {self.what}: {self.why}"
+    template = "malformed {what}: {why}"
 
 
 class NewerLogFormat(LogError):
@@ -1390,11 +1050,7 @@ class NewerLogFormat(LogError):
     what: str
     found: int
     known: int
-
-    def __str__(self) -> str:
-        return (
-            f"the {self.what} is {self.found}, this version knows {self.known}: upgrade this node"
-        )
+    template = "the {what} is {found}, this version knows {known}: upgrade this node"
 
 
 class LogMessageTooLarge(LogError):
@@ -1402,9 +1058,7 @@ class LogMessageTooLarge(LogError):
 
     size: int
     limit: int
-
-    def __str__(self) -> str:
-        return f"a commit of {self.size} bytes is too large for the log, at most {self.limit}"
+    template = "a commit of {size} bytes is too large for the log, at most {limit}"
 
 
 class ForkedLog(LogError):
@@ -1412,9 +1066,7 @@ class ForkedLog(LogError):
 
     sequence: int
     why: str
-
-    def __str__(self) -> str:
-        return f"the log has another history at sequence {self.sequence}: {self.why}"
+    template = "the log has another history at sequence {sequence}: {why}"
 
 
 class ForeignLog(LogError):
@@ -1422,9 +1074,7 @@ class ForeignLog(LogError):
 
     found: bytes
     expected: bytes
-
-    def __str__(self) -> str:
-        return f"the log is {self.found.hex()}, this store follows {self.expected.hex()}"
+    template = "the log is {found}, this store follows {expected}"
 
 
 class LogBeginsLater(LogError):
@@ -1432,12 +1082,7 @@ class LogBeginsLater(LogError):
 
     commit: int
     first: int
-
-    def __str__(self) -> str:
-        return (
-            f"the log begins after commit {self.first}, this store is at {self.commit}:"
-            " it needs a snapshot"
-        )
+    template = "the log begins after commit {first}, this store is at {commit}: it needs a snapshot"
 
 
 class LogLostCommits(LogError):
@@ -1445,12 +1090,10 @@ class LogLostCommits(LogError):
 
     last: int
     expected: int
-
-    def __str__(self) -> str:
-        return (
-            f"the log ends at sequence {self.last}, this store is at {self.expected}:"
-            " it has lost acknowledged commits"
-        )
+    template = (
+        "the log ends at sequence {last}, this store is at {expected}: it has lost "
+        "acknowledged commits"
+    )
 
 
 class Deposed(LogError):
@@ -1458,18 +1101,14 @@ class Deposed(LogError):
 
     epoch: int
     sequence: int
-
-    def __str__(self) -> str:
-        return f"deposed by the writer of epoch {self.epoch} at sequence {self.sequence}"
+    template = "deposed by the writer of epoch {epoch} at sequence {sequence}"
 
 
 class LogUnreachable(LogError):
     """The log does not answer."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"the log does not answer: {self.why}"
+    template = "the log does not answer: {why}"
 
 
 class NobodyListens(LogUnreachable):
@@ -1481,12 +1120,9 @@ class LogServerTooOld(LogError):
 
     version: str
     needed: str
-
-    def __str__(self) -> str:
-        return (
-            f"the NATS server has version {self.version}, which is too old:"
-            f" the log needs {self.needed} or newer"
-        )
+    template = (
+        "the NATS server has version {version}, which is too old: the log needs {needed} or newer"
+    )
 
 
 class BadLogStream(LogError):
@@ -1494,9 +1130,7 @@ class BadLogStream(LogError):
 
     stream: str
     why: str
-
-    def __str__(self) -> str:
-        return f"the stream {self.stream} cannot be the log: {self.why}"
+    template = "the stream {stream} cannot be the log: {why}"
 
 
 class SnapshotError(ForeblockError):
@@ -1508,36 +1142,28 @@ class SnapshotRefused(SnapshotError):
 
     url: str
     why: str
-
-    def __str__(self) -> str:
-        return f"no snapshot from {self.url}: {self.why}"
+    template = "no snapshot from {url}: {why}"
 
 
 class DamagedSnapshot(SnapshotError):
     """What was received is not a whole snapshot."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"damaged snapshot: {self.why}"
+    template = "damaged snapshot: {why}"
 
 
 class UnfitSnapshot(SnapshotError):
     """A snapshot is whole, and cannot be used here."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"the snapshot cannot be used: {self.why}"
+    template = "the snapshot cannot be used: {why}"
 
 
 class NoSnapshot(SnapshotError):
     """None of the nodes that were asked gave a snapshot that can be used."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"no snapshot: {self.why}"
+    template = "no snapshot: {why}"
 
 
 class EndpointError(ForeblockError):
@@ -1549,9 +1175,7 @@ class Unreachable(EndpointError):
 
     url: str
     why: str
-
-    def __str__(self) -> str:
-        return f"no answer from {self.url}: {self.why}"
+    template = "no answer from {url}: {why}"
 
 
 class NotAnAnswer(EndpointError):
@@ -1559,9 +1183,7 @@ class NotAnAnswer(EndpointError):
 
     url: str
     why: str
-
-    def __str__(self) -> str:
-        return f"{self.url} does not answer as a JSON-RPC endpoint does: {self.why}"
+    template = "{url} does not answer as a JSON-RPC endpoint does: {why}"
 
 
 class NoSuchBlock(EndpointError):
@@ -1569,9 +1191,7 @@ class NoSuchBlock(EndpointError):
 
     url: str
     name: str
-
-    def __str__(self) -> str:
-        return f"{self.url} has no block {self.name}"
+    template = "{url} has no block {name}"
 
 
 class DisputedBlock(EndpointError):
@@ -1579,9 +1199,7 @@ class DisputedBlock(EndpointError):
 
     number: int
     said: str  # which upstream has which hash
-
-    def __str__(self) -> str:
-        return f"the upstreams disagree about block {self.number}: {self.said}"
+    template = "the upstreams disagree about block {number}: {said}"
 
 
 class ErrorAnswer(EndpointError):
@@ -1605,18 +1223,14 @@ class RefusedAnswer(EndpointError):
     kind: str
     why: str
     said: ErrorAnswer | None = None
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.why}"
+    template = "{kind}: {why}"
 
 
 class BadProof(EndpointError):
     """Trie nodes that do not lead from a root to the key they are said to prove."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"the proof does not hold: {self.why}"
+    template = "the proof does not hold: {why}"
 
 
 class NoUpstream(EndpointError):
@@ -1624,31 +1238,24 @@ class NoUpstream(EndpointError):
 
     why: str
     retry_after: int
-
-    def __str__(self) -> str:
-        return f"no upstream answered: {self.why}; try again in {self.retry_after} s"
+    template = "no upstream answered: {why}; try again in {retry_after} s"
 
 
 class UnitsSpent(EndpointError):
     """The budget of all upstreams was spent for as long as could be waited."""
 
     retry_after: int
-
-    def __str__(self) -> str:
-        return f"the budget of the upstreams is spent; try again in {self.retry_after} s"
+    template = "the budget of the upstreams is spent; try again in {retry_after} s"
 
 
 class UntrueState(EndpointError):
     """The upstreams gave state that their proofs do not prove."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"what upstreams gave is not proven: {self.why}"
+    template = "what upstreams gave is not proven: {why}"
 
 
 class NewEpoch(EndpointError):
     """What was asked for belongs to a base that the store has left."""
 
-    def __str__(self) -> str:
-        return "the store has begun anew at another block"
+    template = "the store has begun anew at another block"
