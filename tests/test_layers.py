@@ -270,5 +270,5 @@ def test_no_class_name_has_two_meanings() -> None:
 
 
 def test_the_check_itself_sees_an_upward_import() -> None:
-    source = "from foreblock.cli import main\nimport foreblock.ledger.importing.chain\n"
+    source = "from foreblock.cli import main\nimport foreblock.ledger.importing.importer\n"
     assert {part(module) for module in imports(source)} == {"cli", "ledger/importing"}

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from foreblock import __version__
 from foreblock.cli import main
-from foreblock.cli.status.samples import parse_samples
+from foreblock.cli.status.reading import parse_samples
 from support.servers.dev_processes import dev_chain, following
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 from support.servers.waiting import until

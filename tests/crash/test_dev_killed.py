@@ -14,7 +14,7 @@ from random import Random
 
 from crash.witness import Witness, watching
 from foreblock._engine import Store
-from foreblock.ledger.importing.chain import Chain
+from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from support.chains.dev_chain import sealed_blocks

@@ -12,8 +12,8 @@ from typing import Any
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_families
+from foreblock.methods.openrpc.discovery import read_signature
 from foreblock.methods.openrpc.schemas import SCHEMAS
-from foreblock.methods.openrpc.signatures import read_signature
 from foreblock.methods.options import Dialect, Options
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler

@@ -11,9 +11,8 @@ import pytest
 from conftest import CHECKOUT
 from foreblock.conformance.cases import read_cases
 from foreblock.methods import make_families
-from foreblock.methods.openrpc.document import make_document, summary_of
+from foreblock.methods.openrpc.discovery import Shape, make_document, read_signature, summary_of
 from foreblock.methods.openrpc.schemas import CORE, SCHEMAS
-from foreblock.methods.openrpc.signatures import Shape, read_signature
 from foreblock.methods.options import Options
 from support.json_schema import Validator
 from support.servers.asking import Asker, error

@@ -36,7 +36,7 @@ from foreblock.errors import (
 from foreblock.log import append
 from foreblock.log.append import Appender
 from foreblock.log.message import NO_LINK, LogMessage
-from foreblock.replication.hints import HintPublisher
+from foreblock.replication.leading import HintPublisher
 from foreblock.replication.log_network import FOLLOWS, NOT_OPEN
 from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.snapshot.offers import SnapshotOffers

@@ -6,7 +6,7 @@ import pytest
 from foreblock._engine import Store, decode_transaction
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.genesis.genesis_writer import genesis_text
-from foreblock.ledger.importing.chain import Chain
+from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis

@@ -3,7 +3,7 @@
 import asyncio
 
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.flushing import Flusher
+from foreblock.server.endpoint import Flusher
 from support.servers.in_loop import in_loop, turns, until
 from support.servers.websocket_wire import WebSocketWire
 

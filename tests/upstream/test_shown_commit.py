@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import NotAnAnswer, Unreachable
-from foreblock.upstream.client import Endpoint
-from foreblock.upstream.shown_commit import TRIES, ShownCommit, pause_before_next
+from foreblock.upstream.client import TRIES, Endpoint, ShownCommit, pause_before_next
 
 BEHIND = "commit {} is not here yet, this instance is at {}\n"
 

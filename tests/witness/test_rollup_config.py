@@ -10,7 +10,7 @@ from foreblock.chains.known_chains import preset
 from foreblock.errors import BadWitness
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.witness.rollup_config import read_rollup_config
+from foreblock.witness.witness_file import read_rollup_config
 
 SEPOLIA: dict[str, Any] = {
     "genesis": {"l2_time": 1691802540},

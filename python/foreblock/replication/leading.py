@@ -17,21 +17,52 @@ from foreblock.clock import boot_id
 from foreblock.errors import LogUnreachable
 from foreblock.ledger.storage.commits import Store
 from foreblock.log.announce import Announcer
+from foreblock.log.connection import LogConnection
 from foreblock.log.first_of import end, first_of
-from foreblock.log.forwarding import taking_submissions
+from foreblock.log.forwarding import publish_hint, taking_submissions
 from foreblock.log.position import LogPosition
+from foreblock.log.submission import NonceHint
 from foreblock.replication.forwarded import Reception, Written
-from foreblock.replication.hints import HintPublisher
 from foreblock.replication.log_facts import LogFacts, facts_of_writer
 from foreblock.replication.log_session import LogSession
 from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.replication.role import next_epoch
 from foreblock.sources.restarting_network import Running
 
+log = structlog.get_logger()
+
+
+class HintPublisher:
+    """Sends hints until it is closed; everything runs on the loop."""
+
+    def __init__(self, connection: LogConnection) -> None:
+        self._connection: Final = connection
+        self._waiting: dict[bytes, int] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def put(self, sender: bytes, nonce: int) -> None:
+        """Send a hint soon."""
+        self._waiting[sender] = nonce
+        if self._task is None:
+            self._task = asyncio.create_task(self._send())
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                sender, nonce = self._waiting.popitem()
+                await publish_hint(self._connection, NonceHint(sender, nonce))
+        finally:
+            self._task = None
+
+    def close(self) -> None:
+        """Send no more."""
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+
 RETRY_SECONDS: Final = 0.1
 STOP_SECONDS: Final = 1.0  # for a commit that waits for the log, once the node stops
-
-log = structlog.get_logger()
 
 
 class LedNetwork(Running, Written, Protocol):

@@ -4,20 +4,56 @@ A network has one. All endpoints of a worker share its ticker, its limit of conn
 room for answers.
 """
 
-from collections.abc import Awaitable
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
 from enum import Enum, auto
-from typing import Final
+from typing import Final, Protocol
 
 from foreblock.errors import ForeblockError
 from foreblock.scheduling.reply import Served, Text, whole
 from foreblock.scheduling.room import Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Scrape
 from foreblock.server.checks import ROOT, RequestRules
-from foreblock.server.flushing import Flusher
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.limits import WebSocketLimits
 from foreblock.server.sweep import Swept, Ticker
+
+
+class Flushed(Protocol):
+    """A connection with something to write."""
+
+    def flush(self) -> None:
+        """Write it."""
+
+
+class Flusher:
+    """The connections to one address that have something to write."""
+
+    __slots__ = ("_clock", "_due")
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock: Final = clock
+        self._due: Final[deque[Flushed]] = deque()
+
+    def add(self, connection: Flushed) -> None:
+        """Flush a connection soon."""
+        if not self._due:
+            asyncio.get_running_loop().call_soon(self._run)
+        self._due.append(connection)
+
+    def _run(self) -> None:
+        due, until = self._due, self._clock() + THRESHOLDS.flush_seconds
+        while due:
+            due.popleft().flush()
+            if self._clock() >= until:
+                break
+        if due:
+            asyncio.get_running_loop().call_soon(self._run)
+
 
 # Connections beyond the limit that get an answer before they are closed.
 REFUSED_AT_ONCE: Final = 64

@@ -17,14 +17,37 @@ from typing import Final, NamedTuple
 import msgspec
 
 from foreblock.ledger.storage.seen_commits import seen_page
+from foreblock.metrics.catalogue import PROCESS_RESTARTS
+from foreblock.metrics.instruments import Count
+from foreblock.metrics.process_metrics import SECONDS, ProcessMetrics, sheet_of
 from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
 from foreblock.service.logs import configure_queued
-from foreblock.service.supervisor_metrics import SupervisorMetrics
 from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
+
+ROLES: Final = ("worker", "writer")  # names of slots
+
+
+class SupervisorMetrics:
+    """The metrics of the supervisor."""
+
+    def __init__(self, runtime: str) -> None:
+        sheet = sheet_of(runtime, "supervisor")
+        self._process: Final = ProcessMetrics(sheet, "supervisor")
+        self._restarts: Final = {role: Count(sheet, PROCESS_RESTARTS, role) for role in ROLES}
+
+    def restarted(self, role: str) -> None:
+        """Count a process that is replaced."""
+        self._restarts[role].add()
+
+    def keep_sampling(self) -> None:
+        """Look at the process every second, in the running loop."""
+        self._process.sample()
+        asyncio.get_running_loop().call_later(SECONDS, self.keep_sampling)
+
 
 # Makes the handlers of a worker; named and not imported.
 HANDLER: Final = "foreblock.service.app:make_served"

@@ -14,18 +14,41 @@ from msgspec import Raw
 
 from foreblock.errors import NoUpstream, RefusedAnswer, UntrueState
 from foreblock.ledger.rules.rules_end import unknown_type
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.primitives import format_data, format_quantity
 from foreblock.types import Block, keccak256, transactions_root
 from foreblock.upstream.answers import read_proof
 from foreblock.upstream.asked import AskedProof, BlockAt, BlockForm
 from foreblock.upstream.block_json import (
     Fields,
+    Item,
     UnclesMissing,
+    encode_rlp,
     rebuild_block,
     rebuild_header,
 )
-from foreblock.upstream.receipt_json import encode_receipt
 from foreblock.upstream.wanted import FoundProof
+
+
+def encode_receipt(receipt: Fields) -> bytes:
+    """The receipt as the receipts trie holds it (EIP-2718)."""
+    kind = receipt.number_or_none("type") or 0
+    outcome: Item = receipt.hash("root") if receipt.has("root") else receipt.number("status")
+    fields: list[Item] = [
+        outcome,
+        receipt.number("cumulativeGasUsed"),
+        receipt.data("logsBloom"),
+        [_log(each) for each in receipt.items("logs")],
+    ]
+    if kind == DEPOSIT and receipt.has("depositReceiptVersion"):
+        # From Canyon on; before it the nonce was not hashed.
+        fields += [receipt.number("depositNonce"), receipt.number("depositReceiptVersion")]
+    return (bytes([kind]) if kind else b"") + encode_rlp(fields)
+
+
+def _log(log: Fields) -> Item:
+    return [log.address("address"), log.hashes("topics"), log.data("data")]
+
 
 KEPT: Final = 64  # blocks
 MOST_UNCLES: Final = 2  # of a block

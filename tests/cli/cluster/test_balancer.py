@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from foreblock.cli.cluster.balancer import Balancer
-from foreblock.cli.cluster.http_head import read_head
+from foreblock.cli.cluster.balancer import Balancer, read_head
 from foreblock.cli.cluster.rotation import REST_SECONDS, Rotation
 from support.servers.waiting import PATIENCE
 

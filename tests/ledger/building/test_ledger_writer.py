@@ -11,7 +11,7 @@ from foreblock._engine import (
 )
 from foreblock.errors import NoChain
 from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
-from foreblock.ledger.importing.chain import Chain as ImportedChain
+from foreblock.ledger.importing.importer import Chain as ImportedChain
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_chain_head, read_header
 from foreblock.ledger.storage.freshness import decode_freshness

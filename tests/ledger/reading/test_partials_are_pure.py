@@ -28,7 +28,7 @@ from foreblock._engine import (
     receipts_root,
 )
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.importing.chain import Chain as StrictChain
+from foreblock.ledger.importing.importer import Chain as StrictChain
 from foreblock.ledger.rules.execution import Execution, Task, execute
 from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import partial_rows, rows

@@ -20,7 +20,7 @@ from foreblock.errors import (
     UnknownPartial,
 )
 from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.importing.chain import Chain
+from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.reading.blocks import BlockId, ByHash, ByPlace, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import Ledger, LedgerView

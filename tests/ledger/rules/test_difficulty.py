@@ -2,8 +2,8 @@
 
 import pytest
 
-from foreblock.ledger.rules.difficulty import MINIMUM_DIFFICULTY, next_difficulty
 from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.header_rules import MINIMUM_DIFFICULTY, next_difficulty
 from support.payloads.headers import MINED, header
 
 UNCLES = b"\x01" * 32

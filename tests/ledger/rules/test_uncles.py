@@ -4,8 +4,8 @@ import pytest
 
 from foreblock._engine import Header
 from foreblock.errors import BadBlock
-from foreblock.ledger.rules.difficulty import next_difficulty
 from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.header_rules import next_difficulty
 from foreblock.ledger.rules.uncles import Ancestor, check_uncles
 from support.chains.profiles import profile
 from support.payloads.headers import MINED, header

@@ -12,7 +12,7 @@ from foreblock.clock import DrivenClock
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
-from foreblock.ledger.importing.chain import Chain
+from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.chaos.faults import Faults

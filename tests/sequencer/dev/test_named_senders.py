@@ -11,7 +11,7 @@ from foreblock.bus.commands import Mine, SendUnsigned, SetAccount
 from foreblock.errors import BadBlock, BadGenesis, Undecodable
 from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
 from foreblock.ledger.genesis.genesis_writer import genesis_text
-from foreblock.ledger.importing.chain import Chain
+from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.saved_pool import save_pool, saved_pool

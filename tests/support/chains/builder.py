@@ -21,13 +21,16 @@ from foreblock._engine import (
     withdrawals_root,
 )
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.importing.chain import Chain
-from foreblock.ledger.rules.difficulty import next_difficulty
+from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.rules.empty_roots import EMPTY_ROOT
 from foreblock.ledger.rules.execution import Task, execute
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
+from foreblock.ledger.rules.header_rules import (
+    base_fee_after,
+    excess_blob_gas_after,
+    next_difficulty,
+)
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage.chain_head import ChainHead, read_chain_head

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foreblock._engine import Block, Store
-from foreblock.ledger.importing.chain import Chain
+from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.storage.open_store import begin_chain
 from support.chains.dev_chain import ACCOUNTS, DevChain
 from support.servers.asking import Asker

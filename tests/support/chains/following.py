@@ -32,7 +32,7 @@ from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.importing.chain import Chain
+from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.reading.blocks import ByHash, ByPlace, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after

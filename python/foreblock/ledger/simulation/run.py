@@ -5,11 +5,13 @@ Long work is yielded to the scheduler (`scheduling.steps`); short work runs in p
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from msgspec import Struct
 
 from foreblock._engine import (
     BodyText,
+    Misses,
     Outcome,
     Overlay,
     Overrides,
@@ -25,12 +27,13 @@ from foreblock.errors import (
     Rule,
     StateMissing,
     Undecodable,
+    WaysMissing,
 )
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.reading.blocks import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.rules.addresses import checksum_address
-from foreblock.ledger.rules.block_start import start_calls
+from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE, start_calls
 from foreblock.ledger.rules.execution import (
     CONSOLIDATION_REQUEST,
     CONSOLIDATION_REQUESTS,
@@ -41,7 +44,6 @@ from foreblock.ledger.rules.execution import (
 )
 from foreblock.ledger.rules.forks import PARIS, Rules
 from foreblock.ledger.simulation.open_block import OpenBlock, has_queues
-from foreblock.ledger.simulation.planned_starts import with_starts
 from foreblock.ledger.simulation.simulated_calls import run_at_once, run_calls
 from foreblock.ledger.simulation.simulated_chain import SimulatedChain
 from foreblock.ledger.simulation.simulated_header import header_after, open_header
@@ -56,6 +58,25 @@ from foreblock.ledger.simulation.simulation_request import (
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
+
+RING: Final = 8191  # slots of either contract
+
+
+def with_starts(missing: StateMissing, state: State, plan: Sequence[PlannedBlock]) -> StateMissing:
+    """The same, with what the starts of all planned blocks miss."""
+    beacon = [planned.time % RING for planned in plan]
+    slots = {
+        BEACON_ROOTS: [*beacon, *(each + RING for each in beacon)],
+        HISTORY_STORAGE: [(planned.number - 1) % RING for planned in plan],
+    }
+    misses = missing.misses
+    seen = {at: keys for at, keys in slots.items() if at in misses.accounts or at in misses.slots}
+    if not seen or not isinstance(misses, Misses):
+        return missing  # they are known, or these rules do not have them
+    if isinstance(missing, WaysMissing):  # the same of their tries
+        return WaysMissing(misses.also(Misses([], seen)), missing.block)
+    return StateMissing(misses.also(state.missing([], seen)))
+
 
 __all__ = ["BodyText", "SealedBody", "SimulatedBlock", "run_block", "simulate"]
 

@@ -3,19 +3,136 @@
 The document is made when it is first asked for, and kept: it is the same for all views.
 """
 
+import re
 from collections.abc import Awaitable, Sequence
+from inspect import getdoc
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
+import foreblock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.node.about import take_none
-from foreblock.methods.openrpc.document import make_document
+from foreblock.methods.openrpc.schemas import SCHEMAS
 from foreblock.methods.options import Options
-from foreblock.methods.table import Family
+from foreblock.methods.table import Family, Method
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
+
+_SIGNATURE: Final = re.compile(r"([\w.]+)\((.*)\) -> (\S+)")
+
+
+class Shape(NamedTuple):
+    """A named shape, and the suffixes after it from left to right: `[]` and `?`."""
+
+    name: str
+    suffixes: tuple[str, ...]
+
+    @property
+    def schema(self) -> dict[str, object]:
+        """The JSON Schema, which refers to the component of that name."""
+        schema: dict[str, object] = {"$ref": f"#/components/schemas/{self.name}"}
+        for suffix in self.suffixes:
+            if suffix == "[]":
+                schema = {"type": "array", "items": schema}
+            else:
+                schema = {"anyOf": [schema, {"type": "null"}]}
+        return schema
+
+
+class Parameter(NamedTuple):
+    """One parameter; its mark is `?`, `!` or empty."""
+
+    name: str
+    mark: str
+    shape: Shape
+
+    def required(self, *, block_required: bool) -> bool:
+        """Whether it must be given, in a dialect that requires blocks or in one that does not."""
+        return not self.mark or (self.mark == "!" and block_required)
+
+
+class Signature(NamedTuple):
+    """What a method takes and gives."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: Shape
+
+
+def read_signature(text: str) -> Signature:
+    """A signature from the table; `ValueError` for a text that is none."""
+    match = _SIGNATURE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a signature: {text}")
+    parameters = tuple(map(_read_parameter, match[2].split(", "))) if match[2] else ()
+    return Signature(match[1], parameters, _read_shape(match[3]))
+
+
+def _read_parameter(text: str) -> Parameter:
+    name, _, shape = text.partition(": ")
+    mark = name[-1] if name.endswith(("?", "!")) else ""
+    return Parameter(name.removesuffix(mark), mark, _read_shape(shape))
+
+
+def _read_shape(text: str) -> Shape:
+    match = re.fullmatch(r"([A-Z]\w*)((?:\[\]|\?)*)", text)
+    if match is None:
+        raise ValueError(f"not a shape: {text}")
+    return Shape(match[1], tuple(re.findall(r"\[\]|\?", match[2])))
+
+
+OPENRPC: Final = "1.3.2"
+TITLE: Final = "foreblock"
+ABOUT: Final = "JSON-RPC reads of a chain whose pending block is real."
+
+Json = dict[str, object]
+
+
+def make_document(families: Sequence[Family], *, block_required: bool) -> Json:
+    """The document of these families, for a dialect that requires blocks or one that does not."""
+    methods = [
+        _describe(method, family.title, block_required=block_required)
+        for family in families
+        for method in family.methods
+    ]
+    return {
+        "openrpc": OPENRPC,
+        "info": {"title": TITLE, "version": foreblock.__version__, "description": ABOUT},
+        "methods": methods,
+        "components": {"schemas": SCHEMAS},
+    }
+
+
+def _describe(method: Method, family: str, *, block_required: bool) -> Json:
+    signature = read_signature(method.signature)
+    shape = signature.result
+    return {
+        "name": signature.name,
+        "summary": summary_of(method),
+        "tags": [{"name": family}],
+        "paramStructure": "by-position",
+        "params": [
+            _describe_parameter(each, required=each.required(block_required=block_required))
+            for each in signature.parameters
+        ],
+        "result": {"name": shape.name[0].lower() + shape.name[1:], "schema": shape.schema},
+    }
+
+
+def _describe_parameter(parameter: Parameter, *, required: bool) -> Json:
+    schema = parameter.shape.schema
+    if not required:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    return {"name": parameter.name, "required": required, "schema": schema}
+
+
+def summary_of(method: Method) -> str:
+    """The first line of the docstring of a method's function."""
+    return (getdoc(method.run) or "").partition("\n")[0]
+
 
 MODULE_VERSION = "1.0"  # what geth says of all of them
 

@@ -9,7 +9,6 @@ development chains are in `event_schemas`, `trace_schemas` and `dev_schemas`.
 from typing import Final
 
 from foreblock.methods.openrpc.dev_schemas import DEV
-from foreblock.methods.openrpc.event_schemas import EVENTS
 from foreblock.methods.openrpc.schema_parts import (
     ADDRESS_KEY,
     HEX,
@@ -22,6 +21,56 @@ from foreblock.methods.openrpc.schema_parts import (
     text,
 )
 from foreblock.methods.openrpc.trace_schemas import TRACES
+
+_NULL: Final[Schema] = {"type": "null"}
+_ID: Final = text(f"0x{HEX}+", "an id that the service gave")
+_NEWEST: Final = record("", newest={"type": "integer", "minimum": 0})
+
+
+def _by_sender_and_nonce(name: str) -> Schema:
+    """What waits in the pool: by sender, then by nonce in decimal; or of one sender."""
+    by_nonce = keyed("^[0-9]+$", ref(name))
+    waiting: Schema = {"anyOf": [keyed(ADDRESS_KEY, by_nonce), by_nonce]}
+    return record("", pending=waiting, queued=waiting)
+
+
+EVENTS: Final[dict[str, Schema]] = {
+    "LogFilter": {
+        "type": "object",
+        "properties": {
+            "fromBlock": {"anyOf": [ref("BlockTag"), _NULL]},
+            "toBlock": {"anyOf": [ref("BlockTag"), _NULL]},
+            "blockHash": {"anyOf": [ref("Hash"), _NULL]},
+            "address": {"anyOf": [ref("Address"), array("Address"), _NULL]},
+            "topics": {"anyOf": [array("TopicFilter"), _NULL]},
+        },
+    },
+    "TopicFilter": {"anyOf": [ref("Hash"), array("Hash"), _NULL]},
+    "FilterId": _ID,
+    "FilterChanges": {"anyOf": [array("Log"), array("Hash"), array("Transaction")]},
+    "SubscriptionId": _ID,
+    "SubscriptionKind": {
+        "enum": [
+            "newHeads",
+            "logs",
+            "pendingLogs",
+            "newFlashblocks",
+            "newFlashblockTransactions",
+            "newPendingTransactions",
+            "syncing",
+        ]
+    },
+    "SubscriptionOptions": {"anyOf": [ref("LogFilter"), {"type": "boolean"}, _NEWEST]},
+    "SubscriptionCursor": record("cursor:Text"),
+    "Milliseconds": ref("Count"),
+    "FilledTransaction": record("raw:Data", tx={"type": "object", "title": "a transaction"}),
+    "TransactionStatus": record("", status={"enum": ["Known", "Unknown"]}),
+    "PoolStatus": record("pending:Quantity queued:Quantity"),
+    "PoolContent": _by_sender_and_nonce("Transaction"),
+    "PoolTexts": _by_sender_and_nonce("Text"),
+    "AccessListResult": record("accessList:AccessListEntry[] gasUsed:Quantity", "error:Text"),
+}
+
 
 _HEADER: Final = (
     "number:Quantity hash:Hash parentHash:Hash nonce:Data sha3Uncles:Hash logsBloom:Bloom "
