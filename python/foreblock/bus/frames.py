@@ -238,19 +238,14 @@ _part_ids: Final = count()
 
 def frame(message: Struct) -> bytes:
     """Encode a message; raises `BusMessageTooLong`."""
-    body = _encoded(message)
-    if len(body) > LONGEST:
-        return b"".join(_parts(body))
-    return len(body).to_bytes(LENGTH) + body
+    return b"".join(frames_of(message))
 
 
 def frames_of(message: Struct) -> list[bytes]:
-    """The same as the frames that it is sent in: one, or one for each part."""
+    """Encode a message as the frames it is sent in: one, or one for each part."""
     body = _encoded(message)
-    return _parts(body) if len(body) > LONGEST else [len(body).to_bytes(LENGTH) + body]
-
-
-def _parts(body: bytes) -> list[bytes]:
+    if len(body) <= LONGEST:
+        return [len(body).to_bytes(LENGTH) + body]
     if len(body) > MOST_BYTES:
         raise BusMessageTooLong(len(body), MOST_BYTES)
     number, last = next(_part_ids), (len(body) - 1) // PART_BYTES * PART_BYTES

@@ -123,7 +123,7 @@ async def look(connection: LogConnection, most: int) -> ShownLog:
 async def last_commits(
     connection: LogConnection, first: int, last: int, most: int
 ) -> tuple[list[ListedCommit], list[ListedMessage]]:
-    """Return the newest entries of a stream with these ends, at most so many, newest first."""
+    """Return the newest `most` entries between two sequences of a stream, newest first."""
     reader = StreamReader(connection)
     await reader.open()
     commits: list[ListedCommit] = []
