@@ -97,8 +97,8 @@ def test_not_while_a_node_knows_of_a_newer_writer(server: NatsServer) -> None:
             with capture_logs() as logs:
                 writing = asyncio.create_task(old.write(b"too late"))
                 await looked_until(lambda: any(each.get("newer") == 2 for each in logs))
-            asks.cancel()
             await new.write(b"second", epoch=2)  # which creates it again
+            asks.cancel()
             with pytest.raises(Deposed):
                 await writing
             await replica.catch_up()
