@@ -78,14 +78,10 @@ BELOW = {
     "log": "clock errors secret_urls",
     "snapshot": "errors secret_urls ledger/storage",
     "sources": (
-        "backoff bus chains clock errors feed metrics primitives secret_urls settings types"
+        "backoff bus clock errors feed metrics primitives secret_urls settings types"
         " sequencer upstream"
         " ledger/building ledger/following ledger/genesis ledger/reading ledger/rules"
         " ledger/storage ledger/tracing"
-    ),
-    "recording": (
-        "chains errors feed primitives sources types upstream"
-        " ledger/importing ledger/rules ledger/storage"
     ),
     "replication": (
         "backoff bus clock errors feed log metrics settings snapshot sources"
@@ -97,8 +93,18 @@ BELOW = {
         " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/stateless"
         " ledger/storage ledger/tracing"
     ),
+    # A public chain, followed without a node of it: what its writer and its workers do.
+    "follow": (
+        "backoff bus chains clock errors feed methods metrics primitives rpc scheduling"
+        " secret_urls settings sources types upstream"
+        " ledger/calls ledger/following ledger/reading ledger/rules ledger/storage"
+    ),
+    "recording": (
+        "chains errors feed follow primitives types upstream"
+        " ledger/importing ledger/rules ledger/storage"
+    ),
     "service": (
-        "bus clock errors feed methods metrics page replication rpc scheduling secret_urls"
+        "bus clock errors feed follow methods metrics page replication rpc scheduling secret_urls"
         " sequencer server settings snapshot sources starting types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
@@ -109,8 +115,8 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench chains clock conformance errors feed log primitives secret_urls sequencer server"
-        " recording service settings snapshot starting types upstream witness"
+        "bench chains clock conformance errors feed follow log primitives secret_urls sequencer"
+        " server recording service settings snapshot starting types upstream witness"
         " ledger/checking ledger/importing ledger/rules ledger/stateless ledger/storage"
     ),
     "__main__": "cli",

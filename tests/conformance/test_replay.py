@@ -7,7 +7,7 @@ import pytest
 
 from foreblock.conformance.cases import Case, CaseExchange, parse_case
 from foreblock.conformance.replay import CaseOutcome, ReplayRules, Verdict, judge, replay
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 

@@ -23,7 +23,7 @@ from foreblock.conformance.compare import differences
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.sequencer.dev_forks import fork_names
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.chains.dev_service import dev_service
 from support.chains.ethereum_chain import blob_transaction, consolidate, genesis_of, withdraw

@@ -23,7 +23,7 @@ from differential.geth import geth
 from foreblock.errors import ErrorAnswer
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from methods.test_logs_of_geth import ANSWERS, recorded_queries
 from support.chains import log_chain
 from support.servers.asking import Asker, asker

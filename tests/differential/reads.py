@@ -27,7 +27,7 @@ from foreblock.conformance.compare import differences
 from foreblock.errors import ErrorAnswer
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.asking import Asker, asker
 
 Request = tuple[str, list[Any]]

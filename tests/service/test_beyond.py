@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from foreblock.follow import pre_anchor
+from foreblock.follow.passthrough import MARK
+from foreblock.follow.pre_anchor import BeyondAnchor
 from foreblock.ledger.reading.view import Ledger
-from foreblock.service import beyond
-from foreblock.service.beyond import BeyondAnchor
-from foreblock.service.upstream_answer import MARK
 from support.servers.asking import Asker, request
 from support.servers.cold_follower import Follower, follower
 
@@ -182,7 +182,7 @@ def test_a_batch_says_that_an_upstream_had_some_of_it(reaching: Reaching) -> Non
 def test_ancestor_that_is_not_proven_is_refused(
     reaching: Reaching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beyond, "MOST_ANCESTORS", 10)
+    monkeypatch.setattr(pre_anchor, "MOST_ANCESTORS", 10)
     body = request("eth_getBlockByNumber", "0x1", False)  # before the contract of EIP-2935
     error = json.loads(reaching.cold.reply(body).body)["error"]
     assert error["code"] == 4444

@@ -21,6 +21,9 @@ from foreblock.bus.link import WriterLink
 from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
 from foreblock.bus.state_question import not_found
 from foreblock.errors import NewEpoch, NoUpstream, StateMissing, UnitsSpent, UntrueState
+from foreblock.follow.keys import Wanted
+from foreblock.follow.prediction import call_hints
+from foreblock.follow.worker_state import AGAIN, StateRounds
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.trust_row import put_trust
@@ -28,13 +31,10 @@ from foreblock.rpc.fetching import Missed
 from foreblock.scheduling.reply import Reply, whole
 from foreblock.scheduling.room import Room
 from foreblock.service.app import NODE_PATH, make_served
-from foreblock.service.call_hints import call_hints
-from foreblock.service.fetched_state import AGAIN, StateRounds
 from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings import FollowSettings, Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
-from foreblock.upstream.wanted import Wanted
 from support.chains.long_chain import EMITTER
 from support.chains.partial_store import WholeNetwork, begin_at_latest
 from support.payloads.bytecode import code
@@ -313,8 +313,8 @@ class Listening:
 
 def test_other_networks_load_nothing_of_it() -> None:
     of_it = [
-        "foreblock.rpc.fetching", "foreblock.service.fetched_state", "foreblock.service.beyond",
-        "foreblock.ledger.reading.learned_state", "foreblock.upstream.packed",
+        "foreblock.rpc.fetching", "foreblock.follow.worker_state", "foreblock.follow.pre_anchor",
+        "foreblock.ledger.reading.learned_state", "foreblock.follow.wire",
         "foreblock.metrics.state_metrics",
     ]  # fmt: skip
     code = (

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from foreblock.errors import ErrorAnswer
+from foreblock.follow.passthrough import MARK, PassedOn
+from foreblock.follow.pre_anchor import BeyondAnchor
 from foreblock.ledger.reading.view import Ledger
-from foreblock.service.beyond import BeyondAnchor
-from foreblock.service.passing import PassedOn
-from foreblock.service.upstream_answer import MARK
 from support.payloads.bytecode import code
 from support.servers.asking import Asker, request
 from support.servers.cold_follower import Follower, follower

@@ -7,10 +7,10 @@ from msgspec import Raw
 
 from foreblock._engine import Misses
 from foreblock.errors import StateMissing
+from foreblock.follow.keys import Wanted
+from foreblock.follow.prediction import MOST_CALLS, predicted_keys
 from foreblock.ledger.calls.predicted_calls import MissedCall
 from foreblock.rpc.fetching import Missed
-from foreblock.service.predicted_keys import MOST_CALLS, predicted_keys
-from foreblock.upstream.wanted import Wanted
 
 TOKEN, WHO = b"\x70" * 20, b"\xaa" * 20
 

@@ -1,8 +1,8 @@
 """Proofs that came before their block: fitted, kept, used once it has come, and forgotten."""
 
-from foreblock.sources.early_proofs import LONGEST_KEPT, MOST_KEPT, EarlyProofs
+from foreblock.follow.keys import FoundAccount, FoundProof, FoundSlotProof, Wanted
+from foreblock.follow.pending_proofs import LONGEST_KEPT, MOST_KEPT, EarlyProofs
 from foreblock.types import keccak256
-from foreblock.upstream.wanted import FoundAccount, FoundProof, FoundSlotProof, Wanted
 
 NODE, OTHER = b"a root", b"another root"
 ROOT = keccak256(NODE)

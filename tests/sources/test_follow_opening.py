@@ -12,17 +12,17 @@ from structlog.testing import capture_logs
 from foreblock.clock import SystemClock
 from foreblock.errors import BadSetting, DisputedBlock
 from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.follow import startup
+from foreblock.follow.startup import choose_anchor, open_follow_network
+from foreblock.follow.state_upstream import StateUpstream
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.storage.anchored_store import Anchor, begin_at
 from foreblock.ledger.storage.trust_row import put_trust
 from foreblock.settings import FollowSettings
 from foreblock.settings.networks import Network
-from foreblock.sources import follow_opening
-from foreblock.sources.follow_opening import choose_anchor, open_follow_network
 from foreblock.sources.network_store import open_followed_store
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import BlockFetcher
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.chains.following import Truth
 from support.chains.writing import genesis
 from support.upstreams.block_node import block_node, grow
@@ -60,7 +60,7 @@ async def _open(network: Network) -> int:
 def test_what_is_known_is_served_while_upstreams_are_silent(
     tmp_path: Path, truth: Truth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow_opening, "BEGUN_SECONDS", 60.0)
+    monkeypatch.setattr(startup, "BEGUN_SECONDS", 60.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         network = _network(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}")
         store = open_followed_store(network, None)
@@ -74,7 +74,7 @@ def _anchor(name: str, *chains: Sequence[Block]) -> Anchor:
     """The anchor of this name, chosen among nodes with these chains."""
 
     async def choose(urls: Sequence[str]) -> Anchor:
-        upstreams = [Upstream(each, SystemClock()) for each in urls]
+        upstreams = [StateUpstream(each, SystemClock()) for each in urls]
         try:
             return await choose_anchor(BlockFetcher(upstreams), name)
         finally:
@@ -96,7 +96,7 @@ def test_an_anchor_of_this_hash_or_none() -> None:
 def test_upstreams_that_disagree_about_the_anchor_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(follow_opening, "AGREE_PAUSE", 0.0)
+    monkeypatch.setattr(startup, "AGREE_PAUSE", 0.0)
     chain = grow(None, 5)
     other = [*chain[:3], *grow(chain[2], 2, b"another")]
     with capture_logs() as logs, pytest.raises(DisputedBlock) as disputed:

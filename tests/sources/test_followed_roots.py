@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from foreblock.errors import NoUpstream
+from foreblock.follow.roots import MOST_ROUNDS, FollowedRoots
 from foreblock.ledger.following.roots_behind import (
     DueRoot,
     ProofsNeeded,
@@ -14,7 +15,6 @@ from foreblock.ledger.following.roots_behind import (
     RootsBehind,
 )
 from foreblock.ledger.following.wanting import WantedNodes
-from foreblock.sources.followed_roots import MOST_ROUNDS, FollowedRoots
 from foreblock.types import Header
 
 SOMEBODY = b"\xaa" * 20

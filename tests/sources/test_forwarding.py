@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp, ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedAnswer
+from foreblock.follow.forwarding import BLOBS_STAY, MOST, TransactionForwarding
 from foreblock.secret_urls import secrets_of, without_these
-from foreblock.sources.forwarding import BLOBS_STAY, MOST, TransactionForwarding
 from foreblock.types import keccak256
-from foreblock.upstream.connections import HttpReply
+from foreblock.upstream.http import HttpReply
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 RAW = b"\x02transaction"

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from foreblock.errors import NoUpstream
-from foreblock.sources import hot_fetching
-from foreblock.sources.hot_fetching import HotFetching
-from foreblock.sources.state_learner import ExecutedBlocks, FoundState
+from foreblock.follow import working_set as hot_fetching
+from foreblock.follow.keys import Found, Wanted, all_of
+from foreblock.follow.state_fetcher import ExecutedBlocks, FoundState
+from foreblock.follow.working_set import PORTION_ACCOUNTS, HotAccount, HotFetching, HotSet
 from foreblock.upstream.budget import Purpose, price
-from foreblock.upstream.hot_set import PORTION_ACCOUNTS, HotAccount, HotSet
-from foreblock.upstream.wanted import Found, Wanted, all_of
 
 A, B = b"\xaa" * 20, b"\xbb" * 20
 ALL = Wanted(frozenset({A, B}), {A: frozenset({1, 2})})

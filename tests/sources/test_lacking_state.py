@@ -17,17 +17,17 @@ from foreblock.chains.followed_chain import followed_chain
 from foreblock.clock import DrivenClock
 from foreblock.errors import DisputedBlock, NoUpstream, Unreachable
 from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.follow.keys import Found, Wanted, all_of
+from foreblock.follow.network import ANCHOR_AGAIN, STUCK, FollowNetwork
+from foreblock.follow.requests import BlockAt
+from foreblock.follow.state_fetcher import StateLearner
+from foreblock.follow.wire import pack_wanted, unpack_found
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.storage.anchored_store import Anchor
 from foreblock.settings import FollowSettings
 from foreblock.settings.networks import Network
-from foreblock.sources.follow_network import ANCHOR_AGAIN, STUCK, FollowNetwork
-from foreblock.sources.state_learner import StateLearner
 from foreblock.types import Header
-from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose, UnitBudget
-from foreblock.upstream.packed import pack_wanted, unpack_found
-from foreblock.upstream.wanted import Found, Wanted, all_of
 from support.chains.following import Truth
 from support.chains.state_fetcher import FakeFetcher
 from support.chains.writing import NOBODY, SENDERS, genesis

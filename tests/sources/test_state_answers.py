@@ -12,12 +12,12 @@ from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, Sta
 from foreblock.bus.state_question import failure_of
 from foreblock.clock import DrivenClock
 from foreblock.errors import ErrorAnswer, NewEpoch, NoUpstream, RefusedAnswer
-from foreblock.sources.state_answers import StateAnswers
-from foreblock.sources.state_learner import ExecutedBlocks, FoundState
+from foreblock.follow.keys import Found, FoundAccount, Wanted
+from foreblock.follow.state_fetcher import ExecutedBlocks, FoundState
+from foreblock.follow.wire import pack_found, pack_wanted, unpack_found
+from foreblock.follow.worker_requests import StateAnswers
 from foreblock.upstream.budget import Purpose
-from foreblock.upstream.packed import pack_found, pack_wanted, unpack_found
-from foreblock.upstream.refusals import RefusalKind, of_error
-from foreblock.upstream.wanted import Found, FoundAccount, Wanted
+from foreblock.upstream.json_rpc import RefusalKind, of_error
 
 EPOCH = 3
 A, B = b"\xaa" * 20, b"\xbb" * 20

@@ -9,11 +9,11 @@ import pytest
 from foreblock._engine import Account, Learned
 from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream
-from foreblock.sources import state_audit
-from foreblock.sources.state_audit import Key, StateAudit, UntrueClaim
-from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
+from foreblock.follow import audit as state_audit
+from foreblock.follow.audit import Key, StateAudit, UntrueClaim
+from foreblock.follow.keys import Wanted
+from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner
 from foreblock.upstream.budget import Purpose
-from foreblock.upstream.wanted import Wanted
 from support.chains.following import Truth
 from support.chains.state_fetcher import SOURCE, FakeFetcher
 from support.chains.writing import SCRIBE, SENDERS

@@ -8,12 +8,12 @@ import pytest
 
 from foreblock._engine import Learned, Misses, Store
 from foreblock.errors import BadProof, NewEpoch, NoUpstream
+from foreblock.follow import state_fetcher as state_learner
+from foreblock.follow.keys import Found, Wanted
+from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner, asked_for
 from foreblock.ledger.following.wanting import WantedNodes, WantedState
-from foreblock.sources import state_learner
-from foreblock.sources.state_learner import ExecutedBlocks, StateLearner, asked_for
 from foreblock.types import Header, keccak256
 from foreblock.upstream.budget import Purpose
-from foreblock.upstream.wanted import Found, Wanted
 from support.chains.following import Truth
 from support.chains.state_fetcher import FakeFetcher
 from support.chains.writing import SCRIBE, SENDERS

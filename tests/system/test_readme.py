@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import CHECKOUT
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.dev_processes import Dev, dev_chain, package_environment
 from support.servers.waiting import PATIENCE
 

@@ -12,7 +12,7 @@ from foreblock.ledger.importing.importer import import_files
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.service.running import serving
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.long_work import scheduler
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")

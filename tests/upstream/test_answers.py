@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from foreblock.errors import RefusedAnswer
-from foreblock.types import keccak256
-from foreblock.upstream.answers import DEEPEST_PROOF, LONGEST_NODE, AnswerReader
-from foreblock.upstream.asked import (
+from foreblock.follow.keys import EMPTY_CODE, Found
+from foreblock.follow.requests import (
     Asked,
     AskedBalance,
     AskedCall,
@@ -25,9 +24,9 @@ from foreblock.upstream.asked import (
     AskedSlot,
     AskedValues,
 )
-from foreblock.upstream.envelopes import results
-from foreblock.upstream.refusals import RefusalKind, of_error, of_status
-from foreblock.upstream.wanted import EMPTY_CODE, Found
+from foreblock.follow.responses import DEEPEST_PROOF, LONGEST_NODE, AnswerReader
+from foreblock.types import keccak256
+from foreblock.upstream.json_rpc import RefusalKind, of_error, of_status, results
 from support.upstreams.plain_state import ADDRESSES, AT, CODES, PlainState, header, value, word
 
 A, B = ADDRESSES[0], ADDRESSES[1]

@@ -12,8 +12,8 @@ from foreblock.errors import DisputedBlock, NoSuchBlock, Unreachable
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher
 from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.reader import CanonicalHead
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.servers.waiting import PATIENCE
 from support.upstreams.block_node import BlockNode, block_node, grow
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from foreblock.upstream.call_message import NOBODY, CallMessage, call_message
+from foreblock.follow.prediction import NOBODY, CallMessage, call_message
 
 A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
 a, b = b"\xaa" * 20, b"\xbb" * 20

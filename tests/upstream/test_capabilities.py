@@ -8,12 +8,12 @@ import pytest
 
 from foreblock.clock import SystemClock
 from foreblock.errors import RefusedAnswer
-from foreblock.upstream.asked import BlockForm
+from foreblock.follow.capabilities import Asking, Capabilities
+from foreblock.follow.capabilities import Said as KnownSaid
+from foreblock.follow.requests import BlockForm
+from foreblock.follow.state_plan import EndpointWays
+from foreblock.follow.state_upstream import StateUpstream
 from foreblock.upstream.budget import UnitBudget
-from foreblock.upstream.capabilities import Asking, Capabilities
-from foreblock.upstream.capabilities import Said as KnownSaid
-from foreblock.upstream.state_plan import EndpointWays
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.upstreams.toy_node import TIP, Said, ToyNode, toy_node
 
 RICH = 1_000_000.0
@@ -21,7 +21,7 @@ RICH = 1_000_000.0
 
 def probe(node: ToyNode, *, whole: bool = True) -> Capabilities:
     async def ask() -> Capabilities:
-        upstream = Upstream(node.url, SystemClock(), UnitBudget(RICH))
+        upstream = StateUpstream(node.url, SystemClock(), UnitBudget(RICH))
         try:
             return await upstream.probe(whole=whole)
         finally:
@@ -92,7 +92,7 @@ def test_what_a_plan_needs_takes_fewer_requests(node: ToyNode) -> None:
     ("node", "rounds"), [(ToyNode(), 3), (ToyNode(forms=frozenset({"number"})), 7)]
 )
 def test_an_ordinary_endpoint_is_known_after_three_round_trips(node: ToyNode, rounds: int) -> None:
-    class Counted(Upstream):
+    class Counted(StateUpstream):
         rounds = 0
 
         async def _said_all(self, asking: Sequence[Asking]) -> list[KnownSaid]:
@@ -149,7 +149,7 @@ def test_what_is_no_endpoint_has_no_abilities(said: Said) -> None:
 
 def test_nobody_there() -> None:
     async def ask() -> None:
-        upstream = Upstream("http://127.0.0.1:9", SystemClock())
+        upstream = StateUpstream("http://127.0.0.1:9", SystemClock())
         try:
             await upstream.probe()
         finally:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 

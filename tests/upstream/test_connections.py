@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from foreblock.errors import RefusedAnswer
-from foreblock.upstream.connections import Connections
+from foreblock.upstream.http import Connections
 
 SECONDS = 30.0
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell"

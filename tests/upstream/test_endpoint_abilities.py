@@ -12,18 +12,24 @@ from structlog.testing import capture_logs
 
 from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream, RefusedAnswer
+from foreblock.follow.fetch_job import _settled
+from foreblock.follow.fetcher import Fetcher
+from foreblock.follow.keys import Wanted
+from foreblock.follow.requests import Asked, AskedCode, AskedProof
+from foreblock.follow.startup import open_upstreams
+from foreblock.follow.state_upstream import PROBE_AGAIN, StateUpstream
 from foreblock.settings import FollowSettings
-from foreblock.sources.follow_opening import open_upstreams
-from foreblock.upstream.asked import Asked, AskedCode, AskedProof
-from foreblock.upstream.attempt import _settled
-from foreblock.upstream.budget import DEFAULT_UNITS, LOCAL_UNITS, Purpose, UnitBudget
+from foreblock.upstream.budget import (
+    DEFAULT_UNITS,
+    LOCAL_UNITS,
+    Purpose,
+    UnitBudget,
+    Urgency,
+    split_units,
+)
 from foreblock.upstream.circuit import KEPT
-from foreblock.upstream.fetcher import Fetcher
-from foreblock.upstream.refusals import RefusalKind, retry_after
-from foreblock.upstream.unit_urls import split_units
-from foreblock.upstream.upstream_endpoint import ONLY_SECONDS, PROBE_AGAIN, Upstream
-from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import Wanted
+from foreblock.upstream.endpoint import ONLY_SECONDS
+from foreblock.upstream.json_rpc import RefusalKind, retry_after
 from support.servers.waiting import PATIENCE, looked_until
 from support.upstreams.fetching import (
     CALL,
@@ -43,7 +49,7 @@ from support.upstreams.toy_node import Said, ToyNode, toy_node
 def test_an_endpoint_of_another_chain_is_not_used() -> None:
     async def run(node: ToyNode) -> None:
         clock = DrivenClock()
-        fetcher = Fetcher([Upstream(node.url, clock, UnitBudget(RICH), 10)], clock, TRUSTED)
+        fetcher = Fetcher([StateUpstream(node.url, clock, UnitBudget(RICH), 10)], clock, TRUSTED)
         try:
             with pytest.raises(NoUpstream, match="another chain: 8453 in place of 10"):
                 await fetch(fetcher)
@@ -202,12 +208,12 @@ def test_only_public_endpoints_have_a_small_budget(host: str, units: float) -> N
 def test_a_budget_that_is_too_small_to_follow_names_the_flag() -> None:
     clock = DrivenClock()
 
-    async def ask(upstream: Upstream) -> None:
+    async def ask(upstream: StateUpstream) -> None:
         with pytest.raises(RefusedAnswer, match="the budget is spent"):
             await upstream.ask([CALL], Urgency(Purpose.FLASHBLOCK), upstream.now)
 
     async def test() -> None:
-        upstream = Upstream("https://public.example/KEY", clock)
+        upstream = StateUpstream("https://public.example/KEY", clock)
         assert upstream.budget.take(DEFAULT_UNITS, Purpose.FLASHBLOCK, upstream.now) == 0.0
         with capture_logs() as logs:
             await ask(upstream)
@@ -276,7 +282,7 @@ def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:
 def test_an_answer_that_does_not_come_leaves_time_for_another_try(
     usual: float, left: float, waits: float
 ) -> None:
-    upstream = Upstream("http://nobody", DrivenClock(), UnitBudget(RICH))
+    upstream = StateUpstream("http://nobody", DrivenClock(), UnitBudget(RICH))
     for _ in range(16):
         upstream.durations.add(usual)
     waited: list[float] = []

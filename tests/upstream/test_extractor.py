@@ -6,9 +6,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreblock.follow import extractor
+from foreblock.follow.requests import AskedCall
 from foreblock.types import keccak256
-from foreblock.upstream import extractor
-from foreblock.upstream.asked import AskedCall
 from support.servers.asking import Asker
 
 # Every opcode that the listings use.

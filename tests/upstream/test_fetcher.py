@@ -12,15 +12,14 @@ from structlog.testing import capture_logs
 
 from foreblock.clock import DrivenClock, SystemClock
 from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
+from foreblock.follow import fetcher as fetcher_module
+from foreblock.follow.fetcher import Fetcher, FetchOptions
+from foreblock.follow.keys import Wanted, all_of
+from foreblock.follow.state_plan import FIRST_SLOTS
 from foreblock.types import keccak256
-from foreblock.upstream import fetcher as fetcher_module
-from foreblock.upstream.budget import Purpose
+from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
-from foreblock.upstream.fetcher import Fetcher, FetchOptions
-from foreblock.upstream.refusals import RefusalKind
-from foreblock.upstream.state_plan import FIRST_SLOTS
-from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import Wanted, all_of
+from foreblock.upstream.json_rpc import RefusalKind
 from support.servers.waiting import PATIENCE, until
 from support.upstreams.fetching import (
     CALL,

@@ -11,13 +11,13 @@ import pytest
 
 from foreblock.backoff import Waits
 from foreblock.clock import Clock, DrivenClock, SystemClock
+from foreblock.follow.anchored_source import CATCH_UP, LOOKED_LATELY, FollowedSource
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import UnitBudget
-from foreblock.upstream.followed_source import CATCH_UP, LOOKED_LATELY, FollowedSource
+from foreblock.upstream.canonical_source import CanonicalOptions
+from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.reader import CanonicalHead
-from foreblock.upstream.source import CanonicalOptions
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE
 from support.upstreams.block_node import block_node, grow

@@ -19,9 +19,9 @@ from foreblock.backoff import Waits
 from foreblock.bus.frames import SourceFacts, frame
 from foreblock.clock import SystemClock
 from foreblock.errors import EndpointError
-from foreblock.upstream.client import DEEPEST, MOST_VALUES, Endpoint
+from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
 from foreblock.upstream.reader import BlockReader, CanonicalHead
-from foreblock.upstream.source import CanonicalOptions, CanonicalSource
+from foreblock.upstream.rpc_client import DEEPEST, MOST_VALUES, Endpoint
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE
 

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreblock.upstream import hot_set
-from foreblock.upstream.hot_set import (
+from foreblock.follow import working_set as hot_set
+from foreblock.follow.keys import Wanted, all_of
+from foreblock.follow.state_plan import FIRST_SLOTS, with_first_slots
+from foreblock.follow.working_set import (
     OF_A_PROOF,
     PORTION_ACCOUNTS,
     PORTION_SLOTS,
@@ -15,8 +17,6 @@ from foreblock.upstream.hot_set import (
     HotSet,
     portions,
 )
-from foreblock.upstream.state_plan import FIRST_SLOTS, with_first_slots
-from foreblock.upstream.wanted import Wanted, all_of
 
 ADDRESSES = [bytes([each]) * 20 for each in range(1, 7)]
 Noted = dict[bytes, frozenset[int]]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.upstream.asked import (
+from foreblock.follow.requests import (
     Asked,
     AskedBalance,
     AskedCall,
@@ -14,9 +14,8 @@ from foreblock.upstream.asked import (
     AskedSlot,
     AskedValues,
 )
-from foreblock.upstream.narrowing import NextTry, narrow
-from foreblock.upstream.refusals import RefusalKind
-from foreblock.upstream.state_plan import EndpointWays
+from foreblock.follow.state_plan import EndpointWays, NextTry, narrow
+from foreblock.upstream.json_rpc import RefusalKind
 
 A = b"\xaa" * 20
 CALL, VALUES, PROOF = AskedCall({A: (1,)}), AskedValues({A: (1,)}), AskedProof(A, (1,))

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import BusBroken
-from foreblock.upstream.packed import pack_found, pack_wanted, unpack_found, unpack_wanted
-from foreblock.upstream.wanted import (
+from foreblock.follow.keys import (
     Found,
     FoundAccount,
     FoundProof,
     FoundSlotProof,
     Wanted,
 )
+from foreblock.follow.wire import pack_found, pack_wanted, unpack_found, unpack_wanted
 
 ADDRESSES = st.binary(min_size=20, max_size=20)
 HASHES = st.binary(min_size=32, max_size=32)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.upstream.plan import (
+from foreblock.upstream.canonical_source import (
     FIRST_STEP,
     Follow,
     ForkSearch,

@@ -10,9 +10,11 @@ from foreblock.clock import SystemClock
 from foreblock.errors import InvalidArgument, RefusedAnswer
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.messages import decode
+from foreblock.follow.state_upstream import StateUpstream
 from foreblock.primitives import format_data
 from foreblock.types import Flashblock, keccak256
 from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.polled_feed import (
     INTERVAL,
     PolledFeed,
@@ -20,7 +22,6 @@ from foreblock.upstream.polled_feed import (
     read_pending,
     upstream_at,
 )
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.servers.dev_processes import Network, dev_chain
 from support.servers.in_loop import until
 from support.servers.waiting import PATIENCE
@@ -111,7 +112,7 @@ def test_an_endpoint_that_is_an_upstream_too_has_one_budget() -> None:
     async def run(node: ToyNode) -> None:
         clock = SystemClock()
         other = Upstream("http://127.0.0.1:9/key", clock)
-        upstream = Upstream(f"{node.url}?units=60", clock)
+        upstream = StateUpstream(f"{node.url}?units=60", clock)
         url = f"poll+{node.url}?units=7"
         assert upstream_at(url, [other, upstream]) is upstream
         assert upstream_at(url, [other]) is None

@@ -9,8 +9,8 @@ import pytest
 from conftest import ChainFiles
 from foreblock._engine import Block, decode_block
 from foreblock.errors import NoSuchBlock, NotAnAnswer
-from foreblock.upstream.client import Endpoint
 from foreblock.upstream.reader import BlockReader, CanonicalHead, CanonicalHeads
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.asking import Asker
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 

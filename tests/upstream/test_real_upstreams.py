@@ -16,23 +16,23 @@ import pytest
 from differential.geth import geth
 from foreblock.bench.rpc.peers import find
 from foreblock.clock import SystemClock
-from foreblock.ledger.importing.importer import import_files
-from foreblock.service.running import serving
-from foreblock.types import keccak256
-from foreblock.upstream.asked import BlockAt, BlockForm
-from foreblock.upstream.budget import Purpose, UnitBudget
-from foreblock.upstream.capabilities import Capabilities
-from foreblock.upstream.client import Endpoint
-from foreblock.upstream.fetcher import Fetcher, FetchOptions
-from foreblock.upstream.state_plan import FIRST_SLOTS, EndpointWays
-from foreblock.upstream.upstream_endpoint import Upstream
-from foreblock.upstream.wanted import (
+from foreblock.follow.capabilities import Capabilities
+from foreblock.follow.fetcher import Fetcher, FetchOptions
+from foreblock.follow.keys import (
     HISTORY_STORAGE,
     HISTORY_WINDOW,
     Found,
     Wanted,
     by_history,
 )
+from foreblock.follow.requests import BlockAt, BlockForm
+from foreblock.follow.state_plan import FIRST_SLOTS, EndpointWays
+from foreblock.follow.state_upstream import StateUpstream
+from foreblock.ledger.importing.importer import import_files
+from foreblock.service.running import serving
+from foreblock.types import keccak256
+from foreblock.upstream.budget import Purpose, UnitBudget
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.waiting import PATIENCE
 
 RICH = 10_000_000.0
@@ -113,9 +113,9 @@ def check(chain: Chain, found: Found) -> None:
 
 def fetch(
     chain: Chain, options: FetchOptions, ways: EndpointWays | None = None
-) -> tuple[Found, Upstream]:
-    async def run() -> tuple[Found, Upstream]:
-        upstream = Upstream(chain.url, SystemClock(), UnitBudget(RICH))
+) -> tuple[Found, StateUpstream]:
+    async def run() -> tuple[Found, StateUpstream]:
+        upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), options)
         try:
             await upstream.probe()
@@ -132,7 +132,7 @@ def fetch(
 
 def test_what_it_can_do_is_found_out(chain: Chain) -> None:
     async def run() -> Capabilities:
-        upstream = Upstream(chain.url, SystemClock(), UnitBudget(RICH))
+        upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         try:
             return await upstream.probe(whole=True)
         finally:
@@ -182,7 +182,7 @@ def test_every_way_gives_the_same_state(chain: Chain, name: str) -> None:
 
 def test_slots_of_all_contracts_come_in_one_request(chain: Chain) -> None:
     async def run() -> tuple[Found, int]:
-        upstream = Upstream(chain.url, SystemClock(), UnitBudget(RICH))
+        upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), FetchOptions(proven=False))
         try:
             await upstream.probe()
@@ -207,7 +207,7 @@ def test_an_old_block_and_one_that_is_not_there(chain: Chain) -> None:
     """A place that the server does not know is left for the next one."""
 
     async def run() -> Found:
-        upstream = Upstream(chain.url, SystemClock(), UnitBudget(RICH))
+        upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), FetchOptions(proven=False))
         try:
             places = (BlockAt(10_000, b"\xee" * 32), chain.head)
@@ -226,7 +226,7 @@ def test_block_hashes_come_from_the_history_contract(chain: Chain) -> None:
     """The last forks of the published chain have it; its slots are the hashes of headers."""
 
     async def run() -> tuple[Found, Found]:
-        upstream = Upstream(chain.url, SystemClock(), UnitBudget(RICH))
+        upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), FetchOptions(proven=True))
         try:
             head = chain.head.number

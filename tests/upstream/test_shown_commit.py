@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import NotAnAnswer, Unreachable
-from foreblock.upstream.client import TRIES, Endpoint, ShownCommit, pause_before_next
+from foreblock.upstream.rpc_client import TRIES, Endpoint, ShownCommit, pause_before_next
 
 BEHIND = "commit {} is not here yet, this instance is at {}\n"
 

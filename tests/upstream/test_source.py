@@ -15,8 +15,8 @@ from foreblock._engine import Block
 from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.service.running import free_port
+from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
 from foreblock.upstream.reader import CanonicalHead
-from foreblock.upstream.source import CanonicalOptions, CanonicalSource
 from support.servers.in_loop import run, until
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 from support.upstreams.block_node import grow

@@ -8,9 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from foreblock.types import keccak256
-from foreblock.upstream.answers import AnswerReader
-from foreblock.upstream.asked import (
+from foreblock.follow.keys import (
+    HISTORY_STORAGE,
+    HISTORY_WINDOW,
+    Found,
+    FoundAccount,
+    Wanted,
+    by_history,
+    wanted_of,
+)
+from foreblock.follow.requests import (
     Asked,
     AskedBalance,
     AskedCall,
@@ -22,8 +29,8 @@ from foreblock.upstream.asked import (
     AskedValues,
     BlockForm,
 )
-from foreblock.upstream.envelopes import body_of, results
-from foreblock.upstream.state_plan import (
+from foreblock.follow.responses import AnswerReader
+from foreblock.follow.state_plan import (
     BEACON,
     FIRST_SLOTS,
     IMPLEMENTATION,
@@ -32,15 +39,8 @@ from foreblock.upstream.state_plan import (
     plan_state,
     with_first_slots,
 )
-from foreblock.upstream.wanted import (
-    HISTORY_STORAGE,
-    HISTORY_WINDOW,
-    Found,
-    FoundAccount,
-    Wanted,
-    by_history,
-    wanted_of,
-)
+from foreblock.types import keccak256
+from foreblock.upstream.json_rpc import body_of, results
 from support.upstreams.plain_state import AT, CODES, PlainState, balance, header, value, wants
 
 ways = st.builds(

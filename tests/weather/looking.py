@@ -8,9 +8,16 @@ from collections.abc import Callable
 
 from foreblock._engine import Block
 from foreblock.sources.feed_source import FeedSource
-from foreblock.upstream.plan import Follow, LocalHead, Plan, Rest, Walk, plan
+from foreblock.upstream.canonical_source import (
+    CanonicalOptions,
+    Follow,
+    LocalHead,
+    Plan,
+    Rest,
+    Walk,
+    plan,
+)
 from foreblock.upstream.reader import CanonicalHead
-from foreblock.upstream.source import CanonicalOptions
 from weather.source_chain import SourceChain
 
 SECOND_NS = 10**9

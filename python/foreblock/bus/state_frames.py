@@ -1,7 +1,7 @@
 """Messages on the bus about state that a store does not have, and about what lies before it.
 
 A worker asks; the process of the network, which alone has upstreams, answers in parts of a
-bounded size, or says why not. What is asked for and found is packed by `upstream.packed`: the bus
+bounded size, or says why not. What is asked for and found is packed by `follow.wire`: the bus
 does not look into it. No I/O.
 """
 

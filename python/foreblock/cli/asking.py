@@ -12,7 +12,7 @@ from foreblock.cli.abi import revert_reason
 from foreblock.cli.verb import failing_in_one_line, json_option, option
 from foreblock.errors import ErrorAnswer, InvalidArgument
 from foreblock.primitives import HASH_BYTES, parse_data, parse_quantity
-from foreblock.upstream.client import DEFAULT_URL, Endpoint
+from foreblock.upstream.rpc_client import DEFAULT_URL, Endpoint
 
 Value = TypeVar("Value")
 

@@ -22,7 +22,7 @@ from foreblock.conformance.dialects import DIALECTS, Dialect
 from foreblock.conformance.replay import ReplayRules, Summary, Verdict, replay
 from foreblock.conformance.service import find_chain, served
 from foreblock.conformance.unserved import reason_for
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 

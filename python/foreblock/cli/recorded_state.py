@@ -18,6 +18,8 @@ from foreblock.clock import SystemClock
 from foreblock.errors import BadRecording, MalformedFlashblock
 from foreblock.feed.messages import decode
 from foreblock.feed.recording_file import Recorded, read_recording
+from foreblock.follow.fetcher import Fetcher
+from foreblock.follow.state_upstream import StateUpstream
 from foreblock.recording.gathering import Gathering, Report
 from foreblock.recording.offline_node import OfflineNode
 from foreblock.recording.offline_run import run_offline
@@ -25,8 +27,6 @@ from foreblock.recording.state_file import RecordedState, read_state, write_stat
 from foreblock.recording.stretch import Stretch, stretch_of
 from foreblock.server import sockets
 from foreblock.types import Flashblock
-from foreblock.upstream.fetcher import Fetcher
-from foreblock.upstream.upstream_endpoint import Upstream
 
 _MEGABYTE: Final = 10**6
 
@@ -64,7 +64,7 @@ async def _gather(
     chain: FollowedChain, url: str, stretch: Stretch, report: Report
 ) -> RecordedState:
     clock = SystemClock()
-    fetcher = Fetcher([Upstream(url, clock, chain_id=chain.profile.chain_id)], clock)
+    fetcher = Fetcher([StateUpstream(url, clock, chain_id=chain.profile.chain_id)], clock)
     try:
         return await Gathering(chain, fetcher).gather(stretch, report)
     finally:

@@ -22,7 +22,7 @@ from foreblock.primitives import (
 )
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.types import Message, address_of, sign_transaction
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 BASE_FEES: Final = 2  # the maximum fee as a multiple of the base fee, as in wallets
 POLL_SECONDS: Final = 0.02

@@ -18,7 +18,7 @@ from foreblock.settings import ServeSettings
 from foreblock.settings.following import followed_network
 from foreblock.settings.networks import FeedChain, LogOptions, Network, NetworkSettings, networks_of
 from foreblock.settings.replication import log_options
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 
 @verb()

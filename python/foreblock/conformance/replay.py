@@ -16,7 +16,7 @@ from typing import Final
 from foreblock.conformance.cases import Case, CaseExchange
 from foreblock.conformance.compare import NOTHING, Difference, differences, shape_differences
 from foreblock.conformance.dialects import Dialect, promised
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 METHOD_NOT_FOUND: Final = -32601
 NOT_YET: Final = "not available yet"

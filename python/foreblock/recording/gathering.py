@@ -17,21 +17,20 @@ from msgspec import Raw
 
 from foreblock.chains.followed_chain import FollowedChain
 from foreblock.errors import BadChain, NotAnAnswer, RefusedAnswer, StateMissing
+from foreblock.follow.capabilities import BUSY, BUSY_SLOT, NOBODY, SLOT
+from foreblock.follow.fetcher import Fetcher
+from foreblock.follow.keys import EMPTY_CODE, Found, Wanted, wanted_of
+from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner
+from foreblock.follow.state_plan import FIRST_SLOTS
 from foreblock.ledger.importing.learned_chain import LearnedChain
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.open_store import Store
 from foreblock.primitives import ZERO_ADDRESS, format_data
 from foreblock.recording.state_file import JsonBlock, RecordedState
 from foreblock.recording.stretch import Stretch
-from foreblock.sources.state_learner import ExecutedBlocks, StateLearner
 from foreblock.types import Block, Header
 from foreblock.upstream.block_json import rebuild_block, rebuild_header
-from foreblock.upstream.budget import Purpose
-from foreblock.upstream.capabilities import BUSY, BUSY_SLOT, NOBODY, SLOT
-from foreblock.upstream.fetcher import Fetcher
-from foreblock.upstream.state_plan import FIRST_SLOTS
-from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import EMPTY_CODE, Found, Wanted, wanted_of
+from foreblock.upstream.budget import Purpose, Urgency
 
 SECONDS: Final = 30.0  # for one answer
 ROUNDS: Final = 64  # that one block may take

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from foreblock.errors import BadRecording, StateMissing
+from foreblock.follow.keys import Wanted, wanted_of
 from foreblock.ledger.importing.learned_chain import LearnedChain
 from foreblock.ledger.storage.anchored_store import Learned
 from foreblock.ledger.storage.open_store import Store
@@ -18,7 +19,6 @@ from foreblock.recording.proof_walk import UnknownNode, prove_account, prove_slo
 from foreblock.recording.state_file import RecordedState
 from foreblock.types import Block
 from foreblock.upstream.block_json import rebuild_block, rebuild_header
-from foreblock.upstream.wanted import Wanted, wanted_of
 
 ROUNDS: Final = 64  # that one block may take
 

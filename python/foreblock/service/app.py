@@ -55,7 +55,7 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.awaited_commits import AwaitedCommits, reached_by
 from foreblock.service.chain_commands import Settling, WriterCommands
-from foreblock.service.from_upstreams import from_upstreams
+from foreblock.service.follower_wiring import from_upstreams
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.scraping import Scraper
 from foreblock.service.worker_metrics import WorkerMetrics
@@ -65,9 +65,9 @@ from foreblock.settings.networks import DevChain, Network
 from foreblock.types import Transaction
 
 if TYPE_CHECKING:
-    from foreblock.service.beyond import BeyondAnchor
-    from foreblock.service.fetched_state import FetchedState
-    from foreblock.service.passing import PassedOn
+    from foreblock.follow.passthrough import PassedOn
+    from foreblock.follow.pre_anchor import BeyondAnchor
+    from foreblock.follow.worker_state import FetchedState
 
 NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
 

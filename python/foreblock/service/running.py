@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from foreblock.errors import NotAnAnswer, Unreachable
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 HOST: Final = "127.0.0.1"
 START_SECONDS: Final = 120.0  # enough for a busy machine

@@ -213,7 +213,7 @@ async def _begin(
         )
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
     if network.source == "follow":
-        from foreblock.sources.follow_opening import open_follow_network  # noqa: PLC0415
+        from foreblock.follow.startup import open_follow_network  # noqa: PLC0415
 
         follower = await open_follow_network(
             network, clock, publish, exchange.tell, client_options, seen, watchers.metrics

@@ -37,9 +37,9 @@ from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.sources.feed_metrics import FeedMetrics
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.types import Block, Flashblock, FlashblockId
+from foreblock.upstream.canonical_source import CanonicalSource
 from foreblock.upstream.polled_feed import PolledFeed
 from foreblock.upstream.reader import CanonicalHead
-from foreblock.upstream.source import CanonicalSource
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
 

@@ -23,13 +23,11 @@ from foreblock.errors import (
 from foreblock.primitives import format_data, format_quantity, parse_data
 from foreblock.types import Block, Header, Withdrawal, transactions_root
 from foreblock.upstream.block_json import UnclesMissing, rebuild_block, rebuild_header
-from foreblock.upstream.budget import Purpose
-from foreblock.upstream.envelopes import is_null
+from foreblock.upstream.budget import Purpose, Urgency
+from foreblock.upstream.endpoint import Upstream
+from foreblock.upstream.json_rpc import RefusalKind, is_null, refuse
 from foreblock.upstream.old_blocks import MOST_UNCLES, UNCLE, OldBlock, OldBlocks
 from foreblock.upstream.reader import CanonicalHead, CanonicalHeads
-from foreblock.upstream.refusals import RefusalKind, refuse
-from foreblock.upstream.upstream_endpoint import Upstream
-from foreblock.upstream.urgency import Urgency
 
 SECONDS: Final = 10.0  # for one answer
 AGREE: Final = 2.0  # for an answer that others are compared with

@@ -13,11 +13,19 @@ that comes.
 Times are seconds of a monotonic clock, given by the caller.
 """
 
+import asyncio
 import math
+import re
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import IntEnum
+from ipaddress import ip_address
 from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from foreblock.errors import InvalidArgument
+from foreblock.secret_urls import safe_url
 
 # Seconds: a little more than one, since requests that go out a second apart may arrive closer.
 WINDOW: Final = 1.125
@@ -151,3 +159,57 @@ class UnitBudget:
             self._sums[purpose] -= units
         if not self._spent:
             self._sums.update(dict.fromkeys(Purpose, 0.0))  # no rests of rounding
+
+
+_UNITS: Final = re.compile(r"[0-9]{1,7}")
+_PRIVATE_SUFFIXES: Final = (".localhost", ".local", ".internal")
+
+
+def split_units(url: str) -> tuple[str, float | None]:
+    """The URL without its parameter `units`, and its value. Raises `InvalidArgument`."""
+    parts = urlsplit(url)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    units = [value for name, value in pairs if name == "units"]
+    if not units:
+        return url, None
+    if len(units) > 1 or not _UNITS.fullmatch(units[0]) or int(units[0]) == 0:
+        raise InvalidArgument(f"units of {safe_url(url)} is not a number above 0")
+    rest = urlencode([each for each in pairs if each[0] != "units"])
+    return parts._replace(query=rest).geturl(), float(units[0])
+
+
+def default_units(url: str) -> float:
+    """The units per second of an upstream for which none are set."""
+    return LOCAL_UNITS if _is_private(urlsplit(url).hostname or "") else DEFAULT_UNITS
+
+
+def _is_private(host: str) -> bool:
+    """Return True for this machine, a private address, and a name that no public DNS has."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith(_PRIVATE_SUFFIXES)
+    return address.is_private or address.is_loopback or address.is_link_local
+
+
+class Urgency:
+    """The purpose of what is on its way, for everybody who waits for it."""
+
+    __slots__ = ("_raised", "purpose")
+
+    def __init__(self, purpose: Purpose) -> None:
+        self.purpose = purpose
+        self._raised = asyncio.Event()
+
+    def raise_to(self, purpose: Purpose) -> None:
+        """Somebody else wants the same for this purpose."""
+        if purpose < self.purpose:
+            self.purpose = purpose
+            self._raised.set()
+            self._raised = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for some seconds, or until it is more urgent."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._raised.wait()

@@ -10,15 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec import Raw
 
-from foreblock.errors import NoUpstream, RefusedAnswer, UntrueState
+from foreblock.errors import UntrueState
 from foreblock.ledger.rules.rules_end import unknown_type
 from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.primitives import format_data, format_quantity
 from foreblock.types import Block, keccak256, transactions_root
-from foreblock.upstream.answers import read_proof
-from foreblock.upstream.asked import AskedProof, BlockAt, BlockForm
 from foreblock.upstream.block_json import (
     Fields,
     Item,
@@ -27,7 +24,6 @@ from foreblock.upstream.block_json import (
     rebuild_block,
     rebuild_header,
 )
-from foreblock.upstream.wanted import FoundProof
 
 
 def encode_receipt(receipt: Fields) -> bytes:
@@ -113,20 +109,6 @@ class OldBlocks:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError) as why:
             raise UntrueState(f"{method}: {why}") from None
-
-
-async def proof_at(ask: AskUpstream, asked: AskedProof, block: BlockAt) -> FoundProof:
-    """The proof of an account at a block, to be checked. Raises `UntrueState`, `NoUpstream`."""
-    try:
-        params = asked.params(block.parameter(BlockForm.HASH))
-        text = await ask(asked.method, msgspec.json.encode(params))
-    except NoUpstream:  # some take numbers only
-        params = asked.params(block.parameter(BlockForm.NUMBER))
-        text = await ask(asked.method, msgspec.json.encode(params))
-    try:
-        return read_proof(asked, Raw(text))
-    except RefusedAnswer as why:
-        raise UntrueState(str(why)) from None
 
 
 def place_of(old: OldBlock, transaction_hash: bytes) -> int | None:

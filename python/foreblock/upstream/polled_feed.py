@@ -21,11 +21,9 @@ from foreblock.feed.polled import PolledPending
 from foreblock.primitives import harmless, parse_hash
 from foreblock.types import Block
 from foreblock.upstream.block_json import rebuild_block
-from foreblock.upstream.budget import Purpose, price
-from foreblock.upstream.envelopes import is_null
-from foreblock.upstream.refusals import RefusalKind, refuse
-from foreblock.upstream.upstream_endpoint import Upstream
-from foreblock.upstream.urgency import Urgency
+from foreblock.upstream.budget import Purpose, Urgency, price
+from foreblock.upstream.endpoint import Upstream
+from foreblock.upstream.json_rpc import RefusalKind, is_null, refuse
 
 PREFIX: Final = "poll+"
 INTERVAL: Final = 0.1  # seconds between two looks: two for each flashblock of 200 ms

@@ -11,7 +11,7 @@ from foreblock.errors import CallerError, ErrorAnswer, NoSuchBlock, NotAnAnswer
 from foreblock.primitives import format_data, format_quantity, parse_data
 from foreblock.types import Block, decode_block, transactions_root
 from foreblock.upstream.block_json import Fields, rebuild_block
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 _RAW: Final = "debug_getRawBlock"
 # Codes with which servers refuse an unknown or disabled method.

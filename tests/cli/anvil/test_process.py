@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from foreblock.errors import ErrorAnswer
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.dev_processes import package_environment
 from support.servers.like_anvil import Running, anvil, like_anvil, running
 from support.servers.waiting import PATIENCE, until

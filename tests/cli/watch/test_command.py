@@ -13,7 +13,7 @@ from foreblock.cli import main
 from foreblock.cli.watch.command import Watched, lines, table
 from foreblock.cli.watch.connection import Reading, SeenBlock
 from foreblock.cli.watch.history import History, SeenGrowth
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.toy_endpoint import toy_endpoint
 
 BLOCK: dict[str, Any] = {

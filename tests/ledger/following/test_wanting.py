@@ -10,8 +10,8 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreblock.follow.keys import Wanted, only_missed
 from foreblock.ledger.following.wanting import WantedState
-from foreblock.upstream.wanted import Wanted, only_missed
 
 Slots = dict[bytes, set[int]]
 

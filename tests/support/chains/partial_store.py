@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from foreblock._engine import Proof, Store
+from foreblock.follow.keys import Found, FoundAccount, FoundProof, FoundSlotProof, Wanted
+from foreblock.follow.wire import pack_found, unpack_wanted
 from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.types import decode_transaction, keccak256
-from foreblock.upstream.packed import pack_found, unpack_wanted
-from foreblock.upstream.wanted import Found, FoundAccount, FoundProof, FoundSlotProof, Wanted
 
 EPOCH = 1
 EMPTY_CODE = keccak256(b"")

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from foreblock.upstream.asked import BlockAt
-from foreblock.upstream.budget import Purpose
-from foreblock.upstream.wanted import (
+from foreblock.follow.keys import (
     EMPTY_CODE,
     Found,
     FoundAccount,
@@ -13,6 +11,8 @@ from foreblock.upstream.wanted import (
     FoundSlotProof,
     Wanted,
 )
+from foreblock.follow.requests import BlockAt
+from foreblock.upstream.budget import Purpose
 from support.chains.following import Truth
 
 SOURCE = "u"

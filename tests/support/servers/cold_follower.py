@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from foreblock._engine import Store
+from foreblock.follow.worker_state import FetchedState
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.trust_row import put_trust
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
-from foreblock.service.fetched_state import FetchedState
 from foreblock.settings import FollowSettings
 from support.chains.partial_store import WholeNetwork, begin_at_latest
 from support.servers.asked_by import ANYBODY, body_of

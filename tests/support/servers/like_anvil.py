@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.bench.rpc.peers import find
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 from support.servers.dev_processes import package_environment
 from support.servers.waiting import PATIENCE
 

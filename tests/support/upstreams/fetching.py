@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from foreblock.clock import Clock, SystemClock
+from foreblock.follow.fetcher import Fetcher, FetchOptions
+from foreblock.follow.keys import Found, Wanted
+from foreblock.follow.requests import BlockAt
+from foreblock.follow.state_upstream import StateUpstream
 from foreblock.types import keccak256
-from foreblock.upstream.asked import BlockAt
 from foreblock.upstream.budget import Purpose, UnitBudget
-from foreblock.upstream.fetcher import Fetcher, FetchOptions
-from foreblock.upstream.upstream_endpoint import Upstream
-from foreblock.upstream.wanted import Found, Wanted
 from support.servers.waiting import PATIENCE
 from support.upstreams.plain_state import ADDRESSES, AT, CODES, balance, header, value
 from support.upstreams.toy_node import ToyNode, toy_node
@@ -54,7 +54,7 @@ def fetching(
     ticking = clock or SystemClock()
 
     async def run(running: Sequence[ToyNode]) -> None:
-        upstreams = [Upstream(each.url, ticking, UnitBudget(units)) for each in running]
+        upstreams = [StateUpstream(each.url, ticking, UnitBudget(units)) for each in running]
         fetcher = Fetcher(upstreams, ticking, options)
         try:
             async with asyncio.timeout(PATIENCE):

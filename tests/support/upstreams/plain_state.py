@@ -9,10 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from foreblock.follow.extractor import DISPATCHER_ADDRESS
+from foreblock.follow.keys import EMPTY_CODE, Wanted
+from foreblock.follow.requests import BlockAt
 from foreblock.types import Header, keccak256
-from foreblock.upstream.asked import BlockAt
-from foreblock.upstream.extractor import DISPATCHER_ADDRESS
-from foreblock.upstream.wanted import EMPTY_CODE, Wanted
 
 EMPTY_ROOT = keccak256(b"\x80")
 

@@ -20,7 +20,7 @@ from foreblock.bench.rpc.questions import Question
 from foreblock.ledger.importing.importer import import_files
 from foreblock.primitives import format_data
 from foreblock.service.running import HOST, free_port, serving, started
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 FOREBLOCK: Final = "foreblock"
 OURS: Final = "this checkout, one worker"

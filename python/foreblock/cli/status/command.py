@@ -12,7 +12,7 @@ from foreblock.cli.status.screen import screen
 from foreblock.cli.verb import json_option, stop, verb
 from foreblock.cli.watch.connection import SeenBlock
 from foreblock.errors import ForeblockError
-from foreblock.upstream.client import DEFAULT_URL
+from foreblock.upstream.rpc_client import DEFAULT_URL
 
 NOT_READY: Final = 1
 NOT_REACHABLE: Final = 2

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 from foreblock.cli.watch import connection
 from foreblock.cli.watch.connection import QUESTION, READINESS, SeenBlock, is_ready
 from foreblock.errors import ErrorAnswer, NotAnAnswer, Unreachable
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 _SAMPLE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')

@@ -16,16 +16,15 @@ from foreblock.chains.known_chains import find_chain, names, preset
 from foreblock.cli.verb import failing_in_one_line, json_option, option, stop, verb
 from foreblock.clock import SystemClock
 from foreblock.errors import RefusedAnswer
+from foreblock.follow.capabilities import PROOF_DEPTHS, Capabilities
+from foreblock.follow.requests import BlockForm
+from foreblock.follow.responses import read_header
+from foreblock.follow.state_upstream import StateUpstream
 from foreblock.primitives import format_data, format_quantity
 from foreblock.secret_urls import safe_url
 from foreblock.service.logs import configure
-from foreblock.upstream.answers import read_header
-from foreblock.upstream.asked import BlockForm
-from foreblock.upstream.budget import Purpose, UnitBudget
-from foreblock.upstream.capabilities import PROOF_DEPTHS, Capabilities
-from foreblock.upstream.unit_urls import default_units, split_units
-from foreblock.upstream.upstream_endpoint import PROBE_SECONDS, Upstream
-from foreblock.upstream.urgency import Urgency
+from foreblock.upstream.budget import Purpose, UnitBudget, Urgency, default_units, split_units
+from foreblock.upstream.endpoint import PROBE_SECONDS
 
 NOT_PROVEN: Final = 1
 NOT_REACHABLE: Final = 2
@@ -83,7 +82,7 @@ def check(*, url: str, chain: str | None, as_json: bool) -> None:
 
 
 async def _check(url: str, units: float, chain: ChainFacts | None) -> CheckedEndpoint:
-    endpoint = Upstream(url, SystemClock(), UnitBudget(units, reserve=0.0))
+    endpoint = StateUpstream(url, SystemClock(), UnitBudget(units, reserve=0.0))
     try:
         can = await endpoint.probe(whole=True)
         problems = [] if chain is None else await _problems(endpoint, can, chain)
@@ -93,7 +92,7 @@ async def _check(url: str, units: float, chain: ChainFacts | None) -> CheckedEnd
         endpoint.close()
 
 
-async def _problems(endpoint: Upstream, can: Capabilities, chain: ChainFacts) -> list[str]:
+async def _problems(endpoint: StateUpstream, can: Capabilities, chain: ChainFacts) -> list[str]:
     """What speaks against it being of this chain: its id, its first block."""
     if can.chain_id != chain.chain_id:
         return [f"it is of chain {can.chain_id}, and {chain.name} is {chain.chain_id}"]

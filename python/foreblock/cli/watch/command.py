@@ -24,7 +24,7 @@ from foreblock.cli.verb import failing_in_one_line, json_option, option, stop, v
 from foreblock.cli.watch.connection import QUESTION, READINESS, is_ready, read, source_facts
 from foreblock.cli.watch.history import History, SeenGrowth
 from foreblock.errors import EndpointError
-from foreblock.upstream.client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint
 
 LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
 GWEI: Final = 10**9

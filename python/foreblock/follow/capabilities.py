@@ -1,0 +1,316 @@
+"""What an endpoint can do, found out with a handful of requests. No I/O.
+
+`probing` is a generator: it yields requests that can be out at the same time, gets their answers
+or refusals sent back, and returns `Capabilities`. Its caller does the asking. What nearly
+every endpoint can do is asked for before it is known that it can: three round trips are enough
+for most. An ability counts only where its answer is right: a node that takes a block by hash but
+ignores the hash does not take it, and one that ignores overrides does not know them.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from foreblock.errors import RefusedAnswer
+from foreblock.follow import extractor
+from foreblock.follow.requests import AskedCall, AskedProof, AskedValues, BlockAt, BlockForm
+from foreblock.follow.responses import read_header, read_proof, read_values
+from foreblock.follow.state_plan import EndpointWays
+from foreblock.primitives import (
+    format_data,
+    format_quantity,
+    harmless,
+    parse_data,
+    parse_quantity,
+)
+from foreblock.upstream.json_rpc import RefusalKind
+
+# How far back proofs are tried; the furthest that works is what is known.
+PROOF_DEPTHS: Final = (0, 2, 16, 128, 1024, 8192)
+BATCHES: Final = (2, 10, 50, 100)
+NOBODY: Final = bytes.fromhex("8d64ec077cde93743e429ac2cfd58a269b691a8a")
+# OP: the contract that every block writes to, so that even an endpoint that knows little has it.
+BUSY: Final = bytes.fromhex("4200000000000000000000000000000000000015")
+BUSY_SLOT: Final = 0
+_MADE_UP: Final = b"\xfe" * 32  # the hash of no block
+_BEHIND: Final = 2  # blocks below the tip at which is asked, for endpoints of many nodes
+_UNBORN: Final = (1 << 53) - 1  # a number that no block has
+SLOT: Final = 7
+_PUT: Final = 0x0123456789ABCDEF
+_BEST: Final = BlockForm.CANONICAL  # the form that is tried first
+_BUSY_PROOF: Final = AskedProof(BUSY, (BUSY_SLOT,))
+_LAID_OVER: Final = AskedCall({NOBODY: (SLOT,)})
+_TWO_VALUES: Final = AskedValues({NOBODY: (0, SLOT)})
+
+
+class Asking(NamedTuple):
+    """A request of a probe; `copies` above 1 asks for a batch of so many."""
+
+    method: str
+    params: tuple[object, ...] = ()
+    copies: int = 1
+
+
+_FIRST: Final = (
+    Asking("eth_chainId"),
+    Asking("web3_clientVersion"),
+    Asking("eth_getBlockByNumber", ("latest", False)),
+)
+Said = Raw | RefusedAnswer | int  # a result, a refusal, or how many of a batch were answered
+Probing = Generator[Sequence[Asking], Sequence[Said], "Capabilities"]
+
+
+class Capabilities(Struct, frozen=True, kw_only=True):
+    """What an endpoint can do; `reasons` says for each ability why it is not there."""
+
+    chain_id: int
+    client: str
+    latest: BlockAt
+    forms: tuple[BlockForm, ...]
+    proof_depth: int | None  # blocks below the tip that were proven; none without proofs
+    overrides: bool
+    storage_values: bool
+    batch: int  # requests in one body; 1: none
+    witness: bool
+    reasons: dict[str, str]
+
+    def ways(self) -> EndpointWays:
+        """What a planner may use; an endpoint that knows no form of blocks has none."""
+        return EndpointWays(
+            proofs=self.proof_depth is not None,
+            tip_proofs=self.proof_depth is not None and self.proof_depth < _BEHIND,
+            calls=self.overrides,
+            values=self.storage_values,
+            form=self.forms[0] if self.forms else BlockForm.NUMBER,
+            batch=self.batch,
+        )
+
+    @property
+    def can_prove(self) -> bool:
+        """Whether state can be proven: by proofs of the tip at least."""
+        return bool(self.forms) and self.proof_depth is not None
+
+    @property
+    def can_serve(self) -> bool:
+        """Whether state can be read at all."""
+        return bool(self.forms)
+
+
+def probing(*, whole: bool) -> Probing:
+    """The requests, in order; ends with what is known. Raises `RefusedAnswer`.
+
+    Only what no endpoint can lack is raised: its chain id, its latest block. Unless the `whole`
+    is wanted, it ends with what a plan needs: the best form of blocks, and whether proofs are of
+    the tip only.
+    """
+    reasons: dict[str, str] = {}
+    first = yield [*_FIRST, *(Asking("eth_chainId", (), size) for size in BATCHES)]
+    chain_id = parse_quantity(_text(_needed(first[0])), 64)
+    client = "" if isinstance(first[1], RefusedAnswer) else harmless(_text(_needed(first[1])))
+    tip = _head("latest", first[2])
+    at = None
+    if tip.number < _BEHIND:
+        (of_tip,) = yield [_proof("latest")]
+    else:
+        near, of_tip = yield [_block(tip.number - _BEHIND), _proof("latest")]
+        at = _old_block(tip.number - _BEHIND, near)
+    proves_tip = _is_proven(of_tip, 0, reasons)
+    forms, ways = yield from _forms(at or tip, reasons, whole=whole)
+    depth = _depth(tip, at, ways, reasons) if proves_tip else None
+    if whole and depth == _BEHIND and at is not None:
+        depth = yield from _far_proofs(tip, forms[0] if forms else BlockForm.NUMBER, reasons)
+    return Capabilities(
+        chain_id=chain_id,
+        client=client,
+        latest=tip,
+        forms=forms,
+        overrides=_has_overrides(ways.overrides, reasons),
+        storage_values=_has_values(ways.values, reasons),
+        proof_depth=depth,
+        witness=whole and (yield from _witness(reasons)),
+        batch=_largest_batch(first[len(_FIRST) :], reasons),
+        reasons=reasons,
+    )
+
+
+def _block(of: str | int) -> Asking:
+    name = of if isinstance(of, str) else format_quantity(of)
+    return Asking("eth_getBlockByNumber", (name, False))
+
+
+def _proof(block: object) -> Asking:
+    return Asking(_BUSY_PROOF.method, tuple(_BUSY_PROOF.params(block)))
+
+
+def _head(of: str | int, said: Said) -> BlockAt:
+    number = of if isinstance(of, int) else _number_of(_needed(said))
+    header = read_header(number, _needed(said))
+    return BlockAt(header.number, header.hash)
+
+
+def _old_block(number: int, said: Said) -> BlockAt | None:
+    """A block below the tip; none where the endpoint does not have it."""
+    try:
+        return _head(number, said)
+    except RefusedAnswer:
+        return None
+
+
+def _number_of(said: Raw) -> int:
+    try:
+        fields = msgspec.json.decode(said, type=dict[str, object])
+        return parse_quantity(fields.get("number"), 64)
+    except (msgspec.MsgspecError, ValueError) as why:
+        raise RefusedAnswer(RefusalKind.WRONG_SHAPE.value, f"the latest block: {why}") from why
+
+
+class _Ways(NamedTuple):
+    """What was said about a block that is named in one form."""
+
+    overrides: Said
+    values: Said
+    proof: Said
+
+
+def _forms(
+    at: BlockAt, reasons: dict[str, str], *, whole: bool
+) -> Generator[Sequence[Asking], Sequence[Said], tuple[tuple[BlockForm, ...], _Ways]]:
+    """The forms in which a block can be named: taken, and refused for a block that is not.
+
+    What else is asked about a block comes with the first form, or after the one that is taken.
+    """
+    found: list[BlockForm] = []
+    ways: _Ways | None = None
+    for form in BlockForm:
+        more = _about(at.parameter(form)) if form is _BEST else []
+        said = yield [_balance(at, form), _balance(BlockAt(_UNBORN, _MADE_UP), form), *more]
+        if isinstance(said[0], RefusedAnswer):
+            reasons[form.value] = str(said[0])
+        elif isinstance(said[1], RefusedAnswer):
+            found.append(form)
+            ways = _Ways(*said[2:]) if more else ways
+            if not whole:
+                break
+        else:
+            reasons[form.value] = "a block that does not exist is answered for, too"
+    if ways is None:
+        form = found[0] if found else BlockForm.NUMBER
+        ways = _Ways(*(yield _about(at.parameter(form))))
+    return tuple(found), ways
+
+
+def _about(block: object) -> list[Asking]:
+    return [_overrides(block), _values(block), _proof(block)]
+
+
+def _balance(at: BlockAt, form: BlockForm) -> Asking:
+    return Asking("eth_getBalance", (format_data(BUSY), at.parameter(form)))
+
+
+def _overrides(block: object) -> Asking:
+    call, _, changes = _LAID_OVER.params(block)
+    assert isinstance(changes, dict)
+    put = {format_data(SLOT.to_bytes(32)): format_data(_PUT.to_bytes(32))}
+    changes[format_data(NOBODY)]["stateDiff"] = put
+    return Asking(_LAID_OVER.method, (call, block, changes))
+
+
+def _has_overrides(said: Said, reasons: dict[str, str]) -> bool:
+    """Whether a call reads, by the code that is laid over an account, the slot that is, too."""
+    try:
+        output = parse_data(_text(_needed(said)))
+        if extractor.words(_LAID_OVER.slots, output)[NOBODY] == [(SLOT, _PUT)]:
+            return True
+        reasons["overrides"] = "they have no effect"
+    except (RefusedAnswer, ValueError) as why:
+        reasons["overrides"] = str(why)
+    return False
+
+
+def _values(block: object) -> Asking:
+    return Asking(_TWO_VALUES.method, tuple(_TWO_VALUES.params(block)))
+
+
+def _has_values(said: Said, reasons: dict[str, str]) -> bool:
+    try:
+        read_values(_TWO_VALUES.slots, _needed(said))
+    except RefusedAnswer as why:
+        reasons["eth_getStorageValues"] = str(why)
+        return False
+    return True
+
+
+def _depth(tip: BlockAt, at: BlockAt | None, ways: _Ways, reasons: dict[str, str]) -> int:
+    """How far below the tip is proven, of what was asked."""
+    if tip.number < _BEHIND:
+        return 0
+    # Where it has no such block, that says nothing about proofs.
+    return _BEHIND if at is None or _is_proven(ways.proof, _BEHIND, reasons) else 0
+
+
+def _is_proven(said: Said, depth: int, reasons: dict[str, str]) -> bool:
+    try:
+        read_proof(_BUSY_PROOF, _needed(said))
+    except RefusedAnswer as why:
+        reasons["eth_getProof" if depth == 0 else f"eth_getProof {depth} back"] = str(why)
+        return False
+    return True
+
+
+def _far_proofs(
+    tip: BlockAt, form: BlockForm, reasons: dict[str, str]
+) -> Generator[Sequence[Asking], Sequence[Said], int]:
+    """The furthest block below the tip that is proven, of those that are tried."""
+    deepest = _BEHIND
+    for depth in PROOF_DEPTHS[2:]:
+        if depth > tip.number:
+            break
+        (said,) = yield [_block(tip.number - depth)]
+        try:
+            at = _head(tip.number - depth, said)
+        except RefusedAnswer:
+            return depth  # it has no such block, which says nothing about proofs
+        (said,) = yield [_proof(at.parameter(form))]
+        if not _is_proven(said, depth, reasons):
+            break
+        deepest = depth
+    return deepest
+
+
+def _witness(reasons: dict[str, str]) -> Generator[Sequence[Asking], Sequence[Said], bool]:
+    """Whether the method is there: asked for a block that is not, it says something else."""
+    (said,) = yield [Asking("debug_executionWitness", (format_quantity(_UNBORN),))]
+    if not isinstance(said, RefusedAnswer):
+        return True
+    away = (RefusalKind.NO_METHOD.value, RefusalKind.FORBIDDEN.value)
+    if said.kind in away:
+        reasons["debug_executionWitness"] = str(said)
+    return said.kind not in away
+
+
+def _largest_batch(answered: Sequence[Said], reasons: dict[str, str]) -> int:
+    """The largest batch that is answered whole, of those that were tried."""
+    most = 1
+    for size, said in zip(BATCHES, answered, strict=True):
+        if said != size:
+            why = str(said) if isinstance(said, RefusedAnswer) else "not all of it was answered"
+            reasons[f"batch of {size}"] = why
+            break
+        most = size
+    return most
+
+
+def _needed(said: Said) -> Raw:
+    if isinstance(said, RefusedAnswer):
+        raise said
+    assert isinstance(said, Raw)
+    return said
+
+
+def _text(said: Raw) -> str:
+    try:
+        return msgspec.json.decode(said, type=str)
+    except msgspec.MsgspecError as why:
+        raise RefusedAnswer(RefusalKind.WRONG_SHAPE.value, str(why)) from why

@@ -1,0 +1,176 @@
+"""Ask one upstream for wanted keys: plan, send, read, and narrow what it refused.
+
+The result is what it said in the end, and why the rest is missing. Nothing is raised: another
+upstream can be asked for what is left.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Raw
+
+from foreblock.errors import RefusedAnswer
+from foreblock.follow.keys import Found, Wanted
+from foreblock.follow.requests import Asked, BlockAt
+from foreblock.follow.responses import AnswerReader
+from foreblock.follow.state_plan import EndpointWays, block_of, bodies, narrow, plan_state
+from foreblock.follow.state_upstream import StateUpstream
+from foreblock.upstream import http
+from foreblock.upstream.budget import Purpose, Urgency, price
+from foreblock.upstream.json_rpc import RefusalKind
+
+TRIES: Final = 6  # at one upstream, each narrower than the one before
+# What shows that a way of asking does not work.
+OF_A_WAY: Final = frozenset({RefusalKind.NO_METHOD, RefusalKind.NO_STATE})
+# What is refused so will be refused again; anything else may be an accident.
+SETTLED: Final = frozenset(
+    {
+        RefusalKind.NO_METHOD,
+        RefusalKind.NO_STATE,
+        RefusalKind.NO_BLOCK,
+        RefusalKind.TOO_LARGE,
+        RefusalKind.REVERTED,
+    }
+)
+AT_ONCE: Final = 2  # batches that a budget can pay in one second at least, so that it is used
+_DEAREST: Final = price("eth_call")
+
+
+class Errand(NamedTuple):
+    """Keys that are wanted, at one of these blocks, the best first.
+
+    `until` is when they are of no use any more, in seconds of the monotonic clock.
+    """
+
+    wanted: Wanted
+    places: tuple[BlockAt, ...]
+    urgency: Urgency
+    until: float
+    proven: bool
+
+
+class AttemptOutcome(NamedTuple):
+    """What an upstream said, and the last reason why something is missing; empty if nothing is."""
+
+    found: Found
+    why: str
+    may_change: bool = False  # whether it may say more if it is asked again
+
+
+async def attempt(upstream: StateUpstream, errand: Errand) -> AttemptOutcome:
+    """Ask one upstream for all of it."""
+    found, why, back, apart, doubted, may_change = Found(), "", 0, False, False, False
+    try:
+        await upstream.probe()
+    except RefusedAnswer as failure:
+        return AttemptOutcome(found, str(failure), may_change=True)
+    upstream.widen()
+    for _ in range(TRIES):
+        left = found.missing(errand.wanted)
+        if not left:
+            return AttemptOutcome(found, "")
+        asked, refused = await _once(upstream, errand, left, back, found, apart=apart)
+        if refused:
+            why = str(refused[0][1])
+            may_change = any(refusal.kind not in SETTLED for _, refusal in refused)
+        elif not asked:
+            return AttemptOutcome(found, why or "it cannot say that", may_change)
+        # Where blocks below the tip are proven, a state that is not there is one of some keys.
+        of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
+        kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
+        settled = _settled(asked, kinds)
+        following = narrow(upstream.ways, settled, back, len(errand.places))
+        if following is None and len(kinds) < len(refused) and not apart:
+            apart = True  # one key that it does not have refuses all that are asked for with it
+            continue
+        if following is None and len(settled) < len(kinds):
+            continue
+        if following is None:
+            break
+        ways, back = following
+        if ways != upstream.ways and not doubted:
+            doubted = True  # it could when it was probed: this may have been the weather
+        else:
+            upstream.narrow(ways)
+    return AttemptOutcome(found, why, may_change)
+
+
+async def _once(
+    upstream: StateUpstream, errand: Errand, left: Wanted, back: int, found: Found, *, apart: bool
+) -> tuple[Sequence[Asked], list[tuple[Asked, RefusedAnswer]]]:
+    """One plan: adds to `found`; returns what was asked, and what of it was refused.
+
+    Where each key is asked for `apart`, what is not there refuses nothing else.
+    """
+    ways, at = _within_budget(upstream, errand), errand.places[back]
+    parts = [left]
+    if apart:
+        ways = ways._replace(proof_slots=1)
+        parts = [left._replace(slots={}), Wanted(slots=left.slots)]
+    plans = [plan_state(each, ways, at, proven=errand.proven).asked for each in parts if each]
+    asked = [each for plan in plans for each in plan]
+    block = block_of(ways, at, proven=errand.proven)
+    reader = AnswerReader(upstream.shown)
+    places = asyncio.Semaphore(_at_a_time(errand))
+
+    async def send(some: Sequence[Asked]) -> list[tuple[Asked, RefusedAnswer]]:
+        async with places:
+            return await _send(upstream, errand, some, block, reader)
+
+    refused = [
+        each for some in await asyncio.gather(*map(send, bodies(asked, ways))) for each in some
+    ]
+    found.merge(reader.found)
+    return asked, refused
+
+
+def _settled(
+    asked: Sequence[Asked], refused: Sequence[tuple[Asked, str]]
+) -> list[tuple[Asked, str]]:
+    """The refusals that are no accidents: a way that worked for others works."""
+    all_of, failed = Counter(map(type, asked)), Counter(type(each) for each, _ in refused)
+    return [
+        (each, kind)
+        for each, kind in refused
+        if kind not in OF_A_WAY or failed[type(each)] == all_of[type(each)]
+    ]
+
+
+async def _send(
+    upstream: StateUpstream,
+    errand: Errand,
+    asked: Sequence[Asked],
+    block: object,
+    reader: AnswerReader,
+) -> list[tuple[Asked, RefusedAnswer]]:
+    """One body; returns the requests of it that were refused."""
+    calls = [(each.method, each.params(block)) for each in asked]
+    try:
+        results = await upstream.ask(calls, errand.urgency, errand.until)
+    except RefusedAnswer as why:
+        return [(each, why) for each in asked]
+    refused = []
+    for number, each in enumerate(asked, start=1):
+        result = results[number]
+        try:
+            if not isinstance(result, Raw):
+                raise result
+            reader.take(each, result)
+        except RefusedAnswer as why:
+            refused.append((each, why))
+            upstream.refuse(why)
+    return refused
+
+
+def _at_a_time(errand: Errand) -> int:
+    """Bodies of one errand that are out at a time, so that others find a connection."""
+    is_urgent = errand.urgency.purpose is Purpose.FLASHBLOCK
+    return http.MOST if is_urgent else http.MOST // 2
+
+
+def _within_budget(upstream: StateUpstream, errand: Errand) -> EndpointWays:
+    """The ways of the upstream, with batches of which its budget can pay some at once."""
+    affordable = int(upstream.budget.share(errand.urgency.purpose) // (AT_ONCE * _DEAREST))
+    return upstream.ways._replace(batch=max(1, min(upstream.ways.batch, affordable)))

@@ -1,0 +1,189 @@
+"""Forward raw transactions of a network that is sequenced elsewhere, to one endpoint.
+
+Workers submit as to a sequencer of our own, so `eth_sendRawTransaction` and its variant that
+waits for the receipt work alike. A worker hears `TakenUp` before the transaction leaves this
+machine; from then on, what the endpoint does not clearly refuse has an unknown outcome, and is
+not answered: the worker says so after its deadline. Nothing is sent twice on purpose. The URL
+appears nowhere: neither in answers nor in logs are its secrets.
+
+Workers hand on what stands in blocks. Blobs do not, so transactions with blobs stay here.
+"""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+import msgspec
+import structlog
+
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp
+from foreblock.clock import Clock, SystemClock
+from foreblock.errors import RefusedAnswer, SequencerUnavailable
+from foreblock.ledger.rules.transaction_types import BLOB
+from foreblock.primitives import format_data, harmless, parse_hash
+from foreblock.secret_urls import safe_url
+from foreblock.types import keccak256
+from foreblock.upstream.http import Connections, HttpReply
+from foreblock.upstream.json_rpc import RefusalKind, body_of, results
+
+log = structlog.get_logger()
+
+_KNOWN: Final = re.compile(
+    r"already known|known transaction|already (exists|imported|in (the )?(mem)?pool)", re.IGNORECASE
+)
+_CODE: Final = re.compile(r"(-?[0-9]+): ")
+_NO_METHOD: Final = ("-32601", "-32604")  # by words a type of transactions might be meant
+# Refusals of a whole body that certainly leave the transaction out.
+_TOO_MANY: Final = frozenset({RefusalKind.RATE_LIMITED.value})
+_CLOSED: Final = frozenset({RefusalKind.FORBIDDEN.value, RefusalKind.TOO_LARGE.value})
+
+
+class SentOutcome(Enum):
+    """What became of a transaction."""
+
+    TAKEN = "taken"
+    REJECTED = "rejected"  # by a rule of the endpoint's pool, in its words
+    TOO_MANY = "too many"  # the endpoint limits rates; it was not taken
+    CLOSED = "closed"  # the endpoint takes no transactions from here
+    UNKNOWN = "unknown"  # it may have been taken
+
+
+@dataclass(frozen=True, slots=True)
+class SentAnswer:
+    """What became of a transaction, and why."""
+
+    outcome: SentOutcome
+    why: str = ""
+
+
+def read_sent(status: int, body: bytes, transaction_hash: bytes) -> SentAnswer:
+    """What an answer to `eth_sendRawTransaction` says of the transaction with this hash."""
+    try:
+        result = results(status, body, [1])[1]
+    except RefusedAnswer as refused:
+        return _of_whole(refused)
+    if isinstance(result, RefusedAnswer):
+        return _of_error(result)
+    try:
+        found = parse_hash(msgspec.json.decode(result))
+    except (ValueError, msgspec.MsgspecError):
+        return SentAnswer(SentOutcome.UNKNOWN, "the answer is no hash")
+    if found != transaction_hash:
+        return SentAnswer(SentOutcome.UNKNOWN, "the answer is the hash of another transaction")
+    return SentAnswer(SentOutcome.TAKEN)
+
+
+def _of_whole(refused: RefusedAnswer) -> SentAnswer:
+    """A refusal without regard to the transaction, or something that is no answer."""
+    if refused.kind in _TOO_MANY:
+        return SentAnswer(SentOutcome.TOO_MANY, refused.why)
+    if refused.kind in _CLOSED:
+        return SentAnswer(SentOutcome.CLOSED, str(refused))
+    return SentAnswer(SentOutcome.UNKNOWN, str(refused))
+
+
+def _of_error(refused: RefusedAnswer) -> SentAnswer:
+    """An error in place of the hash: the endpoint has looked at the request."""
+    if refused.kind in _TOO_MANY:
+        return SentAnswer(SentOutcome.TOO_MANY, refused.why)
+    code = _CODE.match(refused.why)
+    if code is not None and code[1] in _NO_METHOD:
+        return SentAnswer(SentOutcome.CLOSED, str(refused))
+    why = _CODE.sub("", refused.why, count=1)
+    if _KNOWN.search(why):
+        return SentAnswer(SentOutcome.TAKEN)
+    return SentAnswer(SentOutcome.REJECTED, why)
+
+
+MOST: Final = 64  # on their way at a time
+SECONDS: Final = 2.5  # for an answer; workers wait for three
+BLOBS_STAY: Final = "transactions with blobs are not forwarded: send it to a node of the chain"
+
+
+class Posting(Protocol):
+    """Posts bodies to the endpoint."""
+
+    async def post(self, body: bytes, seconds: float) -> HttpReply:
+        """Post a body; raises `RefusedAnswer` where nothing comes back."""
+
+    def hide(self, text: str) -> str:
+        """The text without the secrets of the URL."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+class TransactionForwarding:
+    """The way of transactions to one endpoint; `close` it."""
+
+    def __init__(
+        self,
+        network: str,
+        url: str,
+        clock: Clock | None = None,
+        connections: Posting | None = None,
+    ) -> None:
+        """Raises `InvalidArgument` for a bad URL."""
+        self._network: Final = network
+        self._shown: Final = safe_url(url)
+        self._clock: Final = clock or SystemClock()
+        self._connections: Final = connections or Connections(url, SECONDS)
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Forward a transaction, on the loop; the answer goes to its worker."""
+        if message.raw[0] == BLOB:
+            respond(Rejected(message.id, BLOBS_STAY))
+            return
+        if len(self._tasks) >= MOST:
+            respond(Busy(message.id))
+            return
+        late = self._clock.monotonic_ns() >= message.deadline_ns
+        if late or respond(TakenUp((message.id,))) is False:
+            respond(Rejected(message.id, str(SequencerUnavailable())))
+            return
+        task = asyncio.create_task(self._forward(message, respond))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Give up what is on its way: its outcome is unknown then."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._connections.close()
+
+    async def _forward(self, message: Submit, respond: Respond) -> None:
+        answer = await self._send(message.raw)
+        match answer.outcome:
+            case SentOutcome.TAKEN:
+                respond(Accepted(message.id))
+            case SentOutcome.REJECTED:
+                respond(Rejected(message.id, answer.why))
+            case SentOutcome.TOO_MANY:
+                respond(Busy(message.id))
+            case SentOutcome.CLOSED:
+                respond(Rejected(message.id, str(SequencerUnavailable())))
+            case SentOutcome.UNKNOWN:
+                pass  # the worker says so after its deadline
+        if answer.outcome in (SentOutcome.CLOSED, SentOutcome.UNKNOWN):
+            log.warning(
+                "transaction_not_forwarded",
+                network=self._network,
+                endpoint=self._shown,
+                transaction=format_data(keccak256(message.raw)),
+                outcome=answer.outcome.value,
+                why=answer.why,
+            )
+
+    async def _send(self, raw: bytes) -> SentAnswer:
+        body = body_of([("eth_sendRawTransaction", [format_data(raw)])])
+        try:
+            reply = await self._connections.post(body, SECONDS)
+        except RefusedAnswer as refused:
+            return SentAnswer(SentOutcome.UNKNOWN, harmless(self._connections.hide(str(refused))))
+        answer = read_sent(reply.status, reply.body, keccak256(raw))
+        return SentAnswer(answer.outcome, harmless(self._connections.hide(answer.why)))

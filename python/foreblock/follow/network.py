@@ -1,0 +1,554 @@
+"""A network that follows a public chain without a node of it: feeds, upstreams, and one thread.
+
+As `feed_network`, with a state that is known in part. What messages and blocks want of it is
+fetched by the loop, and they are tried again when it is learned; the thread waits for nothing.
+Readers that miss something ask here too (`want`), and what they are given is kept for all.
+
+Where the chain cannot be followed any further, since it parted below the base, is too far ahead,
+or its state cannot be had, the store begins anew at another block.
+
+Longer than most: one class that joins what has files of its own, each on the network's thread or
+its loop.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from foreblock.backoff import Waits
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import Submit, ToWorker
+from foreblock.bus.state_frames import AskState, AskUpstream
+from foreblock.chains.followed_chain import FollowedChain
+from foreblock.clock import Clock
+from foreblock.errors import DisputedBlock, EndpointError, Unreachable
+from foreblock.feed.client import FeedClient
+from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.feed.inbox import Inbox
+from foreblock.follow.anchored_source import FollowedSource
+from foreblock.follow.audit import StateAudit
+from foreblock.follow.fetcher import Fetcher
+from foreblock.follow.forwarding import TransactionForwarding
+from foreblock.follow.keys import Wanted
+from foreblock.follow.roots import FollowedRoots
+from foreblock.follow.source import FollowSource
+from foreblock.follow.state_fetcher import (
+    ExecutedBlocks,
+    StateLearner,
+    asked_for,
+    needed_of,
+)
+from foreblock.follow.status import follow_facts
+from foreblock.follow.upstream_metrics import UpstreamMetrics
+from foreblock.follow.worker_requests import StateAnswers
+from foreblock.follow.working_set import KEEP_SECONDS, HotAccount, HotFetching, HotSet
+from foreblock.ledger.following.wanting import MOST_ROUNDS, WantedNodes, WantedState
+from foreblock.ledger.rules.rules_end import RulesEnd, diverged, rules_end
+from foreblock.ledger.storage.anchored_store import Anchor
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.trust_row import Trust
+from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.settings.following import NO_FEED
+from foreblock.settings.networks import Network
+from foreblock.sources.feed_network import FeedNetwork, NetworkChain
+from foreblock.sources.feed_source import FeedSource
+from foreblock.types import Block, Flashblock, FlashblockId, Header
+from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.budget import Purpose
+from foreblock.upstream.canonical_source import CanonicalOptions
+from foreblock.upstream.polled_feed import PREFIX, PolledFeed, upstream_at
+
+log = structlog.get_logger()
+
+MOST_LEARNING: Final = 4  # fetches for messages at the same time
+BLOCK_TIMES: Final = 2  # that a message may wait for an answer
+SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds after a fetch that found nothing
+STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
+STORE_GATHER: Final = 0.02  # seconds in which what is to be stored for readers is gathered
+ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
+MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is fetched again
+PORTION: Final = 8  # blocks between two looks at the chain while it is far ahead
+# After a look at the chain that failed. An upstream that rests is not asked, so it may be short.
+_WAITS: Final = Waits(0.25, 1.0)
+_SECOND_NS: Final = 10**9
+
+
+class FollowNetwork(FeedNetwork):
+    """Runs one network; made by `startup`."""
+
+    def __init__(  # noqa: PLR0913, PLR0917, all of it is needed
+        self,
+        network: Network,
+        chain: FollowedChain,
+        fetcher: Fetcher,
+        blocks: BlockFetcher,
+        learner: StateLearner,
+        anchor: Anchor | None,
+        clock: Clock,
+        publish: Callable[[Flashblock], None],
+        tell: Callable[[ToWorker], None],
+        heard: FeedClientOptions,
+        seen: SeenCommit | None = None,
+        metrics: NetworkMetrics | None = None,
+        audit: StateAudit | None = None,
+    ) -> None:
+        """The store begins at the `anchor`, if there is one; an `audit` proves what is believed."""
+        assert network.follow is not None, "a follower has settings of following"
+        self._follow: Final = network.follow
+        self._followed: Final = chain
+        self._fetcher: Final = fetcher
+        self._blocks: Final = blocks
+        self._learner: Final = learner
+        self._anchor: Final = anchor
+        self._audit: Final = audit
+        send = network.follow.send
+        self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
+        self._answers: Final = StateAnswers(fetcher, learner, self, self._start, clock)
+        self._roots: Final = FollowedRoots(
+            network.name, lambda: self.following.roots, self._find_proofs, self._differ
+        )
+        self._hot_set: Final = HotSet()
+        learner.heard = self._note_used
+        self._hot: Final = HotFetching(
+            self._hot_set, learner, self, self._keep_hot, has_room=self._has_room
+        )
+        self._loop: Final = asyncio.get_running_loop()
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self._wanted = WantedState()  # by messages, and not fetched yet
+        self._learning = 0  # fetches under way
+        self._storing: asyncio.Task[None] | None = None  # that takes more with it
+        self._stuck = 0
+        self._anchored_ns = 0
+        self.anchorings = 0
+        self.divergences = 0
+        self.last_anchoring = ""
+        super().__init__(network, clock, publish, tell, heard, seen, metrics)
+        self._upstream_metrics: Final = UpstreamMetrics(
+            self._metrics.sheet, network.name, len(fetcher.upstreams), audited=audit is not None
+        )
+        self._blocks.brings_latest = not self._clients
+        if self._clients:
+            self._blocks.bodies = self._bodies_named
+
+    # --- What it is made of --------------------------------------------------------------
+
+    def _make_clients(self) -> Sequence[FeedClient | PolledFeed]:
+        feeds = self._follow.feed or self._followed.feeds
+        return [self._feed(url) for url in feeds if url != NO_FEED]
+
+    def _feed(self, url: str) -> FeedClient | PolledFeed:
+        if url.startswith(PREFIX):
+            shared = upstream_at(url, self._fetcher.upstreams)
+            return PolledFeed(url, Inbox(), self._clock, arrived=self._wake.set, upstream=shared)
+        return FeedClient(
+            url,
+            Inbox(),
+            self._clock,
+            arrived=self._wake.set,
+            place=self._next_place,
+            options=self._heard,
+        )
+
+    def _next_place(self) -> FlashblockId:
+        """The newest flashblock, or the first one that can be of use."""
+        return self._place or FlashblockId(self.following.latest.number + 1, 0)
+
+    def _make_canonical(self) -> FollowedSource:
+        block_time = self._followed.profile.block_time
+        poll = 1.0 if self._clients else max(0.1, block_time / 4)
+        patience = block_time if self._clients else 0.0
+        options = CanonicalOptions(poll=poll, patience=patience, portion=PORTION, waits=_WAITS)
+        return FollowedSource(
+            self._blocks, _FollowedChain(self), self._clock, options, self._follow.lag_blocks
+        )
+
+    def _make_source(
+        self, publish: Callable[[Flashblock], None], wanted: Callable[[bytes], None]
+    ) -> FeedSource:
+        source = FollowSource(
+            self._network,
+            self._followed.config,
+            self._anchor,
+            self._clock,
+            publish,
+            wanted,
+            self._want_soon,
+            self._seen,
+            self._metrics,
+            self.trust,
+        )
+        self._learner.begin(source.learned, source.fit, source.lasts)
+        return source
+
+    @property
+    def trust(self) -> Trust:
+        """How what is learned is believed."""
+        if self._audit is not None:
+            return "audited"
+        return "proven" if self._learner.proven else "trusted"
+
+    @property
+    def following(self) -> FollowSource:
+        """The source, as it is."""
+        assert isinstance(self._source, FollowSource)
+        return self._source
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Forward a transaction where that is set; refuse it otherwise."""
+        if self._forwarding is None:
+            super().submit(message, respond)
+        else:
+            self._forwarding.submit(message, respond)
+
+    def probe_soon(self) -> None:
+        """Find out what upstreams can do that were not asked yet; nobody waits for it."""
+        self._start(self._probe())
+
+    async def _probe(self) -> None:
+        refused = await self._fetcher.probe()
+        proves = any(each.state().can_prove for each in self._fetcher.upstreams)
+        if self._learner.proven and not refused and not proves:
+            log.warning("state_not_proven", why="no upstream answers eth_getProof")
+
+    def executed(self) -> ExecutedBlocks:
+        """The blocks whose roots prove something."""
+        return self.following.executed()
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """What of these keys is not known yet."""
+        return self.following.unknown(wanted)
+
+    async def store_learned(self) -> None:
+        """Store what is known, so that workers know it; once for all that want it now.
+
+        Each time is a commit, and flashblocks wait for it.
+        """
+        if self._storing is None:
+            self._storing = self._start(self._store_soon())
+        await asyncio.shield(self._storing)
+
+    async def _store_soon(self) -> None:
+        await asyncio.sleep(STORE_GATHER)
+        self._storing = None  # what is learned from now on is stored the next time
+        await self.on_thread(self.following.store_learned)
+
+    async def open(self) -> None:
+        """Open the store, and know what was in use. Raises `ForeblockError`."""
+        await super().open()
+        try:
+            kept = await self.on_thread(self.following.read_hot)
+        except BaseException:
+            await self.close()
+            raise
+        self._hot_set.take({address: HotAccount(*row) for address, row in kept.items()})
+        self._hot.begin()
+
+    async def close(self) -> None:
+        """Stop fetching, then close the source and end the thread."""
+        for task in self._tasks:
+            task.cancel()
+        self._fetcher.close()
+        if self._forwarding is not None:
+            await self._forwarding.close()
+        try:
+            await self._hot.keep_now()
+            await self.on_thread(self.following.keep_templates)
+            if self._audit is not None:
+                self._audit.prover.close()
+                if not self._audit.waiting:
+                    await self.on_thread(self.following.all_proven)
+        finally:
+            await super().close()
+
+    # --- State for messages --------------------------------------------------------------
+
+    def _want_soon(self, wanted: WantedState) -> None:
+        """Hear on the network's thread what messages want."""
+        self._loop.call_soon_threadsafe(self._want, wanted)
+
+    def _want(self, wanted: WantedState) -> None:
+        """Fetch what messages want, beside a few other such fetches."""
+        if not wanted or self._stopping:
+            return
+        self._wanted.merge(wanted)
+        self._hot_set.note(asked_for(wanted), by_messages=True)  # also what is not found this time
+        if self._learning < MOST_LEARNING:
+            wanted, self._wanted = self._wanted, WantedState()
+            self._learning += 1
+            self._start(self._learn(wanted))
+
+    async def _learn(self, wanted: WantedState) -> None:
+        seconds = BLOCK_TIMES * self._followed.profile.block_time
+        wait = SHORTEST_WAIT
+        try:
+            while not self._stopping:
+                self.following.drop_known(wanted)  # since it was wanted, others have learned
+                executed = self.following.executed()
+                if not wanted or await self._learner.learn(
+                    wanted, executed, Purpose.FLASHBLOCK, seconds
+                ):
+                    break
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+                # What waits may have changed meanwhile, or nothing waits any more.
+                wanted = await self.on_thread(partial(self.following.try_again, learned=False))
+                if not wanted:
+                    return
+        finally:
+            self._learning -= 1
+        if not self._stopping:
+            self._want(await self.on_thread(partial(self.following.try_again, learned=True)))
+            self.stir()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("learning_failed", network=self.name, exc_info=task.exception())
+
+    # --- State for sealed blocks ---------------------------------------------------------
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        """Take in blocks, and learn what they want. Raises `Unreachable` where it cannot be had."""
+        left: Sequence[Block] = await self._pass_over(blocks)
+        rounds = 0
+        while left and not self._stopping:
+            before = len(left)
+            added = await self.on_thread(partial(self.following.add_blocks, left))
+            left = added.left
+            if added.diverged:
+                await self._diverge((left[0] if left else blocks[-1]).header, added.diverged)
+                return
+            if not added.wanted:
+                break
+            rounds = 0 if len(left) < before else rounds + 1
+            if rounds > MOST_ROUNDS or not await self._learn_for(left[0], added.wanted):
+                await self._lack(left[0], added.wanted)
+                return
+        self._stuck = 0
+        self.stir()
+
+    async def _bodies_named(self, block_hash: bytes) -> Sequence[tuple[bytes, ...]]:
+        """What messages have brought of a block, so that its header is enough."""
+        return await self.on_thread(partial(self.following.bodies_named, block_hash))
+
+    async def _pass_over(self, blocks: Sequence[Block]) -> Sequence[Block]:
+        """Pass over blocks whose rules are not known, header by header; gives those before."""
+        known = self.following.rules_end()
+        for at, block in enumerate(blocks):
+            header = block.header
+            end = known or rules_end(
+                header.number, header.timestamp, block.transactions, self._followed.unsupported
+            )
+            if end is not None:
+                if at:
+                    return blocks[:at]  # first what can be executed; the rest comes again
+                if known is None and not await self._is_confirmed(header):
+                    raise Unreachable(self._blocks.shown, f"only one has block {header.number}")
+                await self._anchor_at(blocks[-1].header, f"rules: {end.why}", end)
+                return ()
+        return blocks
+
+    async def _diverge(self, header: Header, why: str) -> None:
+        """A block of the chain gives another result here: begin anew, and stop the second time.
+
+        It stops only if the upstreams agree on the block.
+        """
+        self.divergences += 1
+        if self.divergences == 1 or not self._learner.proven:
+            await self.anchor_anew(why)
+        elif await self._is_confirmed(header):
+            await self._anchor_at(header, why, diverged(header.number, why))
+        else:
+            await self.anchor_anew(why)
+
+    async def _differ(self, header: Header, why: str) -> None:
+        """The root of a sealed block is another one here, computed with nodes from upstreams.
+
+        One upstream alone never stops execution so: the chain begins anew.
+        """
+        if len(self._fetcher.upstreams) > 1:
+            await self._diverge(header, why)
+        else:
+            await self.anchor_anew(why)
+
+    async def _is_confirmed(self, header: Header) -> bool:
+        """Return True if the upstreams agree on a block, two of them if there are several."""
+        return await self._blocks.is_confirmed(header, min(2, len(self._fetcher.upstreams)))
+
+    async def _learn_for(self, block: Block, wanted: WantedState) -> bool:
+        """Learn what a sealed block wants, the nodes for its root included."""
+        is_late = self._clients and self.following.is_pending
+        purpose = Purpose.SEALED if is_late else Purpose.FLASHBLOCK
+        seconds = self._follow.fetch_timeout * BLOCK_TIMES
+        executed = self.following.executed()
+        for each in wanted.nodes:
+            try:
+                nodes = await self._find_nodes(block, each, executed.epoch, purpose)
+            except EndpointError as why:
+                self._learner.last_error = str(why)
+                return False
+            await self.on_thread(partial(self.following.fill, block.hash, nodes))
+        if wanted.nodes and len(wanted) == sum(len(each.keys) for each in wanted.nodes):
+            return True
+        is_known = await self._learner.learn(wanted, executed, purpose, seconds)
+        if self._proves_tip_only:
+            # What is not known by now was changed by this block, or later: it cannot be had.
+            self.following.drop_known(wanted)
+            return not wanted.needed and not wanted.needed_slots
+        return is_known
+
+    @property
+    def _proves_tip_only(self) -> bool:
+        """Whether what is proven is of the latest block only."""
+        return self._learner.proves and self._fetcher.proves_tip_only
+
+    async def _find_nodes(
+        self, block: Block, wanted: WantedNodes, epoch: int, purpose: Purpose
+    ) -> list[bytes]:
+        """Trie nodes for the root of a block: by proofs, or from its witness."""
+        seconds = self._follow.fetch_timeout
+        try:
+            return await self._learner.find_nodes(wanted, epoch, purpose, seconds)
+        except EndpointError:
+            return await self._blocks.witness_nodes(block.header.number)
+
+    async def _lack(self, block: Block, wanted: WantedState) -> None:
+        """A block's state could not be had: begin anew; `Unreachable` to try again later."""
+        self._stuck += 1
+        self._hot_set.note(needed_of(wanted), by_messages=True)
+        # What proves the tip only proves nothing any more that is needed below it.
+        tries = 1 if self._proves_tip_only else STUCK
+        why = f"{len(wanted)} keys of the state of block {block.header.number - 1} cannot be had"
+        if self._stuck >= tries and await self.anchor_anew(why):
+            self._stuck = 0
+            return
+        raise Unreachable(self._blocks.shown, f"{why}: {self._learner.last_error}")
+
+    async def anchor_anew(self, why: str) -> bool:
+        """Begin anew at the latest block of the chain; false if it is not done now."""
+        now = self._clock.monotonic_ns()
+        between = min(ANCHOR_AGAIN, self._followed.profile.block_time / 2)
+        if now - self._anchored_ns < between * _SECOND_NS and self._anchored_ns:
+            return False
+        try:
+            header = await self._blocks.agreed_header("latest")
+        except DisputedBlock as disputed:
+            log.warning("anchor_disputed", why=str(disputed))
+            return False
+        await self._anchor_at(header, why)
+        return True
+
+    async def _anchor_at(self, header: Header, why: str, end: RulesEnd | None = None) -> None:
+        anchor = await anchor_at(self._blocks, header)
+        self._anchored_ns = self._clock.monotonic_ns()
+        # Where proofs are of the latest block only, what is needed first must come first.
+        self.following.looks_ahead = not self._proves_tip_only
+        await self.on_thread(partial(self.following.begin_anew, anchor, end))
+        self._begun_anew(header.number, why)
+
+    def _begun_anew(self, number: int, why: str) -> None:
+        source = self.following
+        self._learner.begin(source.learned, source.fit, source.lasts)
+        self._hot.begin(self._units_at_once())
+        self._wanted = WantedState()
+        self._place = None
+        self.anchorings += 1
+        self.last_anchoring = why
+        log.warning("anchored_anew", network=self.name, block=number, why=why)
+
+    # --- State for readers ---------------------------------------------------------------
+
+    def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
+        """Answer a question of a worker, some time later."""
+        self._answers.want(message, respond)
+
+    # --- Behind the head -----------------------------------------------------------------
+
+    def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
+        yield self._keep_storing()
+        yield self._hot.fetch()
+        yield self._hot.keep()
+        yield self._keep_templates()
+        if self._audit is not None:
+            yield self._keep_auditing(self._audit)
+        if self._learner.proven and self._follow.sealed != "computed":
+            yield self._roots.keep()
+
+    async def _keep_auditing(self, audit: StateAudit) -> None:
+        """Prove what was believed; where something is untrue, drop it and all that stands on it."""
+        while True:
+            found = await audit.untrue(self.executed, self.following.known)
+            number = await self.on_thread(self.following.begin_anew_here)
+            self._begun_anew(number, f"Untrue: {found.what}")
+
+    async def _keep_hot(self, put: Mapping[bytes, HotAccount], gone: Sequence[bytes]) -> None:
+        await self.on_thread(partial(self.following.keep_hot, put, gone))
+
+    def _note_used(self, keys: Wanted, purpose: Purpose) -> None:
+        self._hot_set.note(keys, by_messages=purpose is not Purpose.CLIENT)
+
+    def _units_at_once(self) -> float:
+        """The units of a block, where what messages want can be had so long only."""
+        if not self._proves_tip_only:
+            return 0.0
+        units = max(each.budget.share(Purpose.FLASHBLOCK) for each in self._fetcher.upstreams)
+        return units * self._followed.profile.block_time
+
+    async def _keep_templates(self) -> None:
+        """Keep now and then what was learned of calls."""
+        while True:
+            await asyncio.sleep(KEEP_SECONDS)
+            await self.on_thread(self.following.keep_templates)
+
+    def _has_room(self) -> bool:
+        """Whether more may be learned that is not urgent: an audit has to prove it."""
+        return self._audit is None or self._audit.waiting < MOST_AUDITED
+
+    async def _find_proofs(self, wanted: WantedNodes, epoch: int) -> list[bytes]:
+        seconds = self._follow.fetch_timeout * BLOCK_TIMES
+        return await self._learner.find_nodes(wanted, epoch, Purpose.SEALED, seconds)
+
+    async def _keep_storing(self) -> None:
+        """Store now and then what was learned for readers."""
+        while True:
+            await asyncio.sleep(1.0)
+            if self.following.learned.unstored:
+                await self.store_learned()
+
+    def _more_facts(self) -> Sequence[str]:
+        executed = self.following.executed()
+        upstreams = self._fetcher.upstreams
+        states = [each.state() for each in upstreams]
+        self._upstream_metrics.sample(states, self.anchorings, self._audit)
+        facts = follow_facts(self, executed, self._learner, states, self._audit)
+        templates = f"templates: of {self.following.templates} kinds of calls"
+        return [*facts, self._roots.fact(), self._hot.fact(), templates]
+
+
+async def anchor_at(blocks: BlockFetcher, header: Header) -> Anchor:
+    """The block of this header as an anchor, with its body if that can be had."""
+    whole = await blocks.whole(header.hash)
+    return Anchor(header) if whole is None else Anchor(header, whole.block, whole.receipts)
+
+
+class _FollowedChain(NetworkChain):
+    """The network as its canonical source sees it."""
+
+    def __init__(self, network: FollowNetwork) -> None:
+        super().__init__(network)
+        self._following: Final = network
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        await self._following.add(blocks)
+
+    async def anchor_anew(self, why: str) -> bool:
+        return await self._following.anchor_anew(why)

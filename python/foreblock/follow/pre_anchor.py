@@ -1,0 +1,212 @@
+"""What lies before the anchor of a followed chain: blocks, transactions, receipts.
+
+They come through the network's upstreams, are verified against the hash of their block, rendered
+here, and marked by the header `Foreblock-Source: upstream`. A block that a client names by its
+hash is what its hash says. One that is found by its number, or by a transaction in it, must be
+proven to be of this chain, by the contract of EIP-2935, which has the last 8,191 hashes, or by the
+parents of the anchor; where upstreams are trusted, their word is enough.
+
+Nobody asks upstreams again at once for a transaction that they do not know: clients poll.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import Any, Final
+
+from msgspec import Raw
+
+from foreblock.errors import BeforeAnchor, NotHere, NoUpstream, StateMissing, UnknownBlockHash
+from foreblock.follow.keys import HISTORY_STORAGE, HISTORY_WINDOW
+from foreblock.follow.passthrough import NULL, Find, beside
+from foreblock.follow.worker_state import FetchedState
+from foreblock.ledger.reading.blocks import ByHash
+from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
+from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.methods.block_param import read_block
+from foreblock.methods.blocks.block_methods import read_by_hash, read_by_number
+from foreblock.methods.blocks.old_texts import OldBlockTexts
+from foreblock.methods.blocks.receipts import read_hash, read_receipts
+from foreblock.methods.params import hash32
+from foreblock.methods.table import MethodFunction
+from foreblock.rpc.envelope import NO_PARAMS
+from foreblock.rpc.fetching import Missed
+from foreblock.scheduling.reply import Text
+from foreblock.upstream.old_blocks import AskUpstream, OldBlock, OldBlocks, place_of
+
+ABSENT_SECONDS: Final = 2.0  # until a transaction that nobody knows is asked for again
+MOST_ABSENT: Final = 4096
+MOST_ANCESTORS: Final = 256  # of the anchor, each of which its child names
+
+
+class BeyondAnchor:
+    """The methods of one network that reach before its anchor."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        state: FetchedState,
+        ask: AskUpstream,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        believes: bool = False,
+    ) -> None:
+        """`believes` takes the upstream's word for which block has a number."""
+        self._believes: Final = believes
+        self._ledger: Final = ledger
+        self._state: Final = state
+        self._blocks: Final = OldBlocks(ask)
+        self._clock: Final = clock
+        self._absent: Final[OrderedDict[bytes, float]] = OrderedDict()
+
+    def add(self, methods: dict[str, MethodFunction]) -> None:
+        """Let methods of this table answer about what is before the anchor."""
+        wrap = {
+            "eth_getBlockByHash": self._block_by_hash,
+            "eth_getBlockByNumber": self._block_by_number,
+            "eth_getBlockReceipts": self._receipts_of_block,
+            "eth_getTransactionByHash": self._transaction,
+            "eth_getTransactionReceipt": self._receipt,
+        }
+        for name, method in wrap.items():
+            methods[name] = beside(methods[name], partial(self._in_time, method))
+
+    def _in_time(
+        self, method: Callable[[LedgerView, Raw], Find | None], view: LedgerView, raw: Raw
+    ) -> Find | None:
+        """The same within `fetch_timeout`, however many questions it asks."""
+        find, seconds = method(view, raw), self._state.settings.fetch_timeout
+        if find is None:
+            return None
+
+        async def find_in_time() -> Text:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await find()
+            except TimeoutError:
+                raise NoUpstream(f"nothing in {seconds:g} s", 1) from None
+
+        return find_in_time
+
+    def _block_by_hash(self, view: LedgerView, raw: Raw) -> Find | None:
+        params = read_by_hash(raw)
+        wanted = hash32(params.hash, 0)
+        return _unless_known(view, ByHash(wanted), lambda: self._show_block(wanted, params))
+
+    def _block_by_number(self, view: LedgerView, raw: Raw) -> Find | None:
+        params = read_by_number(raw)
+        number = read_block(params.block, 0)
+        if not isinstance(number, int) or number >= view.base.number:
+            return None
+
+        async def find() -> Text:
+            wanted = await self._hash_of(number)
+            return NULL if wanted is None else await self._show_block(wanted, params)
+
+        return find
+
+    def _receipts_of_block(self, view: LedgerView, raw: Raw) -> Find | None:
+        named = read_block(read_receipts(raw).block, 0)
+
+        async def find() -> Text:
+            wanted = named.hash if isinstance(named, ByHash) else await self._hash_of(named)  # type: ignore[arg-type]  # a number
+            old = None if wanted is None else await self._blocks.by_hash(wanted)
+            return NULL if old is None else self._texts(old).receipts()
+
+        if isinstance(named, ByHash):
+            return _unless_known(view, named, find)
+        return find if isinstance(named, int) and named < view.base.number else None
+
+    def _transaction(self, view: LedgerView, raw: Raw) -> Find | None:
+        return self._of_transaction(view, raw, OldBlockTexts.transaction)
+
+    def _receipt(self, view: LedgerView, raw: Raw) -> Find | None:
+        return self._of_transaction(view, raw, OldBlockTexts.receipt)
+
+    def _of_transaction(
+        self, view: LedgerView, raw: Raw, show: Callable[[OldBlockTexts, int], bytes]
+    ) -> Find | None:
+        wanted = read_hash(raw)
+        if find_transaction(view, wanted) is not None or find_unsealed(view, wanted) is not None:
+            return None
+        if self._is_absent(wanted):
+            return None
+
+        async def find() -> Text:
+            found = await self._place_of(wanted)
+            return NULL if found is None else show(self._texts(found[0]), found[1])
+
+        return find
+
+    async def _show_block(self, block_hash: bytes, params: Any) -> Text:  # noqa: ANN401, of either method
+        old = await self._blocks.by_hash(block_hash)
+        if old is None:
+            return NULL
+        return self._texts(old).block(full=params.full_transactions)
+
+    async def _place_of(self, transaction_hash: bytes) -> tuple[OldBlock, int] | None:
+        """The old block that has a transaction, and its place in it."""
+        block_hash = await self._blocks.block_of(transaction_hash)
+        old = None if block_hash is None else await self._blocks.by_hash(block_hash)
+        place = None if old is None else place_of(old, transaction_hash)
+        with closing(self._ledger.view()) as view:
+            anchor = view.base.number
+        if old is None or place is None or old.block.header.number >= anchor:
+            self._note_absent(transaction_hash)  # blocks since the anchor are known here
+            return None
+        number = old.block.header.number
+        if await self._hash_of(number) != old.block.hash:
+            raise BeforeAnchor(number, anchor)
+        return old, place
+
+    async def _hash_of(self, number: int) -> bytes | None:
+        """The hash of an ancestor; none where there is none. Raises `BeforeAnchor`."""
+        proven = await self._proven_hash(number)
+        if proven is not None:
+            return proven
+        with closing(self._ledger.view()) as view:
+            if view.trust != "trusted" and not self._believes:
+                raise BeforeAnchor(number, view.base.number)
+        return await self._blocks.hash_of_number(number)
+
+    async def _proven_hash(self, number: int) -> bytes | None:
+        """The hash that the state of this chain has of an ancestor; none if it has none."""
+        rounds = self._state.begin_rounds()
+        while True:
+            try:
+                with closing(self._ledger.view()) as view:
+                    latest = view.latest
+                    if view.base.number - MOST_ANCESTORS <= number < view.base.number:
+                        return view.state(latest).block_hash(number)
+                    if not latest.number - HISTORY_WINDOW <= number < latest.number:
+                        return None
+                    slot = number % HISTORY_WINDOW
+                    value = view.state(latest).storage(HISTORY_STORAGE, slot)
+                    return value.to_bytes(32) if value else None
+            except StateMissing as missing:
+                missed = missing
+            await rounds.fetch([Missed("eth_getStorageAt", NO_PARAMS, missed)])
+
+    def _texts(self, old: OldBlock) -> OldBlockTexts:
+        return OldBlockTexts(old.block, old.receipts, self._ledger.profile)
+
+    def _is_absent(self, transaction_hash: bytes) -> bool:
+        return self._absent.get(transaction_hash, 0.0) > self._clock()
+
+    def _note_absent(self, transaction_hash: bytes) -> None:
+        self._absent[transaction_hash] = self._clock() + ABSENT_SECONDS
+        while len(self._absent) > MOST_ABSENT:
+            self._absent.popitem(last=False)
+
+
+def _unless_known(view: LedgerView, block: ByHash, find: Find) -> Find | None:
+    try:
+        view.resolve(block)
+    except UnknownBlockHash:
+        return find
+    except NotHere:
+        return None
+    return None

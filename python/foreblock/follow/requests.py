@@ -1,0 +1,172 @@
+"""One request of a plan: its form on the wire, and the keys that its answer settles. No I/O.
+
+`answers` reads the results. A request that asks about a state names its block in the form that
+the endpoint understands.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import ClassVar, Final, NamedTuple
+
+from msgspec import Struct
+
+from foreblock.follow import extractor
+from foreblock.primitives import format_data, format_quantity
+
+WORD_BYTES: Final = 32
+
+
+class BlockForm(StrEnum):
+    """How a block is named to an endpoint, the safest first."""
+
+    CANONICAL = "canonical hash"  # EIP-1898 with requireCanonical
+    HASH = "hash"  # EIP-1898
+    BARE = "bare hash"  # the hash in place of a number
+    NUMBER = "number"
+
+
+class BlockAt(NamedTuple):
+    """The block whose state is asked about."""
+
+    number: int
+    hash: bytes
+
+    def parameter(self, form: BlockForm) -> object:
+        """The block parameter of a request."""
+        name = format_data(self.hash)
+        match form:
+            case BlockForm.CANONICAL:
+                return {"blockHash": name, "requireCanonical": True}
+            case BlockForm.HASH:
+                return {"blockHash": name}
+            case BlockForm.BARE:
+                return name
+            case BlockForm.NUMBER:
+                return format_quantity(self.number)
+
+
+class AskedProof(Struct, frozen=True):
+    """An account with some of its slots, and the nodes that prove them."""
+
+    address: bytes
+    slots: tuple[int, ...] = ()
+
+    method: ClassVar[str] = "eth_getProof"
+
+    def params(self, block: object) -> list[object]:
+        """The parameters at this block."""
+        return [format_data(self.address), [word(slot) for slot in self.slots], block]
+
+
+class AskedValues(Struct, frozen=True):
+    """Slots of several accounts, by eth_getStorageValues (execution-apis#756)."""
+
+    slots: Mapping[bytes, tuple[int, ...]]
+
+    method: ClassVar[str] = "eth_getStorageValues"
+
+    def params(self, block: object) -> list[object]:
+        """The parameters at this block."""
+        slots = {format_data(at): list(map(word, keys)) for at, keys in self.slots.items()}
+        return [slots, block]
+
+
+class AskedCall(Struct, frozen=True):
+    """Slots of several accounts, by a call whose overrides read them."""
+
+    slots: Mapping[bytes, tuple[int, ...]]
+
+    method: ClassVar[str] = "eth_call"
+
+    def params(self, block: object) -> list[object]:
+        """The parameters at this block."""
+        call = {
+            "to": format_data(extractor.DISPATCHER_ADDRESS),
+            "data": format_data(extractor.calldata(self.slots)),
+        }
+        codes = extractor.overrides(self.slots)
+        changes = {format_data(at): {"code": format_data(code)} for at, code in codes.items()}
+        return [call, block, changes]
+
+
+class AskedSlot(Struct, frozen=True):
+    """One slot."""
+
+    address: bytes
+    slot: int
+
+    method: ClassVar[str] = "eth_getStorageAt"
+
+    def params(self, block: object) -> list[object]:
+        """The parameters at this block."""
+        return [format_data(self.address), word(self.slot), block]
+
+
+class AskedBalance(Struct, frozen=True):
+    """The balance of an account: a part of it where there are no proofs."""
+
+    address: bytes
+
+    method: ClassVar[str] = "eth_getBalance"
+
+    def params(self, block: object) -> list[object]:
+        """The parameters at this block."""
+        return [format_data(self.address), block]
+
+
+class AskedNonce(Struct, frozen=True):
+    """The nonce of an account: a part of it where there are no proofs."""
+
+    address: bytes
+
+    method: ClassVar[str] = "eth_getTransactionCount"
+
+    def params(self, block: object) -> list[object]:
+        """The parameters at this block."""
+        return [format_data(self.address), block]
+
+
+class AskedCode(Struct, frozen=True):
+    """The code of an account; `hash` is the one that it must have, empty where none is known."""
+
+    address: bytes
+    hash: bytes = b""
+
+    method: ClassVar[str] = "eth_getCode"
+
+    def params(self, block: object) -> list[object]:
+        """The parameters at this block."""
+        return [format_data(self.address), block]
+
+
+class AskedHeader(Struct, frozen=True):
+    """The header of a canonical block; `hash` is the one it must have, empty where none is known.
+
+    With a hash it settles no key: it shows that a number means the block it is meant to mean.
+    """
+
+    number: int
+    hash: bytes = b""
+
+    method: ClassVar[str] = "eth_getBlockByNumber"
+
+    def params(self, block: object) -> list[object]:  # noqa: ARG002, it names its own
+        """The parameters."""
+        return [format_quantity(self.number), False]
+
+
+Asked = (
+    AskedProof
+    | AskedValues
+    | AskedCall
+    | AskedSlot
+    | AskedBalance
+    | AskedNonce
+    | AskedCode
+    | AskedHeader
+)
+
+
+def word(number: int) -> str:
+    """A slot as 32 bytes, which every node takes; some take no shorter form."""
+    return format_data(number.to_bytes(WORD_BYTES))

@@ -1,0 +1,343 @@
+"""A chain that is followed from an anchor, with its store: the work of the network's thread.
+
+As `feed_source`, on a state that is known in part: what messages and blocks want of it is
+collected here and learned elsewhere (`state_fetcher`). The store begins at the anchor that it is
+given, goes on where it was left, or begins anew at another one.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from foreblock.clock import Clock
+from foreblock.errors import DiskFull, NotHere, StoreFull
+from foreblock.follow.keys import (
+    EMPTY_CODE,
+    FoundAccount,
+    FoundProof,
+    FoundSlotProof,
+    Wanted,
+    only_missed,
+)
+from foreblock.follow.state_fetcher import ExecutedBlocks
+from foreblock.ledger.following.fitted_proof import Proof, fitted_proof
+from foreblock.ledger.following.roots_behind import RootsBehind
+from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.rules.call_templates import CallTemplates
+from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.rules_end import RulesEnd
+from foreblock.ledger.storage.anchored_store import (
+    Anchor,
+    Learned,
+    begin_anew_at,
+    begin_at,
+    is_empty,
+    latest_as_anchor,
+    profile_in,
+    unknown_in,
+)
+from foreblock.ledger.storage.chain_head import read_header, rules_of
+from foreblock.ledger.storage.hot_rows import HotRow, put_hot, read_hot
+from foreblock.ledger.storage.open_store import Store, check_same_profile
+from foreblock.ledger.storage.rules_row import read_rules_end
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.template_rows import put_templates, read_templates
+from foreblock.ledger.storage.trust_row import Trust, may_go_on, put_trust, read_trust
+from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.settings.networks import Network
+from foreblock.sources.feed_source import Arrived, FeedSource
+from foreblock.sources.network_store import open_followed_store
+from foreblock.types import Account, Block, Flashblock
+
+DIVERGED: Final = "CanonicalDiverged"
+MOST_LAST: Final = 32  # messages that are taken in again at another anchor
+MOST_ROOTS: Final = 64  # blocks below the head whose roots prove something, beside the anchor
+
+
+class AddedBlocks(NamedTuple):
+    """What became of blocks: those that wait, the state they want, and what is wrong with one."""
+
+    left: Sequence[Block]
+    wanted: WantedState
+    diverged: str = ""
+
+
+def is_begun(network: Network, trust: Trust) -> bool:
+    """Whether the store of a network goes on at its anchor, so that none has to be asked for.
+
+    One whose base was believed begins anew where less than that is believed now.
+    """
+    store = open_followed_store(network, None)
+    try:
+        with store.view() as view:
+            return not is_empty(view) and may_go_on(read_trust(view), trust)
+    finally:
+        store.close()
+
+
+class FollowSource(FeedSource):
+    """One network; called on one thread, but for what says otherwise."""
+
+    def __init__(  # noqa: PLR0913, PLR0917, all of it is needed
+        self,
+        network: Network,
+        config: bytes,
+        anchor: Anchor | None,
+        clock: Clock,
+        publish: Callable[[Flashblock], None],
+        wanted: Callable[[bytes], None],
+        state_wanted: Callable[[WantedState], None],
+        seen: SeenCommit | None = None,
+        metrics: NetworkMetrics | None = None,
+        trust: Trust = "proven",
+    ) -> None:
+        """Where there is an `anchor`, the store begins at it; `state_wanted` hears what is wanted.
+
+        Raises `ForeblockError`.
+        """
+        self._trust: Final = trust
+        self._last: deque[Arrived] = deque(maxlen=MOST_LAST)
+        self._config: Final = config
+        self._state_wanted: Final = state_wanted
+        self._anchor: Final = anchor
+        self._templates: CallTemplates = CallTemplates()
+        self.looks_ahead = True  # from the next anchor on
+        self._executed: tuple[tuple[int, tuple[int, bytes]], ExecutedBlocks] | None = None
+        super().__init__(network, clock, publish, wanted, seen, metrics)
+
+    @property
+    def learned(self) -> Learned:
+        """What is learned in this epoch; any thread may use it."""
+        return self._learned
+
+    @property
+    def roots(self) -> RootsBehind:
+        """The state roots of its blocks in this epoch; any thread may use it."""
+        return self._roots
+
+    def _opened(self) -> Store:
+        store = open_followed_store(self._network, self._seen)
+        try:
+            with store.view() as view:
+                is_new = is_empty(view)
+                if not is_new:
+                    check_same_profile(view, profile_in(self._config))
+            if is_new:
+                assert self._anchor is not None, "a store begins at an anchor"
+                begin_at(store, self._anchor, self._config)
+            elif self._anchor is not None:
+                begin_anew_at(store, self._anchor)
+            put_trust(store, self._trust)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
+        with self._store.view() as view:
+            epoch = view.heads.base.epoch
+            if not self._templates:
+                self._templates.take(read_templates(view))
+        follow = self._network.follow
+        computes = computes or (follow is not None and follow.sealed == "computed")
+        keeps_roots = follow is not None and follow.trust != "trusted"
+        self._learned = learned or Learned(epoch, nodes=computes or keeps_roots)
+        self._store.lay(self._learned)
+        super()._take_up(self._learned, computes=computes)
+        self._follower.look_ahead(is_on=self.looks_ahead)
+        self._roots = RootsBehind(self._store, self._writer.profile)
+
+    def begin_anew(self, anchor: Anchor, end: RulesEnd | None = None) -> None:
+        """Begin anew at another block, in a new epoch; `end` says that its rules are not known.
+
+        The messages that came last are taken in again: the blocks above may be among them.
+        """
+        before = self._learned
+        self._follower.close()
+        begin_anew_at(self._store, anchor, end)
+        self._take_up()
+        self._learned.remember_nodes_of(before)
+        last, self._last = list(self._last), deque(maxlen=MOST_LAST)
+        self.receive(last)
+
+    def begin_anew_here(self) -> int:
+        """Begin anew at the latest block, which needs nobody; gives its number.
+
+        What its header says was checked by its hash, whatever state it was executed on.
+        """
+        with self._store.view() as view:
+            anchor = latest_as_anchor(view)
+        self.begin_anew(anchor)
+        return anchor.header.number
+
+    def known(self, number: int, key: tuple[bytes, int | None]) -> Account | int | None:
+        """An account or a slot as it is known here at a block; any thread may ask.
+
+        Raises `ForeblockError`, `StateMissing` if it is not known.
+        """
+        address, slot = key
+        with self._store.view() as view:
+            state = view.state(number)
+            return state.account(address) if slot is None else state.storage(address, slot)
+
+    def all_proven(self) -> None:
+        """Note that nothing is known here that is not proven."""
+        put_trust(self._store, "proven")
+
+    def rules_end(self) -> RulesEnd | None:
+        """Where the rules end that are known here; any thread may ask."""
+        with self._store.view() as view:
+            return read_rules_end(view)
+
+    def receive(self, portion: Sequence[Arrived]) -> Mapping[str, int]:
+        """Take in messages, and say what state they want."""
+        self._last.extend(portion)
+        wasted = super().receive(portion)
+        self._say_wanted()
+        return wasted
+
+    def tick(self) -> None:
+        """A slice of the work behind the head."""
+        super().tick()
+        self._say_wanted()
+
+    def try_again(self, *, learned: bool) -> WantedState:
+        """Try again what waits for state, of which some was `learned` or not.
+
+        Gives what is wanted then.
+        """
+        self._follower.try_again(learned=learned)
+        return self._follower.take_wanted()
+
+    def _say_wanted(self) -> None:
+        wanted = self._follower.take_wanted()
+        if wanted:
+            self._state_wanted(wanted)
+
+    def add_blocks(self, blocks: Sequence[Block]) -> AddedBlocks:
+        """Take in blocks as `add` does, as far as their state is known."""
+        before = self._follower.counters.get(DIVERGED, 0)
+        if blocks and blocks[0].header.number <= self._writer.latest.number:
+            self._follower.canonical(blocks[0], blocks[1:])
+            wanted = self._follower.take_wanted()
+            return AddedBlocks(blocks if wanted else (), wanted, self._divergence(before))
+        for at, block in enumerate(blocks):
+            self._follower.canonical(block)
+            wanted = self._follower.take_wanted()
+            is_known = self.knows(block.hash)
+            diverged = self._divergence(before)
+            if diverged or (wanted and not is_known):
+                return AddedBlocks(blocks[at:], wanted, diverged)
+            if wanted:
+                self._state_wanted(wanted)  # of messages that waited for the block
+        return AddedBlocks((), WantedState())
+
+    def _divergence(self, before: int) -> str:
+        """What was wrong with a block of the chain, if one has diverged since."""
+        if self._follower.counters.get(DIVERGED, 0) == before:
+            return ""
+        return self._follower.last_error or DIVERGED
+
+    def bodies_named(self, block_hash: bytes) -> Sequence[tuple[bytes, ...]]:
+        """The transactions of what may be the block of this hash, of which messages came."""
+        return self._follower.bodies_named(block_hash)
+
+    def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
+        """Take trie nodes that the root of a block needs, for when it comes again."""
+        self._follower.fill(block_hash, nodes)
+
+    def drop_known(self, wanted: WantedState) -> None:
+        """Leave of these keys what is not known yet; any thread may ask."""
+        wanted.keep_only(unknown_in(self._store, wanted.accounts, wanted.slots))
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """These keys without the accounts and slots that are known; any thread may ask.
+
+        What is known may not be stored yet.
+        """
+        return only_missed(wanted, unknown_in(self._store, wanted.accounts, wanted.slots))
+
+    def fit(self, proof: FoundProof) -> FoundProof | None:
+        """The same keys proven at a block here, if the nodes fit there; any thread may ask."""
+        slots = [each.slot for each in proof.slots]
+        nodes = [*proof.nodes, *(node for each in proof.slots for node in each.nodes)]
+        self._learned.put_nodes(nodes)
+        with self._store.view() as view:
+            shown = fitted_proof(view, proof.address, slots)
+        return None if shown is None else _found(proof, shown)
+
+    def lasts(self, number: int, address: bytes) -> bool:
+        """Whether an account lives at a block as it did at the anchor; any thread may ask.
+
+        Of a block whose state is not kept any more, the next one answers: at worst it is asked
+        for again.
+        """
+        try:
+            with self._store.view() as view:
+                return view.state(max(number, view.heads.earliest)).lasts(address)
+        except NotHere:
+            return False  # it is of another branch by now
+
+    def store_learned(self) -> int:
+        """Store what was learned for others than the chain; gives how many rows that are."""
+        return self._store.learn(self._learned)
+
+    def read_hot(self) -> dict[bytes, HotRow]:
+        """The keys that were in use; any thread may ask."""
+        with self._store.view() as view:
+            return read_hot(view)
+
+    def keep_hot(self, put: Mapping[bytes, HotRow], gone: Sequence[bytes]) -> None:
+        """Keep which keys are in use; where there is no room for it, another time."""
+        with suppress(StoreFull, DiskFull):
+            put_hot(self._store, put, gone)
+
+    @property
+    def templates(self) -> int:
+        """Of how many kinds of calls it is known what they read; any thread may ask."""
+        return len(self._templates)
+
+    def keep_templates(self) -> None:
+        """Keep what was learned of calls, as `keep_hot` does."""
+        with suppress(StoreFull, DiskFull):
+            put_templates(self._store, *self._templates.take_changes())
+
+    def executed(self) -> ExecutedBlocks:
+        """The blocks whose roots prove something; any thread may ask."""
+        with self._store.view() as view:
+            heads = view.heads
+            assert heads.latest is not None, "a store begins with its anchor"
+            base = heads.base
+            known = self._executed  # asked for at every fetch, and another one at every block
+            if known is not None and known[0] == (base.epoch, heads.latest):
+                return known[1]
+            lowest = max(base.number + 1, heads.latest[0] - MOST_ROOTS)
+            numbers = [*range(heads.latest[0], lowest - 1, -1), base.number]
+            found = [read_header(view, each) for each in numbers]
+            anchor, difficulty = found[-1]
+            rules = rules_of(anchor, difficulty, self._writer.profile)
+            keeps_hashes = rules.ethereum >= EthereumFork.PRAGUE
+            blocks = ExecutedBlocks(base.epoch, [each for each, _ in found], keeps_hashes)
+            self._executed = (base.epoch, heads.latest), blocks
+            return blocks
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether flashblocks are served above the latest block; any thread may ask."""
+        with self._store.view() as view:
+            return view.heads.pending is not None
+
+
+def _found(proof: FoundProof, shown: Proof) -> FoundProof:
+    """What a state shows, in place of what a proof says."""
+    account = shown.account
+    said = FoundAccount(0, 0, EMPTY_CODE, shown.storage_root)
+    if account is not None:
+        said = FoundAccount(account.nonce, account.balance, account.code_hash, shown.storage_root)
+    values = map(shown.slot, range(len(shown)))
+    slots = [
+        FoundSlotProof(each.slot, value, tuple(nodes))
+        for each, (value, nodes) in zip(proof.slots, values, strict=True)
+    ]
+    return FoundProof(proof.address, said, tuple(shown.account_nodes), tuple(slots), proof.source)

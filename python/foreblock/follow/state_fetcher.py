@@ -1,0 +1,499 @@
+"""Learn the state that a network wants: fetched from its upstreams, proven, and then known.
+
+What upstreams say is a claim. With `proven` an account, a slot and a hash of an old block count
+only if Merkle nodes lead to them from the state root of a block that was executed here: a key
+that is not known here has the same value at each of these. With `trusted` they count as they are.
+With `audited` they count too, and are handed to the audit (`audit`), which proves them.
+What is said of an account at a block where it does not live any more as it did at the anchor is
+not learned: it says nothing about its slots before.
+One epoch has one `Learned`, which the store has under its states; another anchor begins another.
+
+Called on the loop of the network. The chain is read through views of its store.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, Protocol
+
+from foreblock.errors import BadProof, EndpointError, NewEpoch, NoUpstream
+from foreblock.follow.fetcher import Fetcher
+from foreblock.follow.keys import (
+    EMPTY_CODE,
+    HISTORY_STORAGE,
+    HISTORY_WINDOW,
+    Found,
+    FoundProof,
+    Wanted,
+    by_history,
+)
+from foreblock.follow.pending_proofs import EarlyProofs, Fit
+from foreblock.follow.requests import BlockAt
+from foreblock.ledger.following.wanting import WantedNodes, WantedState
+from foreblock.ledger.storage.anchored_store import Learned
+from foreblock.types import Account, Header, keccak256
+from foreblock.upstream.budget import Purpose
+
+MOST_PLACES: Final = 4  # blocks at which an upstream is asked, one after the other
+MOST_ANCESTORS: Final = 256  # that BLOCKHASH may name
+HASH_BYTES: Final = 32
+PROVEN_AT_ONCE: Final = 32  # accounts, which take a millisecond or two
+MOMENT: Final = 0.05  # seconds between two looks for a block that an upstream has already
+ASKED_AGAIN: Final = 20  # such looks, after which it is asked for again: that block may never come
+NOT_PROVEN: Final = "nothing that can be proven was found"
+PLAINLY: Final = 32  # times that only what is needed is asked for, after more could not be had
+
+# Whether an account lives at a block as it did at the anchor, as far as is known.
+Lasts = Callable[[int, bytes], bool]
+
+
+class ExecutedBlocks(NamedTuple):
+    """The blocks whose roots prove something: the newest first, the anchor last."""
+
+    epoch: int
+    headers: Sequence[Header]
+    keeps_hashes: bool  # whether the history contract of EIP-2935 has been there for long
+
+    @property
+    def anchor(self) -> Header:
+        """The block at which the epoch began."""
+        return self.headers[-1]
+
+    def roots(self) -> dict[bytes, int]:
+        """The numbers of the blocks by their state roots."""
+        return {each.state_root: each.number for each in self.headers}
+
+    def places(self, behind: int) -> tuple[BlockAt, ...]:
+        """Where to ask: some blocks below the head, so that upstreams that lag can answer."""
+        low = self.headers[min(behind, len(self.headers) - 1) :]
+        chosen = [*low[: MOST_PLACES - 1], self.anchor]
+        return tuple(dict.fromkeys(BlockAt(each.number, each.hash) for each in chosen))
+
+
+class KnownKeys(Protocol):
+    """What a network knows of its state."""
+
+    def executed(self) -> ExecutedBlocks:
+        """The blocks whose roots prove something."""
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """What of these keys is not known yet."""
+
+
+class FoundState(NamedTuple):
+    """What was found and is true: its proofs, the roots they lead to, and hashes of old blocks."""
+
+    found: Found
+    roots: tuple[bytes, ...]
+    blocks: Mapping[int, bytes]
+
+
+class Believed(Protocol):
+    """What is used before it is proven."""
+
+    @property
+    def prover(self) -> Fetcher:
+        """Fetches what can be proven."""
+
+    @property
+    def believes(self) -> bool:
+        """Whether anything may be used before it is proven."""
+
+    def begin(self, epoch: int) -> None:
+        """Begin with nothing believed."""
+
+    def note(self, epoch: int, block: int, believed: Found) -> None:
+        """Note what is used; `block` is the latest one."""
+
+
+class StateLearner:
+    """Fetches and proves for one network."""
+
+    def __init__(
+        self, fetcher: Fetcher, *, proven: bool, behind: int, audit: Believed | None = None
+    ) -> None:
+        """`behind` is how far below the head is asked; an `audit` proves later what is believed."""
+        self._fetcher: Final = fetcher
+        self._audit: Final = audit
+        self.proven: Final = proven
+        self._behind: Final = behind
+        self._learned = Learned(0)
+        self._plainly = 0  # how many more times only what is needed is asked for
+        self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
+        self._early = EarlyProofs()
+        self._lasts: Lasts = _always
+        self._begun: Final = asyncio.Event()
+        self.counters: Counter[str] = Counter()
+        self.last_error = ""
+        # Of keys that were wanted and found, and for what.
+        self.heard: Callable[[Wanted, Purpose], None] | None = None
+
+    def begin(self, learned: Learned, fit: Fit | None = None, lasts: Lasts | None = None) -> None:
+        """Learn into this from now on; `fit` makes proofs of later blocks ones of blocks here."""
+        self._learned = learned
+        self._lasts = lasts or _always
+        self._hashes = {}
+        self._early = EarlyProofs(fit)
+        self._begun.set()
+        if self._audit is not None:
+            self._audit.begin(learned.epoch)
+
+    @property
+    def proves(self) -> bool:
+        """Whether nothing is used now before it is proven."""
+        return self.proven or (self._audit is not None and not self._audit.believes)
+
+    async def learn(
+        self, wanted: WantedState, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+    ) -> bool:
+        """Fetch what is wanted; whether anything of it is known after that.
+
+        Where something is needed, that alone counts: with a code, say, of an account that could
+        not be proven nobody can go on. Raises nothing for want of upstreams: it is counted, and
+        asked for again by the caller.
+        """
+        asked, needed = asked_for(wanted), needed_of(wanted)
+        found, left = None, needed
+        if not self._plainly or not needed:
+            found = await self._find_some(asked, blocks, purpose, seconds)
+            if found is None or found.found.missing(asked._replace(blocks=frozenset())):
+                self._plainly = PLAINLY  # what is only likely to be needed may be the reason
+            left = needed if found is None else found.found.missing(needed)
+        else:
+            self._plainly -= 1
+        if left:
+            more = await self._find_some(left, blocks, purpose, seconds)
+            left = left if more is None else more.found.missing(left)
+            found = found or more
+        return found is not None and (not needed or left.keys < needed.keys)
+
+    async def _find_some(
+        self, wanted: Wanted, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+    ) -> FoundState | None:
+        try:
+            return await self.find(wanted, blocks, purpose, seconds)
+        except EndpointError as why:
+            self.counters[type(why).__name__] += 1
+            self.last_error = str(why)
+            return None
+
+    async def find(
+        self,
+        wanted: Wanted,
+        blocks: ExecutedBlocks,
+        purpose: Purpose,
+        seconds: float,
+        *,
+        is_used: bool = True,
+    ) -> FoundState:
+        """Fetch keys, and know them after that; `is_used` if somebody waits for them.
+
+        Raises `EndpointError`.
+        """
+        learned = self._learned
+        if learned.epoch != blocks.epoch:
+            raise NewEpoch
+        places = blocks.places(self._behind)
+        hashes = wanted.blocks
+        rest = wanted._replace(blocks=frozenset())
+        proves = self.proves
+        if hashes and blocks.keeps_hashes and proves:
+            rest = by_history(wanted, places[0].number)._replace(blocks=frozenset())
+        true = self._take_ripe(rest, blocks, learned)
+        since = asyncio.get_running_loop().time() - MOMENT * ASKED_AGAIN
+        waited_for = self._early.waited_for(blocks.roots(), since)
+        if rest := true.missing(rest).without(waited_for):
+            fetcher = self._audit.prover if proves and self._audit else self._fetcher
+            found = await fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
+            true.merge(await self._take(found, blocks, learned, proves=proves))
+        named = await self._name(hashes, true if proves else Found(), blocks, purpose, seconds)
+        for number, block_hash in named.items():
+            learned.put_block(number, block_hash)
+        if wanted and not true and not named:
+            raise NoUpstream(NOT_PROVEN, 1)
+        self.counters["keys"] += wanted.keys
+        if self.heard is not None and is_used:
+            self.heard(_used(wanted, true), purpose)
+        return FoundState(true, tuple(blocks.roots()), named)
+
+    async def find_in_time(
+        self,
+        wanted: Wanted,
+        executed: Callable[[], ExecutedBlocks],
+        purpose: Purpose,
+        seconds: float,
+        *,
+        is_used: bool = True,
+    ) -> FoundState:
+        """As `find`, also what is proven by blocks that come here in a moment."""
+        loop = asyncio.get_running_loop()
+        until, epoch = loop.time() + seconds, executed().epoch
+        true, named = Found(), dict[int, bytes]()
+        while True:
+            await self._until_begun(epoch, until)
+            blocks, left = executed(), _left(wanted, true, named)
+            if blocks.epoch != epoch:
+                raise NewEpoch
+            try:
+                found = await self.find(left, blocks, purpose, until - loop.time(), is_used=is_used)
+            except NoUpstream as why:
+                if why.why != NOT_PROVEN and not true and not named:
+                    raise
+            else:
+                true.merge(found.found)
+                named |= found.blocks
+            left = _left(wanted, true, named)
+            is_over = loop.time() + MOMENT >= until
+            if is_over or not self._early.may_settle(left, blocks.roots()):
+                break
+            await self._until_moved(executed, blocks, until)
+        if (blocks := executed()).epoch != epoch:
+            raise NewEpoch  # what was found, or kept, is of the base before
+        if wanted and not true and not named:
+            raise NoUpstream(NOT_PROVEN, 1)
+        return FoundState(true, tuple(blocks.roots()), named)
+
+    async def _until_begun(self, epoch: int, until: float) -> None:
+        """Wait until an epoch is begun here too that the store has begun."""
+        loop = asyncio.get_running_loop()
+        while self._learned.epoch < epoch and loop.time() < until:
+            self._begun.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._begun.wait(), until - loop.time())
+
+    async def _until_moved(
+        self, executed: Callable[[], ExecutedBlocks], before: ExecutedBlocks, until: float
+    ) -> None:
+        """Wait for a block: a proof that is kept may be of it."""
+        loop = asyncio.get_running_loop()
+        for _ in range(ASKED_AGAIN):
+            await asyncio.sleep(MOMENT)
+            if executed().headers[0] != before.headers[0] or loop.time() + MOMENT >= until:
+                return
+
+    async def find_nodes(
+        self, wanted: WantedNodes, epoch: int, purpose: Purpose, seconds: float
+    ) -> list[bytes]:
+        """The nodes of proofs of these keys, which lead from the root of their block.
+
+        An upstream that proves its latest block only gives proofs of another root; their nodes
+        are used where a trie has their hashes. Raises `EndpointError`.
+        """
+        slots = {address: frozenset(keys) for address, keys in wanted.keys.items() if keys}
+        keys = Wanted(frozenset(wanted.keys), slots)
+        place = (BlockAt(wanted.number, wanted.hash),)
+        found = await self._fetcher.fetch(keys, place, purpose, seconds, epoch)
+        if found.missing(keys):
+            raise NoUpstream("not all proofs are to be had", 1)
+        proofs = [each for some in found.proofs.values() for each in some]
+        for proof in proofs:
+            self._check_at(wanted.root, proof)
+        lists = [each.nodes for each in proofs]
+        lists += [slot.nodes for each in proofs for slot in each.slots]
+        return list(dict.fromkeys(node for nodes in lists for node in nodes))
+
+    def _check_at(self, root: bytes, proof: FoundProof) -> None:
+        """Raise `BadProof` if a proof does not lead from this root, though it should."""
+        slots = [(each.slot, list(each.nodes)) for each in proof.slots]
+        try:
+            Learned(0, nodes=False).prove(root, proof.address, list(proof.nodes), slots)
+        except BadProof as bad:
+            if self._fetcher.proves_tip(proof.source):
+                return
+            self.counters["untrue"] += 1
+            self._fetcher.untrue(proof.source, str(bad))
+            raise
+
+    def _take_ripe(self, wanted: Wanted, blocks: ExecutedBlocks, learned: Learned) -> Found:
+        """Learn what proofs show that came before their block, which is here now."""
+        true, roots = Found(), blocks.roots()
+        for proof in self._early.ripe(wanted, roots, blocks.headers[0].number):
+            if self._prove(proof, roots, learned, set()):
+                true.put_proof(proof)
+        return true
+
+    async def _take(
+        self, found: Found, blocks: ExecutedBlocks, learned: Learned, *, proves: bool
+    ) -> Found:
+        """Learn what is true of what was found, and give that; others take turns meanwhile."""
+        true, roots = Found(), blocks.roots()
+        untrue: set[bytes] = set()
+        proofs = (each for some in found.proofs.values() for each in some)
+        for number, proof in enumerate(proofs, start=1):
+            if number % PROVEN_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            known = self._at_a_block_here(proof, roots, blocks.headers[0].number)
+            if known is not None and self._prove(known, roots, learned, untrue):
+                true.put_proof(known)
+        if not proves:
+            believed = _unproven(found, true, untrue)
+            self._believe(believed, true, learned, blocks.headers[0].number)
+            if self._audit is not None:
+                self._audit.note(learned.epoch, blocks.headers[0].number, believed)
+        for address, code_hash in found.codes_of.items():
+            true.put_code(address, found.codes[code_hash])
+        true.put_codes(found.codes.values())
+        for code in found.codes.values():
+            learned.put_code(code)
+        return true
+
+    def _at_a_block_here(
+        self, proof: FoundProof, roots: Mapping[bytes, int], latest: int
+    ) -> FoundProof | None:
+        """A proof that leads from the root of a block that was executed here."""
+        if proof.nodes and keccak256(proof.nodes[0]) in roots:
+            return proof
+        self.counters["of another block"] += 1  # of one that is not executed yet, likely
+        fitted = self._early.take(proof, latest, asyncio.get_running_loop().time())
+        if fitted is None or keccak256(fitted.nodes[0]) not in roots:
+            return None
+        self.counters["fitted"] += 1
+        return fitted
+
+    def _prove(
+        self,
+        proof: FoundProof,
+        roots: Mapping[bytes, int],
+        learned: Learned,
+        untrue: set[bytes],
+    ) -> bool:
+        """Learn a proof that leads from the root of a block that was executed here.
+
+        One that does not hold, or proves something else than it claims, is added to the untrue.
+        """
+        root = keccak256(proof.nodes[0])
+        assert root in roots, "it is of a block that was executed here"
+        slots = [(each.slot, list(each.nodes)) for each in proof.slots]
+        try:
+            lasts = self._lasts(roots[root], proof.address)
+            account, values = learned.prove(
+                root, proof.address, list(proof.nodes), slots, lasts=lasts
+            )
+            _check_claims(proof, account, values)
+        except BadProof as bad:
+            self.counters["untrue"] += 1
+            self.last_error = str(bad)
+            self._fetcher.untrue(proof.source, str(bad))
+            untrue.add(proof.address)
+            return False
+        return True
+
+    def _believe(self, believed: Found, true: Found, learned: Learned, latest: int) -> None:
+        """Learn what upstreams say without proofs, about blocks up to the latest."""
+        for address in {*believed.accounts, *believed.slots}:
+            if not self._lasts(latest, address):
+                believed.accounts.pop(address, None)
+                believed.slots.pop(address, None)
+        for address, said in believed.accounts.items():
+            # The root of an empty storage says all slots: an audit proves what is said one by one.
+            root = said.storage_root if self._audit is None else None
+            learned.put_account(address, said.believed, root)
+            true.accounts[address] = said
+        for address, values in believed.slots.items():
+            learned.put_slots(address, values)
+            true.put_slots(address, values.items())
+
+    async def _name(
+        self,
+        wanted: frozenset[int],
+        true: Found,
+        blocks: ExecutedBlocks,
+        purpose: Purpose,
+        seconds: float,
+    ) -> dict[int, bytes]:
+        """The hashes of blocks below the anchor: by proven slots, or from child to parent."""
+        slots = true.slots.get(HISTORY_STORAGE, {})
+        named = {
+            number: slots[number % HISTORY_WINDOW].to_bytes(HASH_BYTES)
+            for number in wanted
+            if slots.get(number % HISTORY_WINDOW)
+        }
+        left = wanted - named.keys()
+        if left:
+            await self._walk(min(left), blocks, purpose, seconds)
+            named |= {number: self._hashes[number] for number in left & self._hashes.keys()}
+        return named
+
+    async def _walk(
+        self, lowest: int, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+    ) -> None:
+        """Learn the hashes of the ancestors of the anchor down to this one, each by its child."""
+        anchor = blocks.anchor
+        self._hashes[anchor.number - 1] = anchor.parent_hash
+        known = min(self._hashes)
+        if lowest >= known or lowest < anchor.number - MOST_ANCESTORS:
+            return
+        numbers = frozenset(range(lowest + 1, known + 1))
+        places = blocks.places(self._behind)
+        found = await self._fetcher.fetch(
+            Wanted(blocks=numbers), places, purpose, seconds, blocks.epoch
+        )
+        for number in sorted(numbers, reverse=True):
+            header = found.headers.get(number)
+            if header is None or header.hash != self._hashes[number]:
+                return
+            self._hashes[number - 1] = header.parent_hash
+
+
+def _always(_: int, __: bytes) -> bool:
+    return True
+
+
+def _used(wanted: Wanted, found: Found) -> Wanted:
+    """What was wanted and is found; `codes_of` are those of its accounts that are contracts."""
+    keys = wanted.without(found.missing(wanted))
+    homes = frozenset(home for home in keys.codes.values() if home)
+    called = (each for each in keys.codes_of if found.codes_of[each] != EMPTY_CODE)
+    return keys._replace(codes_of=homes.union(called))
+
+
+def _left(wanted: Wanted, true: Found, named: Collection[int]) -> Wanted:
+    """What is not known yet."""
+    return true.missing(wanted)._replace(blocks=wanted.blocks.difference(named))
+
+
+def _check_claims(proof: FoundProof, account: Account | None, values: Sequence[int]) -> None:
+    """Raise `BadProof` where an upstream says something else than its own nodes."""
+    said = proof.account
+    if account is None:
+        is_same = said.is_empty
+    else:
+        shown = (account.nonce, account.balance, account.code_hash)
+        is_same = shown == (said.nonce, said.balance, said.code_hash)
+    if not is_same or list(values) != [each.value for each in proof.slots]:
+        raise BadProof(f"0x{proof.address.hex()}: its nodes prove other values than it says")
+
+
+def _unproven(found: Found, true: Found, untrue: Collection[bytes]) -> Found:
+    """What was said and not proven; nothing of accounts about which something was untrue."""
+    left = Found()
+    left.said_by = found.said_by
+    for address, said in found.accounts.items():
+        if address not in true.accounts and address not in untrue:
+            left.accounts[address] = said
+    for address, values in found.slots.items():
+        proven = true.slots.get(address, {})
+        rest = [(slot, value) for slot, value in values.items() if slot not in proven]
+        if rest and address not in untrue:
+            left.put_slots(address, rest)
+    return left
+
+
+def asked_for(wanted: WantedState) -> Wanted:
+    """Keys as they are asked for: contracts that are new come with their codes."""
+    new = wanted.accounts & wanted.contracts
+    slots = {address: frozenset(keys) for address, keys in wanted.slots.items() if keys}
+    return Wanted(
+        frozenset(wanted.accounts),
+        slots,
+        dict(wanted.codes),
+        frozenset(new),
+        frozenset(wanted.blocks),
+    )
+
+
+def needed_of(wanted: WantedState) -> Wanted:
+    """The keys without which a run cannot go on."""
+    slots = {address: frozenset(keys) for address, keys in wanted.needed_slots.items() if keys}
+    return Wanted(frozenset(wanted.needed), slots, dict(wanted.codes))

@@ -1,0 +1,275 @@
+"""From wanted keys to requests. No I/O.
+
+The rules, best first: an account comes with its slots in one proof, which is also the cheapest
+way to have an account; slots of accounts that are known come in one call with overrides, or by
+eth_getStorageValues, or one by one; a code comes from an account that has it. Where everything has
+to be proven, slots come by proofs only. No request is above the limits of its endpoint, each key
+is asked for once, and what the endpoint cannot say is left over for another one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, NamedTuple
+
+from foreblock.follow.extractor import is_readable
+from foreblock.follow.keys import NO_ADDRESS, Wanted
+from foreblock.follow.requests import (
+    Asked,
+    AskedBalance,
+    AskedCall,
+    AskedCode,
+    AskedHeader,
+    AskedNonce,
+    AskedProof,
+    AskedSlot,
+    AskedValues,
+    BlockAt,
+    BlockForm,
+)
+from foreblock.upstream.json_rpc import RefusalKind
+
+# Slots that contracts read first: where proxies keep their implementation and its beacon
+# (EIP-1967), and what Solidity lays out first.
+IMPLEMENTATION: Final = 0x360894A13BA1A3210667C828492DB98DCA3E2076CC3735A920A3CA505D382BBC
+BEACON: Final = 0xA3F0AD74E5423AEBFD80D3EF4346578335A9A72AEAEE59FF6CB3582B35133D50
+FIRST_SLOTS: Final = frozenset({IMPLEMENTATION, BEACON, *range(16)})
+
+# What a slot takes on the wire, in a request and in its answer; an answer has a proof's nodes.
+_SLOT_IN_A_REQUEST: Final = 70
+_ACCOUNT_IN_A_REQUEST: Final = 160  # with its override
+_ENVELOPE: Final = 700  # and the dispatcher with its override
+_PROOF_OF_A_SLOT: Final = 12_000
+_PROOF_OF_AN_ACCOUNT: Final = 20_000
+FEW: Final = 2  # slots up to this number are asked for one by one where that is as cheap
+
+
+class EndpointWays(NamedTuple):
+    """What an endpoint can do, and the limits of one request to it."""
+
+    proofs: bool = True
+    calls: bool = True  # with overrides
+    values: bool = True  # eth_getStorageValues
+    tip_proofs: bool = False  # only of the latest block: of use where they are checked
+    form: BlockForm = BlockForm.HASH
+    proof_slots: int = 256
+    call_slots: int = 4096
+    values_slots: int = 1024
+    batch: int = 1  # requests in one body
+    body_bytes: int = 1_000_000  # of a request
+    answer_bytes: int = 8_000_000
+
+
+class StatePlan(NamedTuple):
+    """Requests, and the keys that this endpoint cannot settle."""
+
+    asked: tuple[Asked, ...]
+    left: Wanted
+
+
+def with_first_slots(wanted: Wanted, known: AbstractSet[bytes] = frozenset()) -> Wanted:
+    """The same, with the slots that a contract reads first, of contracts that are new.
+
+    A contract is new if its account is wanted and something of it beside the account is: its
+    code, or one of its slots. `known` are accounts whose first slots were fetched before.
+    """
+    new = (wanted.accounts & (wanted.codes_of | wanted.slots.keys())) - known
+    return wanted.also(Wanted(slots=dict.fromkeys(new, FIRST_SLOTS))) if new else wanted
+
+
+def plan_state(wanted: Wanted, ways: EndpointWays, at: BlockAt, *, proven: bool) -> StatePlan:
+    """The requests to one endpoint for these keys at a block."""
+    if ways.tip_proofs and not proven:
+        ways = ways._replace(proofs=False)
+    unprovable = proven and not ways.proofs
+    left = Wanted(wanted.accounts, wanted.slots) if unprovable else Wanted()
+    rest = wanted.without(left)
+    asked: list[Asked] = []
+    loose = dict(rest.slots)
+    if ways.proofs:
+        for address in sorted(rest.accounts | (rest.slots.keys() if proven else set())):
+            asked += _proofs(address, sorted(loose.pop(address, ())), ways)
+        asked += _slots(loose, ways)
+        pieces: frozenset[bytes] = frozenset()
+    else:
+        pieces = rest.accounts
+        asked += _slots(loose, ways)
+        for address in sorted(pieces):
+            asked += [AskedBalance(address), AskedNonce(address)]
+    codes, unplaced = _codes(rest, pieces)
+    asked += codes
+    asked += [AskedHeader(number) for number in sorted(rest.blocks)]
+    if (
+        ways.form is BlockForm.NUMBER
+        and not proven
+        and any(not isinstance(each, AskedHeader) for each in asked)
+    ):
+        asked.append(AskedHeader(at.number, at.hash))
+    return StatePlan(tuple(asked), left.also(Wanted(codes=unplaced)))
+
+
+def block_of(ways: EndpointWays, at: BlockAt, *, proven: bool) -> object:
+    """The block parameter of a plan; a proof fits whatever block it is of, so any will do."""
+    return "latest" if proven and ways.tip_proofs else at.parameter(ways.form)
+
+
+def _proofs(address: bytes, slots: Sequence[int], ways: EndpointWays) -> Iterator[AskedProof]:
+    most = min(
+        ways.proof_slots,
+        (ways.body_bytes - _ENVELOPE) // _SLOT_IN_A_REQUEST,
+        (ways.answer_bytes - _PROOF_OF_AN_ACCOUNT) // _PROOF_OF_A_SLOT,
+    )
+    if not slots:
+        yield AskedProof(address)
+    for some in _portions(slots, max(1, most)):
+        yield AskedProof(address, tuple(some))
+
+
+def _slots(slots: Mapping[bytes, Iterable[int]], ways: EndpointWays) -> Iterator[Asked]:
+    """Slots without proofs: in calls, by eth_getStorageValues, or one by one."""
+    keys = [(address, key) for address in sorted(slots) for key in sorted(slots[address])]
+    callable_ = [each for each in keys if ways.calls and is_readable(each[0])]
+    if len(callable_) > FEW:
+        for group in _groups(callable_, ways.call_slots, ways.body_bytes):
+            yield AskedCall(group)
+        taken = set(callable_)
+        keys = [each for each in keys if each not in taken]
+    if ways.values and (len(keys) > FEW or ways.batch == 1):
+        for group in _groups(keys, ways.values_slots, ways.body_bytes):
+            yield AskedValues(group)
+        return
+    yield from (AskedSlot(address, key) for address, key in keys)
+
+
+def _groups(
+    keys: Sequence[tuple[bytes, int]], most: int, body_bytes: int
+) -> Iterator[dict[bytes, tuple[int, ...]]]:
+    """Slots by account, as many as fit into one request."""
+    group: dict[bytes, list[int]] = {}
+    count, size = 0, _ENVELOPE
+    for address, key in keys:
+        more = _SLOT_IN_A_REQUEST + _ACCOUNT_IN_A_REQUEST * (address not in group)
+        if group and (count == most or size + more > body_bytes):
+            yield {at: tuple(some) for at, some in group.items()}
+            group, count, size = {}, 0, _ENVELOPE
+            more = _SLOT_IN_A_REQUEST + _ACCOUNT_IN_A_REQUEST
+        group.setdefault(address, []).append(key)
+        count += 1
+        size += more
+    if group:
+        yield {at: tuple(some) for at, some in group.items()}
+
+
+def _codes(wanted: Wanted, pieces: frozenset[bytes]) -> tuple[list[Asked], dict[bytes, bytes]]:
+    """The requests for codes, once for each account, and hashes whose account nobody knows."""
+    homes = {home: code for code, home in sorted(wanted.codes.items(), reverse=True) if home}
+    asked: list[Asked] = [AskedCode(home, code) for home, code in sorted(homes.items())]
+    others = (wanted.codes_of | pieces) - homes.keys()
+    asked += [AskedCode(address) for address in sorted(others)]
+    unplaced = {
+        code: home
+        for code, home in wanted.codes.items()
+        if home == NO_ADDRESS or homes[home] != code
+    }
+    return asked, unplaced
+
+
+def bodies(asked: Sequence[Asked], ways: EndpointWays) -> Iterator[tuple[Asked, ...]]:
+    """The requests that go together in one body: a batch, or one by itself."""
+    body: list[Asked] = []
+    sent = answered = 0
+    for each in asked:
+        out, back = weights(each)
+        full = len(body) == ways.batch
+        if body and (full or sent + out > ways.body_bytes or answered + back > ways.answer_bytes):
+            yield tuple(body)
+            body, sent, answered = [], 0, 0
+        body.append(each)
+        sent, answered = sent + out, answered + back
+    if body:
+        yield tuple(body)
+
+
+def weights(asked: Asked) -> tuple[int, int]:
+    """Bytes that a request and its answer take at most, about."""
+    match asked:
+        case AskedProof(_, slots):
+            back = _PROOF_OF_AN_ACCOUNT + _PROOF_OF_A_SLOT * len(slots)
+            return _ENVELOPE + _SLOT_IN_A_REQUEST * len(slots), back
+        case AskedValues(slots) | AskedCall(slots):
+            count = sum(map(len, slots.values()))
+            out = _ENVELOPE + _ACCOUNT_IN_A_REQUEST * len(slots) + _SLOT_IN_A_REQUEST * count
+            return out, 200 + _SLOT_IN_A_REQUEST * count + 60 * len(slots)
+        case AskedCode():
+            return 300, 50_000
+        case _:
+            return 350, 3_000
+
+
+def _portions(keys: Sequence[int], most: int) -> Iterator[Sequence[int]]:
+    for start in range(0, len(keys), most):
+        yield keys[start : start + most]
+
+
+LEAST_SLOTS: Final = 16  # where fewer are too many, the way does not work
+
+# The fields of a way: whether it is used, and its limit.
+_USED: Final[dict[type, str]] = {AskedCall: "calls", AskedValues: "values", AskedProof: "proofs"}
+_LIMIT: Final[dict[type, str]] = {
+    AskedCall: "call_slots",
+    AskedValues: "values_slots",
+    AskedProof: "proof_slots",
+}
+# What shows that a way does not work, beside a method that is not there.
+_FAILURES: Final[dict[type, frozenset[str]]] = {
+    AskedCall: frozenset({RefusalKind.REVERTED.value, RefusalKind.WRONG_LENGTH.value}),
+}
+_ELSEWHERE: Final = frozenset({RefusalKind.NO_BLOCK.value, RefusalKind.WRONG_BLOCK.value})
+
+
+class NextTry(NamedTuple):
+    """How to ask again: in these ways, at the block that is `back` places further back."""
+
+    ways: EndpointWays
+    back: int
+
+
+def narrow(
+    ways: EndpointWays, refused: Iterable[tuple[Asked, str]], back: int, places: int
+) -> NextTry | None:
+    """The next try after requests were refused with these kinds.
+
+    None where the endpoint cannot do better: `places` are the blocks that may be asked about.
+    """
+    narrowed, kinds = ways, {(type(asked), kind) for asked, kind in refused}
+    for asked, kind in kinds:
+        narrowed = _without(narrowed, asked, kind)
+    if any(kind in _ELSEWHERE for _, kind in kinds):
+        return NextTry(narrowed, back + 1) if back + 1 < places else None
+    return NextTry(narrowed, back) if narrowed != ways else None
+
+
+def _without(ways: EndpointWays, asked: type, kind: str) -> EndpointWays:
+    used = _USED.get(asked)
+    if used and (kind == RefusalKind.NO_METHOD or kind in _FAILURES.get(asked, ())):
+        return _with(ways, **{used: False})
+    if kind == RefusalKind.NO_STATE and asked is AskedProof:
+        return ways._replace(tip_proofs=True)
+    if kind == RefusalKind.TOO_LARGE:
+        return _with_half(ways, asked)
+    if kind == RefusalKind.UNANSWERED:
+        return ways._replace(batch=max(1, ways.batch // 2))
+    return ways
+
+
+def _with_half(ways: EndpointWays, asked: type) -> EndpointWays:
+    limit = _LIMIT.get(asked)
+    if limit is None or ways.batch > 1:
+        return ways._replace(batch=max(1, ways.batch // 2))
+    half = getattr(ways, limit) // 2
+    if half < LEAST_SLOTS and asked is not AskedProof:
+        return _with(ways, **{_USED[asked]: False})
+    return _with(ways, **{limit: max(1, half)})
+
+
+def _with(ways: EndpointWays, **changes: Any) -> EndpointWays:  # noqa: ANN401, of any field
+    return ways._replace(**changes)

@@ -1,0 +1,181 @@
+"""An upstream that is asked for state: what it can do, probed before the first use.
+
+Abilities are probed again some time after something has failed. What it refuses again and again is
+not asked for a while.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, cast
+
+import structlog
+
+from foreblock.clock import Clock
+from foreblock.errors import RefusedAnswer
+from foreblock.follow.capabilities import Asking, Capabilities, Said, probing
+from foreblock.follow.state_plan import EndpointWays
+from foreblock.upstream.budget import Purpose, UnitBudget, Urgency
+from foreblock.upstream.endpoint import PROBE_SECONDS, Upstream, UpstreamState
+from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind, refuse
+
+log = structlog.get_logger()
+
+_NOT_REACHED: Final = frozenset({RefusalKind.UNREACHABLE, RefusalKind.SERVER_FAILED})
+PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
+FIRST_NARROW: Final = 2.0  # seconds in which what it has refused is not tried; they double
+WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
+PROBE_TRIES, REACH_TRIES = 8, 3  # of one request of a probe; where it was not reached
+FIRST_WAIT, LONGEST_WAIT = 0.05, 0.5  # seconds between two of them
+UNSURE_SECONDS: Final = 5.0  # until it is probed again, if it did not say what it can
+
+
+class StateUpstream(Upstream):
+    """An endpoint that is asked for state; `close` it."""
+
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        budget: UnitBudget | None = None,
+        chain_id: int | None = None,
+        *,
+        is_only: bool = False,
+    ) -> None:
+        """An endpoint of another chain than `chain_id` is not used; `is_only` if there is no other.
+
+        Raises `InvalidArgument` for a bad URL.
+        """
+        super().__init__(url, clock, budget, is_only=is_only)
+        self.capabilities: Capabilities | None = None
+        self.ways = EndpointWays()
+        self._widen_at = 0.0
+        self._narrow_for = FIRST_NARROW
+        self._chain_id: Final = chain_id
+        self._probed_at = 0.0
+        self._is_unsure = False  # whether it can do something, as it did not say
+        self._probing: Final = asyncio.Lock()
+
+    def state(self) -> UpstreamState:
+        """Its state, with what is known of the node behind it."""
+        if self.capabilities is None:
+            return super().state()
+        return (
+            super()
+            .state()
+            ._replace(client=self.capabilities.client, can_prove=self.capabilities.can_prove)
+        )
+
+    @property
+    def proves_behind(self) -> bool:
+        """Whether it proves the state of blocks below its tip, as far as was seen."""
+        depth = None if self.capabilities is None else self.capabilities.proof_depth
+        return depth is not None and depth > 0
+
+    async def probe(self, *, whole: bool = False) -> Capabilities:
+        """What it can do; asked for once, and again some time after it has failed.
+
+        `whole` asks for everything, also what no plan needs. Raises `RefusedAnswer`.
+        """
+        async with self._probing:
+            if self.capabilities is not None and not whole and not self._is_old():
+                return self.capabilities
+            self._is_unsure = False
+            try:
+                found = await self._probe(whole=whole)
+            except RefusedAnswer:
+                if self.capabilities is None or whole:
+                    raise
+                found = None
+            if self.capabilities is not None and (found is None or self._is_unsure):
+                # Nothing is worse known than before because it did not answer this time.
+                self._probed_at, self._is_unsure = self.now, False
+                return self.capabilities
+            assert found is not None, "it has said what it can"
+            return self._know(found)
+
+    async def _probe(self, *, whole: bool) -> Capabilities:
+        steps = probing(whole=whole)
+        asking = next(steps)
+        while True:
+            said = await self._said_all(asking)
+            try:
+                asking = steps.send(said)
+            except StopIteration as end:
+                return cast("Capabilities", end.value)
+
+    async def _said_all(self, asking: Sequence[Asking]) -> list[Said]:
+        """The answers to requests that are out at the same time. Raises `RefusedAnswer`."""
+        # Of an endpoint that rests only one request at a time finds out whether it is well again.
+        alone = [await self._said(asking[0])] if self.circuit.is_open else []
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(self._said(each)) for each in asking[len(alone) :]]
+        try:
+            return [*alone, *await asyncio.gather(*tasks)]
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def narrow(self, ways: EndpointWays) -> None:
+        """Ask in these ways, for some time: it has refused others again and again."""
+        if ways != self.ways:
+            self.ways = ways
+            self._widen_at = self.now + self._narrow_for
+            self._narrow_for = min(2 * self._narrow_for, PROBE_AGAIN)
+
+    def widen(self) -> None:
+        """Ask again as it could be asked when it was probed, if it is time to try."""
+        if self.ways_were_reduced and self.now >= self._widen_at and self.capabilities is not None:
+            self.ways = self.capabilities.ways()
+
+    def _is_old(self) -> bool:
+        """Whether what is known may have changed: something has failed since it was asked for."""
+        has_failed = self._has_failed or self.ways_were_reduced
+        again = UNSURE_SECONDS if self._is_unsure else PROBE_AGAIN
+        return has_failed and self.now - self._probed_at > again
+
+    async def _said(self, asking: Asking) -> Said:
+        """The answer to a request of a probe, asked for again where nothing came of it."""
+        until, first = self.now + PROBE_SECONDS, None
+        tries = PROBE_TRIES if self.capabilities is None else 1  # something is known otherwise
+        for number in range(1, tries + 1):
+            said = await self._said_once(asking, until)
+            if not isinstance(said, RefusedAnswer) or said.kind not in OF_THE_EXCHANGE:
+                return said
+            first = first or said  # later it may only be said that the endpoint rests
+            pause = min(FIRST_WAIT * 2.0 ** (number - 1), LONGEST_WAIT)
+            pause = max(pause, self.circuit.wait(self.now), self.budget.paused(self.now))
+            is_gone = said.kind in _NOT_REACHED and number >= REACH_TRIES
+            if is_gone or number == tries or self.now + pause > until:
+                break
+            await asyncio.sleep(pause)
+        assert first is not None, "it was tried"
+        self._is_unsure = True
+        if first.kind in _NOT_REACHED:
+            raise first
+        return first
+
+    async def _said_once(self, asking: Asking, until: float) -> Said:
+        calls = [(asking.method, list(asking.params))] * asking.copies
+        try:
+            found = await self.ask(calls, Urgency(Purpose.FLASHBLOCK), until)
+        except RefusedAnswer as refused:
+            return refused
+        if asking.copies > 1:
+            return sum(not isinstance(each, RefusedAnswer) for each in found.values())
+        return found[1]
+
+    def _know(self, found: Capabilities) -> Capabilities:
+        if self._chain_id not in (None, found.chain_id):
+            self.circuit.trip(WRONG_CHAIN_SECONDS, self.now)
+            why = f"{found.chain_id} in place of {self._chain_id}"
+            raise refuse(RefusalKind.WRONG_CHAIN, why)
+        self.capabilities, self.ways = found, found.ways()
+        self._narrow_for = FIRST_NARROW
+        self._probed_at, self._has_failed = self.now, self._is_unsure
+        log.info("upstream_probed", url=self.shown, client=found.client, chain_id=found.chain_id)
+        return found
+
+    @property
+    def ways_were_reduced(self) -> bool:
+        """Whether something that was there at the last probe did not work since."""
+        return self.capabilities is not None and self.ways != self.capabilities.ways()

@@ -1,0 +1,121 @@
+"""Answer the workers of a network: state that they miss, and what lies before the base.
+
+They ask with their own purpose, so that flashblocks come first. What they are given was proven
+here too, and is learned for everybody; what is known here already is not fetched again but stored,
+where all workers find it. What an upstream says of old blocks goes to them as it is:
+they verify it. An error that all upstreams answer with goes to them too; that a call reverts is
+an answer, and no other upstream is asked.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec import Raw
+
+from foreblock.bus.exchange import Respond
+from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
+from foreblock.bus.state_question import not_found
+from foreblock.clock import Clock
+from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
+from foreblock.follow.fetcher import Fetcher
+from foreblock.follow.keys import Found
+from foreblock.follow.state_fetcher import FoundState, KnownKeys, StateLearner
+from foreblock.follow.wire import pack_found, unpack_wanted
+from foreblock.upstream.budget import Purpose, Urgency
+from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind
+
+_SECOND_NS: Final = 10**9
+# Errors that say nothing about the request.
+UNANSWERED: Final = OF_THE_EXCHANGE | {RefusalKind.FORBIDDEN}
+
+Start = Callable[[Coroutine[Any, Any, None]], object]
+
+
+class KnownState(KnownKeys, Protocol):
+    """The same, and a way to let others know it."""
+
+    async def store_learned(self) -> None:
+        """Store what is known, so that workers know it."""
+
+
+class StateAnswers:
+    """Answers questions on the loop of the network."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        learner: StateLearner,
+        state: KnownState,
+        start: Start,
+        clock: Clock,
+    ) -> None:
+        """`start` starts a task."""
+        self._fetcher: Final = fetcher
+        self._learner: Final = learner
+        self._state: Final = state
+        self._start: Final = start
+        self._clock: Final = clock
+
+    def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
+        """Answer a question some time later."""
+        self._start(self._answer(message, respond))
+
+    async def _answer(self, message: AskState | AskUpstream, respond: Respond) -> None:
+        """Answer a question, with the failure if there is one."""
+        try:
+            if isinstance(message, AskState):
+                data = await self._find_state(message)
+            else:
+                data = await self._ask_upstreams(message)
+        except Exception as why:
+            respond(not_found(message.id, why))
+            if not isinstance(why, EndpointError):
+                raise  # it is logged
+            return
+        for part in state_parts(message.id, data):
+            respond(part)
+
+    async def _find_state(self, message: AskState) -> bytes:
+        """The keys that are not known here, packed. Raises `EndpointError`."""
+        if message.epoch != self._state.executed().epoch:
+            raise NewEpoch
+        wanted = unpack_wanted(message.keys)
+        left = self._state.unknown(wanted)
+        if left.keys < wanted.keys:
+            await self._state.store_learned()  # the worker finds it there, and need not be told
+        found = FoundState(Found(), (), {})
+        if left:
+            seconds = self._seconds_until(message.deadline_ns)
+            found = await self._learner.find_in_time(
+                left, self._state.executed, Purpose.CLIENT, seconds
+            )
+        return pack_found(*found)
+
+    async def _ask_upstreams(self, message: AskUpstream) -> bytes:
+        """The result of the first upstream that has one. Raises `EndpointError`."""
+        asked = [(message.method, msgspec.json.decode(message.params, type=list[Any]))]
+        why: EndpointError = NoUpstream("there is none", 1)
+        for upstream in sorted(self._fetcher.upstreams, key=lambda each: each.wait(Purpose.CLIENT)):
+            until = upstream.now + self._seconds_until(message.deadline_ns)
+            try:
+                said = (await upstream.ask(asked, Urgency(Purpose.CLIENT), until))[1]
+                if not isinstance(said, Raw):
+                    raise said
+            except RefusedAnswer as refused:
+                why = _failure(refused)
+                if refused.kind == RefusalKind.REVERTED:
+                    break
+                continue
+            return bytes(said)
+        raise why
+
+    def _seconds_until(self, deadline_ns: int) -> float:
+        return max(0.0, (deadline_ns - self._clock.monotonic_ns()) / _SECOND_NS)
+
+
+def _failure(refused: RefusedAnswer) -> EndpointError:
+    """What who asked is told: the error about the request, or that there was no answer."""
+    if refused.said is None or refused.kind in UNANSWERED:
+        return NoUpstream(str(refused), 1)
+    return refused.said

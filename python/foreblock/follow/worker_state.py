@@ -1,0 +1,285 @@
+"""State that a worker's store does not know, asked of the network's process.
+
+The process of the network has the upstreams; what it finds are claims, which become known here by
+their proofs, or because the operator trusts upstreams. One request may have a number of rounds, of
+keys and of seconds. A value is never zero or absent because something failed: without it there is
+no answer, but the reason.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import closing
+from typing import Any, Final
+
+from foreblock.errors import (
+    BadProof,
+    MissedKeys,
+    NewEpoch,
+    NoUpstream,
+    TooMuchState,
+    UnitsSpent,
+    UntrueState,
+    WaysMissing,
+)
+from foreblock.follow.keys import Found, Wanted, all_of, wanted_of
+from foreblock.follow.trie_node_fetch import FetchedWays, KeysAt, slots_before
+from foreblock.follow.wire import StateAnswer, pack_wanted, unpack_found
+from foreblock.ledger.reading.learned_state import KnownValues, LearnedState, prove_all
+from foreblock.ledger.reading.view import Ledger
+from foreblock.metrics.state_metrics import StateMetrics
+from foreblock.rpc.fetching import Missed
+from foreblock.settings import FollowSettings
+from foreblock.upstream.old_blocks import AskUpstream
+
+THREAD_BYTES: Final = 128 << 10  # longer answers are proven on a thread; these take a millisecond
+
+LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are those of nobody and of precompiles
+
+MOST_CALLED: Final = 8  # accounts of one run that are asked for with their codes
+
+AGAIN: Final = 2  # rounds of a request that may fail
+PAUSE: Final = 0.1  # seconds after one
+
+# What a call will read is asked for beside this round; before it most calls need nothing more.
+HINTED_ROUND: Final = 2
+
+# Methods that read one account, or slots of some, and run nothing.
+PLAIN_READS: Final = frozenset(
+    {
+        "eth_getBalance",
+        "eth_getStorageAt",
+        "eth_getStorageValues",
+        "eth_getTransactionCount",
+        "ots_hasCode",
+    }
+)
+
+# From an epoch, packed keys and seconds to what was found.
+AskState = Callable[[int, bytes, float], Awaitable[bytes]]
+
+
+class FetchedState:
+    """The state of one network in one worker."""
+
+    def __init__(  # noqa: PLR0913, PLR0917, all of it is needed
+        self,
+        ledger: Ledger,
+        settings: FollowSettings,
+        ask: AskState,
+        metrics: StateMetrics | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        hint: Callable[[Sequence[Missed]], Awaitable[Wanted]] | None = None,
+        ask_upstream: AskUpstream | None = None,
+        predict: Callable[[Sequence[Missed]], Wanted] | None = None,
+    ) -> None:
+        """`hint` and `predict` give keys that calls will want; they raise nothing.
+
+        Without `ask_upstream` nothing is fetched that proofs and roots need.
+        """
+        self.hint: Final = hint
+        self.predict: Final = predict or _nothing
+        self._ledger: Final = ledger
+        self._learned: Final = LearnedState(ledger)
+        self._ways: Final = ask_upstream and FetchedWays(ledger, self._learned, ask_upstream)
+        self.settings: Final = settings
+        self._ask: Final = ask
+        self._metrics: Final = metrics or StateMetrics.private()
+        self.clock: Final = clock
+
+    def begin_rounds(self) -> "StateRounds":
+        """The rounds of one request or batch."""
+        return StateRounds(self)
+
+    def unknown(self, wanted: Wanted) -> Wanted:
+        """The accounts and slots of these that are not known."""
+        slots = {address: list(keys) for address, keys in wanted.slots.items()}
+        with closing(self._ledger.view()) as view:
+            missing = view.state(view.latest).missing(list(wanted.accounts), slots)
+        return wanted_of(missing)
+
+    async def fetch(self, wanted: Wanted, seconds: float) -> None:
+        """Make these keys known, or some of them; raises why none of them can be had."""
+        self._metrics.keys.add(wanted.keys)
+        await self._measured(self._fetch(wanted, seconds))
+
+    async def fetch_ways(self, missing: Sequence[WaysMissing], seconds: float) -> None:
+        """Know the ways to keys in tries; raises why they cannot be had."""
+        if self._ways is None:
+            raise missing[0]
+        self._metrics.keys.add(sum(len(each.misses) for each in missing))
+        await self._measured(self._ways.fetch(missing, seconds))
+
+    async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
+        """Know slots that only proofs of these blocks have; raises why they cannot be had."""
+        if self._ways is None:
+            raise NoUpstream("nobody is asked about old blocks", 1)
+        await self._measured(self._ways.fetch_slots(keys, seconds))
+
+    async def _measured(self, fetching: Coroutine[Any, Any, None]) -> None:
+        began = self.clock()
+        try:
+            await fetching
+        except Exception as why:
+            self._metrics.ended(_outcome(why), self.clock() - began)
+            raise
+        self._metrics.ended("found", self.clock() - began)
+        self._metrics.learned.set(self._learned.size)
+
+    async def _fetch(self, wanted: Wanted, seconds: float) -> None:
+        with closing(self._ledger.view()) as view:
+            epoch, trust = view.base.epoch, view.trust
+        data = await self._ask(epoch, pack_wanted(wanted), seconds)
+        if len(data) > THREAD_BYTES:
+            judged = await asyncio.to_thread(_judge, data, trust)
+        else:
+            judged = _judge(data, trust)
+        # Opened after all this came: it has every block that the values are from.
+        with closing(self._ledger.view()) as view:
+            if view.base.epoch != epoch:
+                raise NewEpoch
+            self._learned.learn(view, *judged)
+
+
+class StateRounds:
+    """The rounds that one request or batch has had."""
+
+    def __init__(self, state: FetchedState) -> None:
+        self._state: Final = state
+        self._until: Final = state.clock() + state.settings.fetch_timeout
+        self._rounds = 0
+        self._keys = 0
+        self._again = 0  # rounds that failed
+        self._hinted = Wanted()
+        self._ways: list[tuple[int, MissedKeys]] = []  # that were asked for last, with blocks
+
+    async def fetch(self, missed: Sequence[Missed]) -> None:
+        """Make known what was missed; raises why it cannot be had."""
+        settings = self._state.settings
+        ways = [each.why for each in missed if isinstance(each.why, WaysMissing)]
+        missed = [each for each in missed if not isinstance(each.why, WaysMissing)]
+        wanted = all_of([*map(_wanted, missed), *self._hints(), self._state.predict(missed)])
+        before = slots_before([each.why.misses for each in missed])
+        self._rounds += 1
+        self._keys += wanted.keys + sum(len(each.misses) for each in ways)
+        self._keys += sum(len(slots) for keys in before.values() for slots in keys.values())
+        if self._rounds > settings.fetch_rounds:
+            raise TooMuchState(f"more than {settings.fetch_rounds} rounds")
+        if self._keys > settings.fetch_keys:
+            raise TooMuchState(f"more than {settings.fetch_keys} keys")
+        left = self._until - self._state.clock()
+        if left <= 0:
+            raise NoUpstream(f"nothing in {settings.fetch_timeout:g} s", 1)
+        both = [self._fetch_values(missed, wanted, left)] if wanted else []
+        if ways:
+            both.append(self._fetch_ways(ways, left))
+        if before:
+            both.append(self._in_time(self._state.fetch_slots(before, left), left))
+        failed = [each for each in await asyncio.gather(*both, return_exceptions=True) if each]
+        if failed and len(failed) == len(both):
+            await self._try_again(failed[0])
+
+    async def _try_again(self, failed: BaseException) -> None:
+        """Let the request run again after a moment: a failure may have been one of that moment."""
+        is_late = self._until - self._state.clock() <= PAUSE
+        if is_late or self._again >= AGAIN or not isinstance(failed, NoUpstream | UntrueState):
+            raise failed
+        self._again += 1
+        self._ways = []
+        await asyncio.sleep(PAUSE)
+
+    async def _fetch_ways(self, ways: Sequence[WaysMissing], left: float) -> None:
+        wanted = [(each.block, each.misses) for each in ways]
+        if wanted == self._ways:
+            raise UntrueState("the nodes of proofs do not fit the trie of their block")
+        self._ways = wanted
+        await self._in_time(self._state.fetch_ways(ways, left), left)
+
+    async def _in_time(self, fetching: Coroutine[Any, Any, None], left: float) -> None:
+        try:
+            await fetching
+        except TimeoutError:
+            raise NoUpstream(f"no proofs in {left:.1f} s", 1) from None
+
+    async def _fetch_values(self, missed: Sequence[Missed], wanted: Wanted, left: float) -> None:
+        try:
+            if self._rounds == HINTED_ROUND and self._state.hint is not None:
+                hinting = asyncio.ensure_future(self._state.hint(missed))
+                try:
+                    await self._state.fetch(wanted, left)
+                    # What is left of the time is needed for the next round.
+                    patience = max(0.0, (self._until - self._state.clock()) / 2)
+                    if (await asyncio.wait([hinting], timeout=patience))[0]:
+                        self._hinted = hinting.result()
+                finally:
+                    hinting.cancel()
+            else:
+                await self._state.fetch(wanted, left)
+        except NewEpoch:
+            return  # the next run is on the new base, and misses something else
+
+    def _hints(self) -> list[Wanted]:
+        """What the calls will want besides, said once."""
+        hinted, self._hinted = self._hinted, Wanted()
+        if not hinted:
+            return []
+        unknown = self._state.unknown(hinted)
+        return [unknown._replace(codes_of=_called(unknown))]
+
+
+def _nothing(_: Sequence[Missed]) -> Wanted:
+    return Wanted()
+
+
+def _wanted(missed: Missed) -> Wanted:
+    """What a request has missed; accounts that a run came to come with their codes.
+
+    So a call of a contract that is new has its code, and its first slots, in the same round. Many
+    accounts at once have little code among them: they are tokens of one kind, or nobody's.
+    """
+    wanted = wanted_of(missed.why.misses)
+    if missed.method in PLAIN_READS or len(wanted.accounts) > MOST_CALLED:
+        return wanted
+    return wanted._replace(codes_of=_called(wanted))
+
+
+def _called(wanted: Wanted) -> frozenset[bytes]:
+    """The accounts that are likely to have code."""
+    return frozenset(each for each in wanted.accounts if int.from_bytes(each) >= LEAST_CONTRACT)
+
+
+def _judge(data: bytes, trust: str) -> tuple[KnownValues, Collection[bytes], Mapping[int, bytes]]:
+    """The values, codes and hashes of blocks in an answer that are proven, or believed.
+
+    Raises `UntrueState`.
+    """
+    answer = unpack_found(data)
+    return _values(answer, trust), answer.found.codes.values(), answer.blocks
+
+
+def _values(answer: StateAnswer, trust: str) -> KnownValues:
+    if trust != "proven":
+        return _believed(answer.found)  # what the network's process has proven or believed
+    proofs = [each for some in answer.found.proofs.values() for each in some]
+    try:
+        return prove_all(proofs, answer.roots)
+    except BadProof as why:
+        raise UntrueState(str(why)) from None
+
+
+def _believed(found: Found) -> KnownValues:
+    """What is found, as it is said to be."""
+    accounts = {address: each.believed for address, each in found.accounts.items()}
+    return KnownValues(accounts, found.slots)
+
+
+def _outcome(why: Exception) -> str:
+    match why:
+        case UnitsSpent():
+            return "spent"
+        case NewEpoch():
+            return "moved"
+        case UntrueState():
+            return "untrue"
+        case _:
+            return "unavailable"

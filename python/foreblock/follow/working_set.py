@@ -1,0 +1,310 @@
+"""The keys of a state that are in use, so that they can be fetched again at another anchor. No I/O.
+
+Keys and no values: who is wrong here fetches too much, or too little, and nothing else. Accounts
+are kept in the order in which something of them was wanted last, each with its slots: the first
+that were wanted, which everybody reads who calls it, and the newest. What is over the bounds goes,
+the oldest account first. `storage.hot_rows` keeps the set with the chain.
+
+Which of them messages wanted since the last anchor is remembered too: they are the first to be
+wanted again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count, islice
+from typing import Final, NamedTuple, Protocol
+
+from foreblock.errors import EndpointError
+from foreblock.follow.keys import Wanted
+from foreblock.follow.state_fetcher import ExecutedBlocks, FoundState, KnownKeys
+from foreblock.follow.state_plan import IMPLEMENTATION
+from foreblock.upstream.budget import Purpose, price
+
+MOST_SLOTS: Final = 100_000
+MOST_ACCOUNTS: Final = 50_000
+FIRST_OF_ONE: Final = 64  # slots of an account that stay as long as it
+LATER_OF_ONE: Final = 4_096  # slots of an account beside these
+
+OF_A_PROOF: Final = 256  # slots of an account that are fetched together
+PORTION_ACCOUNTS: Final = 16
+PORTION_SLOTS: Final = 1_024
+
+
+class HotAccount(NamedTuple):
+    """An account, when it was wanted last, and its slots: the first, then the others in order."""
+
+    used: int
+    slots: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Slots:
+    used: int
+    lately: bool = False  # whether messages wanted something of it since the last anchor
+    first: dict[int, None] = field(default_factory=dict)
+    later: dict[int, None] = field(default_factory=dict)  # the newest last
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.later)
+
+    def add(self, slot: int) -> None:
+        if slot in self.first:
+            return
+        if len(self.first) < FIRST_OF_ONE:
+            self.first[slot] = None
+            return
+        self.later.pop(slot, None)
+        self.later[slot] = None
+        if len(self.later) > LATER_OF_ONE:
+            del self.later[next(iter(self.later))]
+
+
+class HotSet:
+    """Accounts with slots, the newest last; called on one thread."""
+
+    def __init__(self, most_slots: int = MOST_SLOTS, most_accounts: int = MOST_ACCOUNTS) -> None:
+        self._most_slots: Final = most_slots
+        self._most_accounts: Final = most_accounts
+        self._accounts: Final[dict[bytes, _Slots]] = {}
+        self._used = 0
+        self._changed: Final[dict[bytes, None]] = {}  # and not kept yet, or gone
+        self.slots = 0
+
+    def __len__(self) -> int:
+        return len(self._accounts)
+
+    def take(self, kept: Mapping[bytes, HotAccount]) -> None:
+        """Begin with what was kept."""
+        for address, account in sorted(kept.items(), key=lambda each: each[1].used):
+            self._add(address, account.slots, account.used)
+        self._used = max((each.used for each in kept.values()), default=0)
+        self._changed.clear()
+        self._bound()
+
+    def note(self, wanted: Wanted, *, by_messages: bool = False) -> None:
+        """These keys were wanted, by messages or readers; `codes_of` are contracts.
+
+        With a slot of a contract come those that contracts read first, so one stands for them.
+        """
+        self._used += 1
+        for address in wanted.accounts | wanted.slots.keys() | wanted.codes_of:
+            of_all = (IMPLEMENTATION,) if address in wanted.codes_of else ()
+            account = self._add(
+                address, (*of_all, *sorted(wanted.slots.get(address, ()))), self._used
+            )
+            account.lately = account.lately or by_messages
+        self._bound()
+
+    def _add(self, address: bytes, slots: Iterable[int], used: int) -> _Slots:
+        account = self._accounts.pop(address, None)
+        if account is None:
+            account = _Slots(used)
+        account.used = used
+        self._accounts[address] = account
+        self._changed[address] = None
+        self.slots -= len(account)
+        for slot in slots:
+            account.add(slot)
+        self.slots += len(account)
+        return account
+
+    def _bound(self) -> None:
+        while self.slots > self._most_slots or len(self._accounts) > self._most_accounts:
+            oldest = next(iter(self._accounts))
+            self.slots -= len(self._accounts.pop(oldest))
+            self._changed[oldest] = None
+
+    def take_changes(self, most: int) -> tuple[dict[bytes, HotAccount], list[bytes]]:
+        """Some accounts that have changed since this was asked last, and some that are gone."""
+        some = list(islice(self._changed, most))
+        for address in some:
+            del self._changed[address]
+        put = {each: self._kept(self._accounts[each]) for each in some if each in self._accounts}
+        return put, [each for each in some if each not in self._accounts]
+
+    def portions(self) -> Iterator[Wanted]:
+        """All keys in the order in which they are best fetched, in portions.
+
+        Contracts first: without one a call takes more than one round trip, and one proof has all
+        its slots; each account besides is a proof of its own.
+        """
+        return self._portions(list(reversed(self._accounts)))
+
+    def take_lately(self) -> Iterator[Wanted]:
+        """In the same way what messages wanted since the last time that this was asked for."""
+        lately = [each for each in reversed(self._accounts) if self._accounts[each].lately]
+        for address in lately:
+            self._accounts[address].lately = False
+        return self._portions(lately)
+
+    def _portions(self, newest: Sequence[bytes]) -> Iterator[Wanted]:
+        ordered = sorted(newest, key=lambda address: not len(self._accounts[address]))
+        accounts = [(each, self._accounts[each]) for each in ordered]
+        return portions([(each, (*at.first, *reversed(at.later))) for each, at in accounts])
+
+    @staticmethod
+    def _kept(account: _Slots) -> HotAccount:
+        return HotAccount(account.used, (*account.first, *account.later))
+
+
+def portions(accounts: Sequence[tuple[bytes, Sequence[int]]]) -> Iterator[Wanted]:
+    """Accounts with their slots, in portions of a few requests.
+
+    First each account with as many slots as one proof has, in their order, then the next slots of
+    those that have more, and so on: so the first of all come before the last of one.
+    """
+    left = [(address, slots) for address, slots in accounts]
+    for depth in count():
+        some: dict[bytes, frozenset[int]] = {}
+        slots = 0
+        for address, keys in left:
+            part = frozenset(keys[depth * OF_A_PROOF : (depth + 1) * OF_A_PROOF])
+            if some and (len(some) == PORTION_ACCOUNTS or slots + len(part) > PORTION_SLOTS):
+                yield _wanted(some, depth)
+                some, slots = {}, 0
+            some[address] = part
+            slots += len(part)
+        if some:
+            yield _wanted(some, depth)
+        left = [each for each in left if len(each[1]) > (depth + 1) * OF_A_PROOF]
+        if not left:
+            return
+
+
+def _wanted(slots: Mapping[bytes, frozenset[int]], depth: int) -> Wanted:
+    accounts = frozenset(slots) if depth == 0 else frozenset[bytes]()
+    return Wanted(accounts, {address: keys for address, keys in slots.items() if keys})
+
+
+KEEP_SECONDS: Final = 30.0  # between two times that the set is kept
+KEEP_ACCOUNTS: Final = 256  # in one transaction
+TRIES: Final = 4  # for one portion
+PORTION_SECONDS: Final = 60.0  # that one try of a portion may take
+SHORTEST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds after a try that found nothing
+BUSY_SECONDS: Final = 0.5  # until it is looked again whether there is room
+AT_ONCE_SECONDS: Final = 2.0  # that what is asked for at once may take: then a block has come
+AT_ONCE_SHARE: Final = 0.5  # of the units: the rest is for what is new
+
+
+class Finder(Protocol):
+    """Makes keys known."""
+
+    async def find_in_time(
+        self,
+        wanted: Wanted,
+        executed: Callable[[], ExecutedBlocks],
+        purpose: Purpose,
+        seconds: float,
+        *,
+        is_used: bool = True,
+    ) -> FoundState:
+        """Fetch keys, and know them after that; they need not be in use. Raises `EndpointError`."""
+
+
+Keep = Callable[[Mapping[bytes, HotAccount], Sequence[bytes]], Awaitable[None]]
+HasRoom = Callable[[], bool]
+
+
+class HotFetching:
+    """The keys in use of one network."""
+
+    def __init__(
+        self, hot: HotSet, finder: Finder, state: KnownKeys, keep: Keep, *, has_room: HasRoom
+    ) -> None:
+        """`keep` keeps changes of the set; nothing is fetched while there is no room for it."""
+        self._hot: Final = hot
+        self._finder: Final = finder
+        self._state: Final = state
+        self._keep: Final = keep
+        self._has_room: Final = has_room
+        self._begun: Final = asyncio.Event()
+        self._units = 0.0  # for what is asked for at once
+        self.wanted = 0  # keys that were to be known again
+        self.known = 0  # of them, those that are
+        self.is_fetching = False
+
+    def begin(self, units: float = 0.0) -> None:
+        """Fetch all that is not known: the base is another one.
+
+        What messages wanted is asked for at once, for a part of these units.
+        """
+        self._units = units
+        self._begun.set()
+
+    async def fetch(self) -> None:
+        """Fetch whenever it is begun, until cancelled."""
+        while True:
+            await self._begun.wait()
+            self._begun.clear()
+            lately = list(self._hot.take_lately())
+            await self._fetch_at_once(lately, self._units * AT_ONCE_SHARE)
+            for portion in lately:
+                await self._fetch(portion)
+            await self._fetch_all(list(self._hot.portions()))
+
+    async def _fetch_at_once(self, portions: Sequence[Wanted], units: float) -> None:
+        """Ask for as many portions as these units pay for; what is not found comes later."""
+        most = int(units / price("eth_getProof")) // PORTION_ACCOUNTS
+        if units:
+            await asyncio.gather(*map(self._find_at_once, portions[: max(1, most)]))
+
+    async def _find_at_once(self, portion: Wanted) -> None:
+        if left := self._state.unknown(portion):
+            with suppress(EndpointError):
+                await self._finder.find_in_time(
+                    left, self._state.executed, Purpose.FLASHBLOCK, AT_ONCE_SECONDS, is_used=False
+                )
+
+    async def _fetch_all(self, portions: Sequence[Wanted]) -> None:
+        self.wanted, self.known = sum(each.keys for each in portions), 0
+        self.is_fetching = True
+        for portion in portions:
+            left = await self._fetch(portion)
+            if self._begun.is_set():
+                return
+            self.known += portion.keys - left.keys
+            await asyncio.sleep(0)  # where all is known, others have their turn
+        self.is_fetching = False
+
+    async def _fetch(self, portion: Wanted) -> Wanted:
+        """Know a portion, as far as it can be had; gives what is left of it."""
+        wait = SHORTEST_WAIT
+        left = self._state.unknown(portion)
+        for _ in range(TRIES):
+            if not left or self._begun.is_set():
+                break
+            while not self._has_room():  # noqa: ASYNC110, room has no event
+                await asyncio.sleep(BUSY_SECONDS)
+            try:
+                await self._finder.find_in_time(
+                    left, self._state.executed, Purpose.WARM_UP, PORTION_SECONDS, is_used=False
+                )
+            except EndpointError:
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+            left = self._state.unknown(portion)
+        return left
+
+    async def keep(self) -> None:
+        """Keep the set now and then, until cancelled."""
+        while True:
+            await asyncio.sleep(KEEP_SECONDS)
+            await self.keep_now()
+
+    async def keep_now(self) -> None:
+        """Keep what has changed, a little at a time."""
+        while True:
+            put, gone = self._hot.take_changes(KEEP_ACCOUNTS)
+            if not put and not gone:
+                return
+            await self._keep(put, gone)
+
+    def fact(self) -> str:
+        """How much is in use, and how much of it was fetched again; for people."""
+        line = f"hot set: {len(self._hot)} accounts with {self._hot.slots} slots"
+        if not self.wanted:
+            return line
+        so_far = " so far" if self.is_fetching else ""
+        return f"{line}; {self.known} of {self.wanted} keys known again{so_far}"

@@ -1,0 +1,80 @@
+"""Give a worker of a followed network what it needs, by the settings of the network.
+
+Missing state is fetched (`worker_state`, `trie_node_fetch`). Requests about blocks before the
+anchor are answered with verified history (`pre_anchor`) or passed through (`passthrough`). Other
+networks import none of these modules.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from foreblock.bus.link import WriterLink
+from foreblock.ledger.reading.availability import AbsentLedger
+from foreblock.ledger.reading.view import Ledger
+from foreblock.service.worker_metrics import WorkerMetrics
+from foreblock.settings.networks import Network
+
+if TYPE_CHECKING:
+    from foreblock.follow.passthrough import PassedOn
+    from foreblock.follow.pre_anchor import BeyondAnchor
+    from foreblock.follow.worker_state import FetchedState
+
+Ask = Callable[[str, bytes], Awaitable[bytes]]
+
+
+class FromUpstreams(NamedTuple):
+    """What comes from upstreams; nothing where the store is all there is."""
+
+    state: "FetchedState | None" = None
+    beyond: "BeyondAnchor | None" = None
+    passed: "PassedOn | None" = None
+
+
+def from_upstreams(
+    ledger: Ledger | AbsentLedger,
+    network: Network,
+    link: WriterLink | None,
+    metrics: WorkerMetrics,
+) -> FromUpstreams:
+    """What a network has from its upstreams, where its settings want it."""
+    follow = network.follow
+    if follow is None or follow.cold == "refuse":
+        return FromUpstreams()
+    if link is None or isinstance(ledger, AbsentLedger):
+        return FromUpstreams()
+    from foreblock.follow.passthrough import PassedOn  # noqa: PLC0415
+    from foreblock.follow.pre_anchor import BeyondAnchor  # noqa: PLC0415, others need none
+
+    ask = partial(link.ask_upstream, network.name, seconds=follow.fetch_timeout)
+    state = _fetched_state(ledger, network, link, metrics, ask)
+    passes = follow.beyond == "pass"
+    beyond = None
+    if follow.beyond != "refuse":
+        beyond = BeyondAnchor(ledger, state, ask, believes=passes)
+    pass_on = partial(link.pass_on, network.name, seconds=follow.fetch_timeout)
+    return FromUpstreams(state, beyond, PassedOn(pass_on) if passes else None)
+
+
+def _fetched_state(
+    ledger: Ledger, network: Network, link: WriterLink, metrics: WorkerMetrics, ask: Ask
+) -> "FetchedState":
+    """The state that is fetched for clients."""
+    from foreblock.follow.prediction import call_hints, predicted_keys  # noqa: PLC0415
+    from foreblock.follow.worker_state import FetchedState  # noqa: PLC0415
+    from foreblock.ledger.calls.predicted_calls import PredictedCalls  # noqa: PLC0415
+    from foreblock.ledger.storage.template_rows import read_templates  # noqa: PLC0415
+    from foreblock.metrics.state_metrics import StateMetrics  # noqa: PLC0415, others need none
+
+    assert network.follow is not None, "it has upstreams"
+    wants = partial(link.ask_state, network.name)
+    state_metrics = StateMetrics(metrics.sheet, network.name)
+    return FetchedState(
+        ledger,
+        network.follow,
+        wants,
+        state_metrics,
+        hint=partial(call_hints, ask),
+        ask_upstream=ask,
+        predict=partial(predicted_keys, PredictedCalls(ledger, read_templates)),
+    )

@@ -1,0 +1,422 @@
+"""Fill one network's chain with canonical blocks from an endpoint.
+
+One request is in flight at a time, on a thread; failures are followed by growing waits. Fetches
+are bounded: a number of ancestors of one block, a number of blocks before they are handed over.
+The chain executes and verifies what it gets, and calls `want` for a block it cannot do without.
+
+If the chain is on a branch abandoned long ago, the fork is searched for by number, down to the
+oldest state that the chain keeps. If the chains part below it, nothing can be done: that is
+logged once, and one request checks it again from time to time.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from random import Random
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+import structlog
+
+from foreblock.backoff import Backoff, Waits
+from foreblock.clock import Clock
+from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
+from foreblock.primitives import harmless
+from foreblock.types import Block
+from foreblock.upstream.reader import BlockReader, CanonicalHead, CanonicalHeads
+from foreblock.upstream.rpc_client import Endpoint
+
+log = structlog.get_logger()
+
+# The feed cannot close a larger gap: it proves the block before the one it is building.
+FAR_BEHIND: Final = 3
+FIRST_STEP: Final = 128
+
+
+class LocalHead(NamedTuple):
+    """The latest local block, and whether the endpoint's latest block is known locally."""
+
+    latest: CanonicalHead
+    knows_tip: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """There is nothing to fetch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Fetch this block and its ancestors, down to one that the chain has."""
+
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Fetch these blocks by number."""
+
+    first: int
+    last: int
+
+
+Plan = Rest | Walk | Follow
+
+
+def plan(
+    local: LocalHead, tip: CanonicalHead, wanted: bytes | None, behind_for: float, patience: float
+) -> Plan:
+    """The next fetch; `behind_for` is how long the chain has been behind without moving."""
+    behind = tip.number - local.latest.number
+    if wanted is not None and behind < FAR_BEHIND:
+        return Walk(wanted)
+    if behind > 0:
+        if behind < FAR_BEHIND and behind_for < patience:
+            return Rest()
+        return Follow(local.latest.number + 1, tip.number)
+    return Rest() if local.knows_tip else Walk(tip.hash)
+
+
+@dataclass(frozen=True, slots=True)
+class ForkSearch:
+    """The state of a search."""
+
+    earliest: int  # the search ends here
+    apart: int  # the chains differ here, and above
+    shared: int | None = None  # both have the same block here
+    step: int = FIRST_STEP
+
+    @property
+    def next(self) -> int | None:
+        """The height to compare next, or none when the search is over.
+
+        Then `shared` is the last common block, or none if there is none from `earliest` on.
+        """
+        if self.shared is None:
+            is_over = self.apart <= self.earliest
+            return None if is_over else max(self.earliest, self.apart - self.step)
+        middle = (self.shared + self.apart) // 2
+        return None if middle == self.shared else middle
+
+    def narrow(self, number: int, *, is_shared: bool) -> "ForkSearch":
+        """The search after comparing one height."""
+        if is_shared:
+            return replace(self, shared=number)
+        return replace(self, apart=number, step=self.step * 2)
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalOptions:
+    """Intervals and bounds; times in seconds, sizes in bytes."""
+
+    poll: float = 1.0  # between two reads of the heads
+    # How long a chain may be slightly behind: its feed proves a block one message late.
+    patience: float = 1.0
+    # Interval and number of further requests for a wanted block that the endpoint lacks.
+    retry: float = 0.25
+    tries: int = 20
+    depth: int = 128  # ancestors fetched for one block before the fork is searched
+    portion: int = 16  # blocks fetched before they are handed over
+    # At most this much of a branch is handed over at once, so that the chain switches in one go.
+    branch_blocks: int = 1024
+    branch_bytes: int = 64 * 1024 * 1024
+    timeout: float = 20.0  # for one request
+    longest_answer: int = 32 * 1024 * 1024  # hex of a block; no OP block may have 10 MiB
+    waits: Waits = field(default_factory=Waits)
+
+
+T = TypeVar("T")
+
+
+_SECOND_NS: Final = 10**9
+_DEFAULT: Final = CanonicalOptions()
+
+
+class LocalChain(Protocol):
+    """The chain to fill; each method returns when the chain has done it."""
+
+    async def latest(self) -> CanonicalHead:
+        """The last sealed block."""
+
+    async def earliest(self) -> int:
+        """The oldest block that can get a child."""
+
+    async def knows(self, hash: bytes) -> bool:
+        """Whether this block is sealed locally."""
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        """Add blocks, each the parent of the next; never raises for their content."""
+
+    async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        """Set the safe and finalized blocks."""
+
+
+class CanonicalSource:
+    """Fills one chain from one endpoint."""
+
+    def __init__(
+        self,
+        url: str,
+        chain: LocalChain,
+        clock: Clock,
+        options: CanonicalOptions = _DEFAULT,
+        chance: Random | None = None,
+    ) -> None:
+        """Raises `InvalidArgument` for a bad URL."""
+        self.url: Final = url
+        self._chain: Final = chain
+        self._clock: Final = clock
+        self._options: Final = options
+        self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
+        self._open()
+
+        self._wanted: bytes | None = None
+        self._tries = 0  # to fetch it
+        self._given: bytes | None = None  # the wanted block handed over last
+        self._foreign: CanonicalHead | None = (
+            None  # the endpoint's, when no fork was found above it
+        )
+        self._wake: Final = asyncio.Event()
+        self._latest: CanonicalHead | None = None  # of the chain, last seen
+        self._moved_ns = 0  # when that changed, monotonic
+
+        # Shown by /readyz?verbose.
+        self.tip: CanonicalHead | None = None
+        self.fetched = 0
+        self.failures = 0
+        self.last_error = ""
+
+    def want(self, hash: bytes | None) -> None:
+        """Fetch this block as soon as possible; none cancels that.
+
+        A block that was handed over already, without effect, waits for the next poll.
+        """
+        if hash != self._wanted:
+            self._tries = 0
+        self._wanted = hash
+        if hash not in (None, self._given):
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Fetch until cancelled."""
+        try:
+            while True:
+                try:
+                    is_done = await self._step()
+                except EndpointError as failure:
+                    self._failed(failure)
+                    await asyncio.sleep(self._backoff.after(0))
+                else:
+                    self._backoff.succeeded()
+                    if is_done:
+                        await self._rest()
+        finally:
+            self._close()
+
+    async def _step(self) -> bool:
+        """Read the heads and fetch what is next; true if nothing is left to fetch."""
+        heads = await self._ask(self._reader.heads)
+        self.tip = heads.latest
+        await self._chain.heads(*_hashes(heads))
+        self._wake.clear()
+        if await self._begins_anew(heads.latest):
+            return False
+        following = await self._plan(heads.latest, self._wanted)
+        if isinstance(following, Walk) and following.hash == self._wanted:
+            try:
+                return await self._walk(following.hash)
+            except NoSuchBlock as absent:
+                self._miss(absent)
+                following = await self._plan(heads.latest, None)
+        match following:
+            case Rest():
+                return True
+            case Walk(hash):
+                return await self._walk(hash)
+            case Follow(first, last):
+                return await self._follow(first, last)
+
+    async def _begins_anew(self, tip: CanonicalHead) -> bool:  # noqa: ARG002, for others
+        """Whether the chain was begun anew, because it cannot come to this tip; never here."""
+        return False
+
+    def _miss(self, absent: NoSuchBlock) -> None:
+        """Count a wanted block that the endpoint lacks: it may be new, or abandoned.
+
+        It is requested again soon, a bounded number of times, while everything else goes on.
+        """
+        self._failed(absent)
+        self._tries += 1
+        if self._tries >= self._options.tries:
+            self._wanted = None
+
+    async def _plan(self, tip: CanonicalHead, wanted: bytes | None) -> Plan:
+        now = self._clock.monotonic_ns()
+        latest = await self._chain.latest()
+        if latest != self._latest:
+            self._latest, self._moved_ns = latest, now
+        local = LocalHead(latest, await self._chain.knows(tip.hash))
+        behind_for = (now - self._moved_ns) / _SECOND_NS
+        return plan(local, tip, wanted, behind_for, self._options.patience)
+
+    async def _walk(self, hash: bytes) -> bool:
+        """Hand over a block and its missing ancestors; false if there is more to fetch now."""
+        if await self._is_foreign():
+            return True
+        blocks = await self._missing(hash)
+        self._given = hash
+        if self._wanted == hash:
+            self._wanted = None  # first: handing over may want it again
+        if len(blocks) > self._options.depth:
+            return await self._change_over()
+        await self._hand_over(blocks)
+        return True
+
+    async def _missing(self, hash: bytes) -> list[Block]:
+        """The missing blocks, oldest first; only the last if there are more than `depth`."""
+        blocks: list[Block] = []
+        parent = hash
+        while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
+            block = await self._fetch(partial(self._reader.block, parent))
+            blocks.append(block)
+            parent = block.header.parent_hash
+        return blocks[::-1]
+
+    async def _is_foreign(self) -> bool:
+        """Whether the endpoint still has the block that showed that no fork can be found."""
+        known = self._foreign
+        if known is None:
+            return False
+        if await self._ask(partial(self._reader.head_at, known.number)) == known:
+            return True
+        self._foreign = None
+        return False
+
+    async def _change_over(self) -> bool:
+        """Search for the fork and hand over the endpoint's blocks after it.
+
+        False if there is more to fetch now.
+        """
+        assert self.tip is not None, "the heads were read"
+        latest, head = await self._chain.latest(), self.tip
+        search = ForkSearch(await self._chain.earliest(), min(latest.number, head.number) + 1)
+        while (number := search.next) is not None:
+            head = await self._ask(partial(self._reader.head_at, number))
+            search = search.narrow(number, is_shared=await self._chain.knows(head.hash))
+        if search.shared is None:
+            return await self._part(head)
+        first = await self._fetch(partial(self._reader.block_at, search.shared + 1))
+        if await self._chain.knows(first.header.parent_hash):
+            last = min(latest.number + 1, self.tip.number)
+            await self._hand_over(await self._run_of(first, last))
+        return False
+
+    async def _part(self, head: CanonicalHead) -> bool:
+        """The endpoint's chain has no block in common with ours from `head` on, its oldest."""
+        self._foreign = head
+        self._note(
+            f"its block {head.number} is 0x{head.hash.hex()} and ours is another, and "
+            f"no older state is kept: it cannot be followed"
+        )
+        return True
+
+    async def _follow(self, first: int, last: int) -> bool:
+        """Hand over blocks by number, or by hash if the chain turns out to be on a branch.
+
+        False if there is more to fetch now.
+        """
+        end = min(last, first + self._options.portion - 1)
+        block = await self._fetch(partial(self._reader.block_at, first))
+        if not await self._chain.knows(block.header.parent_hash):
+            return await self._walk(block.hash)
+        await self._hand_over(await self._run_of(block, end))
+        return end == last
+
+    async def _run_of(self, first: Block, last: int) -> list[Block]:
+        """A block and its successors up to a number, within bounds."""
+        blocks, size, options = [first], first.size, self._options
+        async with aclosing(self._blocks_at(range(first.header.number + 1, last + 1))) as following:
+            async for block in following:
+                if block.header.parent_hash != blocks[-1].hash:
+                    break  # the endpoint reorganised meanwhile; the next poll sees it
+                blocks.append(block)
+                size += block.size
+                if size > options.branch_bytes or len(blocks) == options.branch_blocks:
+                    break
+        return blocks
+
+    async def _blocks_at(self, numbers: Iterable[int]) -> AsyncGenerator[Block]:
+        """The endpoint's blocks of these numbers, as far as its branch goes."""
+        for number in numbers:
+            try:
+                yield await self._fetch(partial(self._reader.block_at, number))
+            except NoSuchBlock:
+                return
+
+    async def _hand_over(self, blocks: Sequence[Block]) -> None:
+        if blocks:
+            log.info("canonical_blocks", first=blocks[0].header.number, count=len(blocks))
+            await self._chain.add(blocks)
+
+    async def _fetch(self, read: Callable[[], Block]) -> Block:
+        block = await self._ask(read)
+        self.fetched += 1
+        return block
+
+    async def _ask(self, question: Callable[[], T]) -> T:
+        """The answer to a question to the reader."""
+        answer = asyncio.get_running_loop().run_in_executor(self._executor, question)
+        answer.add_done_callback(_retrieve)
+        done, _ = await asyncio.wait([answer], timeout=self._options.timeout)
+        if done:
+            return answer.result()
+        # An endpoint that answers byte by byte would block the thread for ever.
+        self._endpoint.abort()
+        await asyncio.wait([answer])
+        self._endpoint.close()
+        self._connect()
+        raise Unreachable(self.url, f"no answer in {self._options.timeout:g} s")
+
+    def _open(self) -> None:
+        self._executor = ThreadPoolExecutor(1, "foreblock-canonical")
+        self._connect()
+
+    def _connect(self) -> None:
+        options = self._options
+        self._endpoint = Endpoint(self.url, options.timeout, options.longest_answer)
+        self._reader = BlockReader(self._endpoint)
+
+    def _close(self) -> None:
+        self._endpoint.abort()
+        self._executor.submit(self._endpoint.close)  # after the request in flight
+        self._executor.shutdown(wait=False)
+
+    async def _rest(self) -> None:
+        """Wait for the next poll, or until a block is wanted."""
+        is_missed = self._wanted not in (None, self._given)
+        try:
+            async with asyncio.timeout(self._options.retry if is_missed else self._options.poll):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    def _failed(self, failure: EndpointError) -> None:
+        self.failures += 1
+        self._note(harmless(str(failure)))
+
+    def _note(self, why: str) -> None:
+        self.last_error = why
+        log.info("canonical_failed", url=self.url, why=why)
+
+
+def _retrieve(answer: asyncio.Future[T]) -> None:
+    """Retrieve the exception so that asyncio does not log it after a cancellation."""
+    if not answer.cancelled():
+        answer.exception()
+
+
+def _hashes(heads: CanonicalHeads) -> tuple[bytes | None, bytes | None]:
+    safe, finalized = heads.safe, heads.finalized
+    return safe and safe.hash, finalized and finalized.hash

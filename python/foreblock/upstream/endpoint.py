@@ -1,0 +1,246 @@
+"""One upstream: what may be asked of it, and how it has answered so far.
+
+Requests wait for its budget, and are refused while its circuit is open. Every answer moves the
+circuit, and a rate limit pauses the budget for as long as the upstream says.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import structlog
+
+from foreblock.clock import Clock
+from foreblock.errors import RefusedAnswer
+from foreblock.secret_urls import safe_url
+from foreblock.upstream import circuit
+from foreblock.upstream.budget import (
+    Purpose,
+    UnitBudget,
+    Urgency,
+    default_units,
+    price,
+    split_units,
+)
+from foreblock.upstream.circuit import LONGEST_OF_ONE, Circuit, Durations
+from foreblock.upstream.http import Connections, HttpReply
+from foreblock.upstream.json_rpc import (
+    HARMLESS,
+    Call,
+    RefusalKind,
+    Results,
+    body_of,
+    refuse,
+    results,
+    retry_after,
+)
+
+log = structlog.get_logger()
+
+BUDGET_SPENT: Final = "the budget is spent"
+LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
+FIRST_PAUSE: Final = 0.5  # after a rate limit without one; it doubles
+UNTRUE_SECONDS: Final = 60.0  # until one that lied is asked again
+ONLY_SECONDS: Final = 0.1  # the same where there is no other: what is untrue is refused anyway
+PROBE_SECONDS: Final = 10.0  # for one request of a probe
+LEAST_PATIENCE, PATIENCE = 1.0, 8.0  # seconds; times what 95 of 100 answers take
+LIKELY: Final = 3.0  # times what 95 of 100 answers take, in which nearly all come
+SHORT_SECONDS: Final = 2.0  # that flashblocks wait for units until it is reported
+SHORT_AGAIN: Final = 60.0  # seconds between two such warnings
+TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
+
+
+class UpstreamState(NamedTuple):
+    """An upstream at one moment; times in seconds."""
+
+    url: str  # without its secrets
+    client: str  # empty until it is known
+    can_prove: bool
+    requests: int
+    units: int
+    refusals: Mapping[str, int]  # by kind
+    latency: float | None  # the median
+    rests_for: float  # because it failed
+    paused_for: float  # because it asked for it
+    short: str = ""  # what to do if its units do not suffice for flashblocks
+
+
+class Upstream:
+    """An endpoint that is asked for state; `close` it."""
+
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        budget: UnitBudget | None = None,
+        *,
+        is_only: bool = False,
+    ) -> None:
+        """`is_only` if there is no other.
+
+        The query parameter `units` is the budget of this endpoint, and not sent to it.
+        Raises `InvalidArgument` for a bad URL.
+        """
+        url, units = split_units(url)
+        self._url: Final = url
+        self.shown: Final = safe_url(url)
+        self.budget: Final = budget or UnitBudget(units or default_units(url))
+        self.circuit: Final = Circuit(LONGEST_OF_ONE if is_only else circuit.LONGEST_PAUSE)
+        self.durations: Final = Durations()
+        self.requests = 0
+        self.units = 0
+        self.refusals: Final[Counter[str]] = Counter()
+        self._connections: Final = Connections(url, PROBE_SECONDS)
+        self._clock: Final = clock
+        self._limited = 0  # rate limits in a row
+        self._warn_short_at = 0.0
+        self._has_failed = False  # since it was probed
+
+    def is_at(self, url: str) -> bool:
+        """Whether this is the endpoint at a URL, whatever budget that names."""
+        return split_units(url)[0] == self._url
+
+    @property
+    def now(self) -> float:
+        """Seconds of the monotonic clock."""
+        return self._clock.monotonic_ns() / 1e9
+
+    def wait(self, purpose: Purpose) -> float:
+        """Seconds until a request can go out."""
+        return max(self.circuit.wait(self.now), self.budget.wait(1, purpose, self.now))
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which an answer will not come any more, and is better asked for again.
+
+        Far longer than answers take, and longer after each that did not come.
+        """
+        usual = max(LEAST_PATIENCE, PATIENCE * self.durations.hedge_after)
+        return usual * 2.0 ** min(self.circuit.failures, 10)
+
+    def _longest_wait(self, left: float) -> float:
+        """Seconds for one answer, of those that are left.
+
+        Half of them, if nearly all answers come in that time: the rest is for another try.
+        """
+        is_enough = left / 2 >= LIKELY * self.durations.hedge_after
+        return min(left / 2 if is_enough else left, self.patience)
+
+    async def ask(self, calls: Sequence[Call], urgency: Urgency, until: float) -> Results:
+        """The results of requests in one body. Raises `RefusedAnswer`, also out of budget."""
+        units = sum(price(method) for method, _ in calls)
+        while (wait := self.budget.take(units, urgency.purpose, self.now)) > 0:
+            self._warn_short()
+            if self.now + wait > until:
+                raise refuse(RefusalKind.RATE_LIMITED, f"{BUDGET_SPENT} for {wait:.1f} s")
+            await urgency.wait(wait)
+        if not self.circuit.may_ask(self.now):
+            raise refuse(RefusalKind.UNREACHABLE, "it failed too often, and rests")
+        self.requests += len(calls)
+        self.units += units
+        self.circuit.asking()
+        begun = self.now
+        try:
+            seconds = self._longest_wait(until - begun)
+            is_urgent = urgency.purpose is Purpose.FLASHBLOCK
+            reply = await self._connections.post(
+                body_of(calls), max(0.0, seconds), is_urgent=is_urgent
+            )
+            found = self._read(reply, len(calls))
+        except RefusedAnswer as refused:
+            self._failed(refused)
+            raise
+        except asyncio.CancelledError:
+            self.dropped(self.now - begun)
+            raise
+        self.durations.add(self.now - begun)
+        self.circuit.succeeded()
+        self._limited = 0
+        return found
+
+    def _warn_short(self) -> None:
+        """Log once a minute that the budget does not suffice to follow the chain."""
+        if self.short and self.now >= self._warn_short_at:
+            self._warn_short_at = self.now + SHORT_AGAIN
+            log.warning("upstream_units_short", url=self.shown, why=self.short)
+
+    @property
+    def short(self) -> str:
+        """What to do about a budget that is too small for flashblocks; empty if it is not."""
+        seconds = self.budget.short_for(self.now)
+        if seconds < SHORT_SECONDS:
+            return ""
+        return (
+            f"{self.budget.units:g} units per second are too few to follow this chain; "
+            "set --upstream-units, or ?units= in the URL, to what the endpoint allows"
+        )
+
+    def dropped(self, seconds: float) -> None:
+        """Another was faster: nothing is known against this one, unless it took far too long."""
+        if seconds > TOO_SLOW * self.durations.hedge_after:
+            self._failed(refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:.1f} s"))
+        else:
+            self.circuit.dropped()
+
+    def _read(self, reply: HttpReply, count: int) -> Results:
+        try:
+            found = results(reply.status, reply.body, range(1, count + 1))
+        except RefusedAnswer as refused:
+            if refused.kind == RefusalKind.RATE_LIMITED:
+                self._pause(reply.headers)
+            raise self._connections.hidden(refused) from None
+        hidden = {
+            number: self._connections.hidden(each) if isinstance(each, RefusedAnswer) else each
+            for number, each in found.items()
+        }
+        kinds = [each.kind for each in hidden.values() if isinstance(each, RefusedAnswer)]
+        if RefusalKind.RATE_LIMITED in kinds:
+            self._pause(reply.headers)
+        return hidden
+
+    def _pause(self, headers: Mapping[str, str]) -> None:
+        named = retry_after(headers, self._clock.wall_ns() / 1e9)
+        guessed = FIRST_PAUSE * 2.0 ** min(self._limited, 10)
+        self._limited += 1
+        self.budget.pause(min(guessed if named is None else named, LONGEST_PAUSE), self.now)
+
+    def refuse(self, refused: RefusedAnswer) -> None:
+        """Count a result that is no value."""
+        self.refusals[refused.kind] += 1
+
+    def lied(self, why: str, *, is_only: bool = False) -> None:
+        """What it said was checked, and is not true: it is not asked for a while."""
+        refused = refuse(RefusalKind.UNTRUE, why)
+        self.refuse(refused)
+        self._has_failed = True
+        self.circuit.trip(ONLY_SECONDS if is_only else UNTRUE_SECONDS, self.now)
+        log.info("upstream_failed", url=self.shown, why=str(refused))
+
+    def state(self) -> UpstreamState:
+        """What it is and does, for people who look at the service."""
+        return UpstreamState(
+            self.shown,
+            "",
+            can_prove=False,
+            requests=self.requests,
+            units=self.units,
+            refusals=dict(self.refusals),
+            latency=self.durations.quantile(0.5),
+            rests_for=self.circuit.wait(self.now),
+            paused_for=self.budget.paused(self.now),
+            short=self.short,
+        )
+
+    def _failed(self, refused: RefusedAnswer) -> None:
+        self.refusals[refused.kind] += 1
+        if refused.kind in HARMLESS:
+            self.circuit.succeeded()
+            return
+        self._has_failed = True
+        self.circuit.failed(self.now)
+        log.info("upstream_failed", url=self.shown, why=str(refused))
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._connections.close()
