@@ -1,6 +1,6 @@
 """The abuse that a service must bear, at full scale.
 
-    make abuse
+    make check NAME=abuse
     python tests/abuse/run.py --url http://127.0.0.1:8545 --pid 1234
 
 Without a URL it starts the service of this checkout. Each attack runs beside an ordinary

@@ -1,6 +1,6 @@
 """Run all tests again and again while something else burns every core, and once on one core.
 
-    make busy RUNS=20
+    make check NAME=busy COUNT=20
     python tests/busy/run.py --runs 3 -- tests/crash tests/system
 
 What passes here does not depend on how fast the machine is. The Rust tests run once under

@@ -1,6 +1,6 @@
 """Hammer a dev chain under load, and judge every answer.
 
-    make consistency
+    make check NAME=consistency
     python tests/checker/run.py --seconds 60 --tps 500
     python tests/checker/run.py --replay FOLDER
 

@@ -4,7 +4,7 @@ Nothing that was pre-confirmed is lost, no sealed block is altered, no client se
 commit after a newer one, and a block that was begun is finished under the same payload id.
 At the end the whole chain is executed anew, every root verified.
 
-`FOREBLOCK_DEV_KILLS` says how often; `make crash` asks for many.
+`FOREBLOCK_DEV_KILLS` says how often; `make check NAME=crash` asks for many.
 """
 
 import os

@@ -4,7 +4,7 @@ What is found then is the last commit that returned, or the one that was under w
 third thing; it goes on from there, what was lost on the way comes through canonical, and no
 client has seen a half, or an older commit after a newer one.
 
-`FOREBLOCK_FOLLOWER_KILLS` says how often; `make crash` asks for many.
+`FOREBLOCK_FOLLOWER_KILLS` says how often; `make check NAME=crash` asks for many.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Views beside a writer without a rest: each is of one commit. `make abuse` runs it for minutes."""
+"""Views beside a busy writer each see one commit. `make check NAME=abuse` runs it for minutes."""
 
 from pathlib import Path
 

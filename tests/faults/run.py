@@ -1,4 +1,4 @@
-"""Faults of the disk under a whole service, at full scale: `make faults`.
+"""Faults of the disk under a whole service, at full scale: `make check NAME=disk`.
 
 A development chain with a second one beside it, and a service that follows the first, each
 with two workers. One after the other, the disk of the first chain and that of the follower

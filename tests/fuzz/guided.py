@@ -1,8 +1,8 @@
-"""Inputs that look for one by which a promise of the service is broken.
+"""Search for inputs that break a promise of the service.
 
-Atheris brings libFuzzer's mutations and sees which lines of Python an input reaches, and which
-branches of the engine if that was built to tell. `make fuzz` runs it; the arguments are the name
-of a target, the path of such an engine or an empty text, and libFuzzer's.
+Atheris mutates inputs like libFuzzer and sees which lines of Python an input reaches, and which
+branches of an engine that was built with coverage. `make check NAME=fuzz` runs it. The arguments
+are the name of a target, the path of such an engine or an empty text, and those of libFuzzer.
 """
 
 import importlib

@@ -1,7 +1,7 @@
-"""Give each fuzz target its share of some minutes, and say what they found.
+"""Run each fuzz target for a share of the given minutes, and report findings.
 
-`make fuzz` runs it. A target goes on from what it learned in earlier runs, which is kept below
-`target/fuzz/corpus`; what is worth keeping for good is copied into `fuzz/corpus` by hand.
+`make check NAME=fuzz` runs it. A target continues from the inputs of earlier runs, which are kept
+below `target/fuzz/corpus`; inputs worth keeping are copied into `fuzz/corpus` by hand.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """No code that a call runs holds the loop, whatever it is made of.
 
-Measured in time of the processor, which does not depend on what else runs; `make abuse` shows
-what another client sees of it.
+Measured in CPU time, which does not depend on what else runs; `make check NAME=abuse` measures
+the latency of another client.
 """
 
 import asyncio

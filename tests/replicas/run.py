@@ -1,4 +1,4 @@
-"""`make replicas`: what many machines promise, tried with real NATS servers and processes.
+"""The guarantees of replication, attacked with real NATS servers and processes.
 
 Each check is named, prints what it saw, and says at the end what was wrong. All of them:
 

@@ -1,6 +1,6 @@
 """Let a dev chain live for an hour, faster than time, and say what grew.
 
-`make soak` runs it; `tests/system/test_soak.py` runs a small one.
+`make check NAME=soak` runs it; `tests/system/test_soak.py` runs a small one.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What a service must bear, on a small scale; `make abuse` has the full one."""
+"""What a service must bear, on a small scale; `make check NAME=abuse` has the full one."""
 
 import json
 import socket
@@ -50,7 +50,7 @@ def held_up(service: RunningService, count: int) -> float:
     """How long the loop works for others before a balance is answered, in the median.
 
     In seconds of the processor: those of the clock tell how busy the machine is, and are
-    measured by `make abuse`.
+    measured by `make check NAME=abuse`.
     """
     (worker,) = children(service.pid)["worker"]
     connection = Connection(address_of(service.url), PATIENCE)

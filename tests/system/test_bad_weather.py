@@ -1,5 +1,6 @@
-"""A service that follows a chain through all faults at once, on a small scale; `make weather`
-has the full one, and judges how late it is, as `tests/weather` does on a driven clock."""
+"""A service follows a chain through all faults at once, on a small scale.
+
+`make check NAME=fault-injection` has the full scale and judges delays."""
 
 import os
 import subprocess

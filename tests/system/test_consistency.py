@@ -1,5 +1,6 @@
-"""Answers of a dev chain under load are consistent, on a small scale; `make consistency` has
-the full one."""
+"""Responses of a dev chain under load are consistent, on a small scale.
+
+`make check NAME=consistency` has the full scale."""
 
 import os
 import re

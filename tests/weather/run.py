@@ -1,6 +1,6 @@
 """Make bad weather for minutes, follow a chain through it, and judge every answer.
 
-    make weather MINUTES=1 SEED=0
+    make check NAME=fault-injection MINUTES=1
     python tests/weather/run.py --minutes 0.2 --only drop --only together
 
 Each fault switch alone at a high rate, then all together, also with a writer that is killed

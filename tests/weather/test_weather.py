@@ -1,4 +1,5 @@
-"""Every fault switch, alone and together, on a driven clock; `make weather` has the real one.
+"""Every fault switch, alone and together, on a driven clock; `make check NAME=fault-injection`
+uses real processes.
 
 Whatever the weather: no answer contradicts what the source had committed, no request fails
 but as documented, and all is well again within the bounds of `docs/behaviour.md`.
