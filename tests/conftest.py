@@ -10,7 +10,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from foreblock.ledger.importing.chain_file import read_items
+from foreblock.ledger.importing.chain_files import read_items
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support import run_faster

@@ -15,7 +15,7 @@ from foreblock.bench.preconf.remote import (
 )
 from foreblock.bench.preconf.run import PreconfOptions
 from foreblock.bench.rpc.load import LoadResult
-from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
+from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
 
 MS = 10**6
 

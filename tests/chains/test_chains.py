@@ -11,10 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chains.from_registry import CHAINS
-from foreblock.chains.chain_config import config_of
-from foreblock.chains.chain_file import FORKS, ChainFacts, read_chain
-from foreblock.chains.chain_profile import profile_of
-from foreblock.chains.known_chains import LONGEST_FILE, find_chain, names, preset
+from foreblock.chains.chain_file import (
+    FORKS,
+    LONGEST_FILE,
+    ChainFacts,
+    config_of,
+    find_chain,
+    names,
+    preset,
+    profile_of,
+    read_chain,
+)
 from foreblock.cli import main
 from foreblock.errors import BadChain, BadGenesis
 from foreblock.ledger.genesis.config import read_profile

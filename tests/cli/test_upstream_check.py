@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 from structlog.testing import capture_logs
 
-from foreblock.chains.known_chains import preset
+from foreblock.chains.chain_file import preset
 from foreblock.cli import main
 from support.upstreams.plain_state import header
 from support.upstreams.toy_node import Said, ToyNode, toy_node

@@ -20,7 +20,7 @@ from differential.geth import geth
 from differential.reads import ask
 from foreblock.bus.commands import Mine
 from foreblock.conformance.compare import differences
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.sequencer.dev_forks import fork_names
 from foreblock.upstream.rpc_client import Endpoint

@@ -17,7 +17,7 @@ from foreblock.backoff import Waits
 from foreblock.bus.frames import SourceFacts, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
-from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
+from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.service.logs import configure
 from foreblock.settings.networks import DevChain, FeedChain, Network

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.storage import section_index, section_indexing
+from foreblock.ledger.storage import section_index
 from support.chains.following import Following, Truth
 
 
@@ -28,9 +28,8 @@ def following(tmp_path: Path) -> Iterator[Following]:
 @pytest.fixture
 def small_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indices whose sections are so small that a few blocks fill and merge all sizes."""
-    for module in (section_index, section_indexing):
-        monkeypatch.setattr(module, "SIZES", (2, 4, 8))
-    monkeypatch.setattr(section_indexing, "MERGE_DISTANCE", (0, 1, 2))
-    monkeypatch.setattr(section_indexing, "NOTED_BLOCKS", 4)
-    monkeypatch.setattr(section_indexing, "MERGED_ENTRIES", 1)
-    monkeypatch.setattr(section_indexing, "DELETED_ROWS", 2)
+    monkeypatch.setattr(section_index, "SIZES", (2, 4, 8))
+    monkeypatch.setattr(section_index, "MERGE_DISTANCE", (0, 1, 2))
+    monkeypatch.setattr(section_index, "NOTED_BLOCKS", 4)
+    monkeypatch.setattr(section_index, "MERGED_ENTRIES", 1)
+    monkeypatch.setattr(section_index, "DELETED_ROWS", 2)

@@ -11,8 +11,8 @@ from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.rules_end import RulesEnd
-from foreblock.ledger.storage import rules_row
-from foreblock.ledger.storage.rules_row import RULES_END, put_rules_end, read_rules_end
+from foreblock.ledger.storage import follow_rows
+from foreblock.ledger.storage.follow_rows import RULES_END, put_rules_end, read_rules_end
 from support.chains.long_chain import EMITTER, HEAD, RICH
 from support.servers.asking import Asker, asker, error
 
@@ -109,7 +109,7 @@ def test_another_version_tries_again(folder: Path, monkeypatch: pytest.MonkeyPat
     put(folder, end)
     with Store(str(folder)) as store, store.view() as view:
         assert read_rules_end(view) == end
-        monkeypatch.setattr(rules_row, "_version", lambda: "999.0")
+        monkeypatch.setattr(follow_rows, "_version", lambda: "999.0")
         assert read_rules_end(view) is None
         assert view.row(RULES_END) is not None
 

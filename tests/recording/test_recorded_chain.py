@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from foreblock.chains.followed_chain import followed_chain
+from foreblock.chains.chain_file import followed_chain
 from foreblock.errors import BadRecording
 from foreblock.feed.messages import encode
 from foreblock.feed.recording_file import read_recording

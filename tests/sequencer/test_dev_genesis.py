@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 
 from foreblock._engine import Header, Store
 from foreblock.errors import BadGenesis, DifferentGenesis, InvalidArgument
-from foreblock.ledger.genesis.genesis_file import Genesis, GenesisAccount, read_genesis
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import (
+    Genesis,
+    GenesisAccount,
+    genesis_text,
+    read_genesis,
+)
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.block_start import HISTORY_STORAGE
 from foreblock.ledger.rules.empty_roots import EMPTY_ROOT

@@ -5,7 +5,7 @@ import pytest
 
 from foreblock._engine import Store, decode_transaction
 from foreblock.errors import PoolRefusal
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR
 from foreblock.ledger.storage.open_store import begin_chain

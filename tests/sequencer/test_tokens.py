@@ -3,7 +3,7 @@
 import pytest
 
 from foreblock._engine import keccak256
-from foreblock.ledger.genesis.genesis_writer import mapping_slot
+from foreblock.ledger.genesis.genesis_file import mapping_slot
 from foreblock.sequencer.predeploys import TOKEN, WETH
 from support.payloads.bytecode import code
 from support.payloads.dev_state import ALICE, BOB, CAROL, DevState, number

@@ -25,8 +25,8 @@ from foreblock.follow.keys import Wanted
 from foreblock.follow.prediction import call_hints
 from foreblock.follow.worker_state import AGAIN, StateRounds
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.trust_row import put_trust
+from foreblock.ledger.storage.follow_rows import put_trust
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.rpc.fetching import Missed
 from foreblock.scheduling.reply import Reply, whole
 from foreblock.scheduling.room import Room

@@ -7,7 +7,7 @@ from foreblock.bus.exchange import Exchange
 from foreblock.bus.frames import Committed
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.deferred_row import CommandQueue
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.scheduling.room import Room
 from foreblock.service.app import WrittenHere, make_served
 from foreblock.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import ChainFiles
 from foreblock.ledger.importing.importer import import_files
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Handler, Reply
 from foreblock.scheduling.room import Room

@@ -17,8 +17,12 @@ from foreblock.bus.frames import NextNonce, ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_genesis
-from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
+from foreblock.ledger.genesis.genesis_file import (
+    GENESIS_FILE,
+    GenesisAccount,
+    genesis_text,
+    read_genesis,
+)
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.storage.partial_rows import decode_partial_row, partial_key

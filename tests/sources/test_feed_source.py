@@ -4,7 +4,7 @@ from pathlib import Path
 
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_source import Arrived, FeedSource

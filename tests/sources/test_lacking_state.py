@@ -13,7 +13,7 @@ import pytest
 
 from foreblock.bus.frames import ToWorker
 from foreblock.bus.state_frames import AskState, StateNotFound, StatePart
-from foreblock.chains.followed_chain import followed_chain
+from foreblock.chains.chain_file import followed_chain
 from foreblock.clock import DrivenClock
 from foreblock.errors import DisputedBlock, NoUpstream, Unreachable
 from foreblock.feed.feed_options import FeedClientOptions

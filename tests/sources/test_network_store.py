@@ -11,7 +11,7 @@ from foreblock._engine import Store
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import StoreLocked
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings.networks import DevChain, FeedChain, Network

@@ -7,7 +7,7 @@ import pytest
 
 from foreblock.bus.commands import Revert, TakeSnapshot
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.dev_row import DevState
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.tracing.chain_report import ReachedPlace
 from foreblock.settings.networks import DevChain
 from foreblock.sources.printing import MOST_WAITING, NetworkPrinter, Printing, printing_of

@@ -20,7 +20,7 @@ from checker.rehearsal import PAYEES
 from checker.served import Served
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.ledger.reading.view import Ledger
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.feed_faults import FeedFaults

@@ -10,8 +10,7 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.partials import sealed_number
-from foreblock.ledger.storage.body_rows import made_of
-from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.chain_head import made_of, read_header
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from foreblock.chains.chain_profile import profile_of
-from foreblock.chains.known_chains import preset
+from foreblock.chains.chain_file import preset, profile_of
 from foreblock.errors import BadWitness
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.profile import ChainProfile

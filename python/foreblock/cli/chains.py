@@ -8,8 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.chains.chain_file import ChainFacts
-from foreblock.chains.known_chains import find_chain, names, preset
+from foreblock.chains.chain_file import ChainFacts, find_chain, names, preset
 from foreblock.cli.asking import date
 from foreblock.cli.verb import failing_in_one_line, json_option, verb
 

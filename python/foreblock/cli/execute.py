@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from foreblock.chains.chain_file import ChainFacts
-from foreblock.chains.known_chains import find_chain
+from foreblock.chains.chain_file import ChainFacts, find_chain
 from foreblock.cli.verb import (
     FILE,
     INTERRUPTED,

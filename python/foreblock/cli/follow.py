@@ -12,8 +12,7 @@ from typing import Final
 
 import click
 
-from foreblock.chains.followed_chain import FollowedChain, followed_chain
-from foreblock.chains.known_chains import is_file
+from foreblock.chains.chain_file import FollowedChain, followed_chain, is_file
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
 from foreblock.secret_urls import safe_url

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from foreblock.errors import BadState, Undecodable
-from foreblock.ledger.importing.chain_file import read_items
+from foreblock.ledger.importing.chain_files import read_items
 from foreblock.primitives import format_data, parse_hash, parse_quantity
 from foreblock.types import Header, decode_block, decode_header
 from foreblock.upstream.block_json import rebuild_header

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from foreblock.chains.followed_chain import FollowedChain, followed_chain
+from foreblock.chains.chain_file import FollowedChain, followed_chain
 from foreblock.clock import SystemClock
 from foreblock.errors import BadRecording, MalformedFlashblock
 from foreblock.feed.messages import decode

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from foreblock.chains.chain_config import config_of
-from foreblock.chains.known_chains import find_chain
+from foreblock.chains.chain_file import config_of, find_chain
 from foreblock.cli.header_file import read_header_file
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, stop
 from foreblock.ledger.importing.state_import import (

@@ -22,7 +22,7 @@ from foreblock.backoff import Waits
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Submit, ToWorker
 from foreblock.bus.state_frames import AskState, AskUpstream
-from foreblock.chains.followed_chain import FollowedChain
+from foreblock.chains.chain_file import FollowedChain
 from foreblock.clock import Clock
 from foreblock.errors import DisputedBlock, EndpointError, Unreachable
 from foreblock.feed.client import FeedClient
@@ -48,8 +48,8 @@ from foreblock.follow.working_set import KEEP_SECONDS, HotAccount, HotFetching, 
 from foreblock.ledger.following.wanting import MOST_ROUNDS, WantedNodes, WantedState
 from foreblock.ledger.rules.rules_end import RulesEnd, diverged, rules_end
 from foreblock.ledger.storage.anchored_store import Anchor
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.trust_row import Trust
+from foreblock.ledger.storage.follow_rows import Trust
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.following import NO_FEED
 from foreblock.settings.networks import Network

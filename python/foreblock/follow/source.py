@@ -38,12 +38,19 @@ from foreblock.ledger.storage.anchored_store import (
     unknown_in,
 )
 from foreblock.ledger.storage.chain_head import read_header, rules_of
-from foreblock.ledger.storage.hot_rows import HotRow, put_hot, read_hot
+from foreblock.ledger.storage.follow_rows import (
+    HotRow,
+    Trust,
+    may_go_on,
+    put_hot,
+    put_trust,
+    read_hot,
+    read_rules_end,
+    read_trust,
+)
 from foreblock.ledger.storage.open_store import Store, check_same_profile
-from foreblock.ledger.storage.rules_row import read_rules_end
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.ledger.storage.template_rows import put_templates, read_templates
-from foreblock.ledger.storage.trust_row import Trust, may_go_on, put_trust, read_trust
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.networks import Network
 from foreblock.sources.feed_source import Arrived, FeedSource

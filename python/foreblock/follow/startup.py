@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from foreblock.bus.frames import ToWorker
-from foreblock.chains.followed_chain import followed_chain
+from foreblock.chains.chain_file import followed_chain
 from foreblock.clock import Clock
 from foreblock.errors import (
     BadSetting,
@@ -31,8 +31,8 @@ from foreblock.follow.source import is_begun
 from foreblock.follow.state_fetcher import StateLearner
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.ledger.storage.anchored_store import Anchor
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.trust_row import Trust
+from foreblock.ledger.storage.follow_rows import Trust
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings import FollowSettings
 from foreblock.settings.networks import Network

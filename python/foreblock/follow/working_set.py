@@ -3,7 +3,7 @@
 Keys and no values: who is wrong here fetches too much, or too little, and nothing else. Accounts
 are kept in the order in which something of them was wanted last, each with its slots: the first
 that were wanted, which everybody reads who calls it, and the newest. What is over the bounds goes,
-the oldest account first. `storage.hot_rows` keeps the set with the chain.
+the oldest account first. `storage.follow_rows` keeps the set with the chain.
 
 Which of them messages wanted since the last anchor is remembered too: they are the first to be
 wanted again.

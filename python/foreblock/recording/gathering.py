@@ -15,14 +15,14 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from foreblock.chains.followed_chain import FollowedChain
+from foreblock.chains.chain_file import FollowedChain
 from foreblock.errors import BadChain, NotAnAnswer, RefusedAnswer, StateMissing
 from foreblock.follow.capabilities import BUSY, BUSY_SLOT, NOBODY, SLOT
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.keys import EMPTY_CODE, Found, Wanted, wanted_of
 from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner
 from foreblock.follow.state_plan import FIRST_SLOTS
-from foreblock.ledger.importing.learned_chain import LearnedChain
+from foreblock.ledger.importing.importer import LearnedChain
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.open_store import Store
 from foreblock.primitives import ZERO_ADDRESS, format_data

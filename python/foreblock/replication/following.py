@@ -25,8 +25,7 @@ from foreblock.ledger.building.replica_writer import AppliedCommits, CommitOfLog
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.commits import LogRow
 from foreblock.ledger.storage.open_store import Store, begin_chain
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.store_watch import StoreWatch
+from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.log.first_of import first_of
 from foreblock.log.forwarding import hearing_hints
 from foreblock.log.head import HeadAnnouncement

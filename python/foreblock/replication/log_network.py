@@ -36,7 +36,7 @@ from foreblock.errors import (
     WrongStateRoot,
 )
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.log.first_of import end
 from foreblock.log.journal import Journal
 from foreblock.metrics.network_metrics import NetworkMetrics

@@ -7,7 +7,7 @@ from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.server import FeedServer
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.log.journal import Journal
 from foreblock.replication.leading import LedNetwork
 from foreblock.replication.log_network import LogNetwork, WritableSource

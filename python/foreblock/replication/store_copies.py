@@ -17,7 +17,7 @@ from typing import Final
 from foreblock.backoff import Backoff, Waits
 from foreblock.errors import LogError, NoSnapshot
 from foreblock.ledger.storage.open_store import Store
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.settings.networks import Network
 from foreblock.snapshot.bootstrap import bootstrap, need_of, remove_leftovers
 from foreblock.snapshot.installing import Need

@@ -10,8 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-from foreblock.ledger.genesis.genesis_file import GenesisAccount
-from foreblock.ledger.genesis.genesis_writer import mapping_slot, short_string
+from foreblock.ledger.genesis.genesis_file import GenesisAccount, mapping_slot, short_string
 from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules

@@ -24,7 +24,7 @@ from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.ledger.storage.open_store import Store
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
 from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK

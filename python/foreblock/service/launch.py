@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from foreblock.ledger.storage.seen_commits import seen_page
+from foreblock.ledger.storage.store_watch import seen_page
 from foreblock.metrics.catalogue import PROCESS_RESTARTS
 from foreblock.metrics.instruments import Count
 from foreblock.metrics.process_metrics import SECONDS, ProcessMetrics, sheet_of

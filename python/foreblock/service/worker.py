@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from foreblock.bus.link import WriterLink
-from foreblock.ledger.storage.seen_commits import open_seen
+from foreblock.ledger.storage.store_watch import open_seen
 from foreblock.page.files import ShownNetwork, documents_of, load_files
 from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room

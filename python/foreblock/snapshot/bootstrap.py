@@ -28,8 +28,7 @@ from foreblock.errors import (
     SnapshotError,
     StoreLocked,
 )
-from foreblock.ledger.storage.store_watch import DATA_FILE
-from foreblock.ledger.storage.writer_lock import WRITER_LOCK
+from foreblock.ledger.storage.store_watch import DATA_FILE, WRITER_LOCK
 from foreblock.secret_urls import safe_url
 from foreblock.snapshot.fetching import Report, address_of, fetch
 from foreblock.snapshot.installing import Need, Taken, check_place, put_in_place, settle

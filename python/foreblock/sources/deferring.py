@@ -30,7 +30,7 @@ from foreblock.bus.commands import (
 from foreblock.bus.deferral import NOT_PUT_OFF, DoneHere, NotPutOff
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.storage.deferred_row import CommandQueue, read_carried_out
-from foreblock.ledger.storage.snapshot_rows import MOST
+from foreblock.ledger.storage.dev_rows import MOST
 from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.deferred import DeferredCommands, carry_out, commit_end
 from foreblock.sequencer.dev.execution import is_short

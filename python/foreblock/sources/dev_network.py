@@ -30,15 +30,17 @@ from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
-from foreblock.ledger.genesis.allocation import read_allocation
-from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
+from foreblock.ledger.genesis.genesis_file import (
+    GENESIS_FILE,
+    Genesis,
+    genesis_text,
+    read_allocation,
+)
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.commits import TO_STORE, Commits
-from foreblock.ledger.storage.dev_row import DevState
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.storage.open_store import Store
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.store_watch import StoreWatch
+from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.ledger.tracing.chain_report import ReachedPlace
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.sequencer.chaos.faults import Faults

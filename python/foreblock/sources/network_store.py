@@ -24,7 +24,7 @@ from foreblock.ledger.storage.open_store import (
     open_to_follow,
     open_to_write,
 )
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.settings.networks import Network
 
 CLEAR_EVERY_NS: Final = 5 * 10**9

@@ -25,7 +25,7 @@ import structlog
 
 from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.dev_row import DevState
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.tracing.chain_report import ChainReport, ReachedPlace
 from foreblock.settings.networks import DevChain
 

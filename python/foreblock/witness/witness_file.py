@@ -21,9 +21,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from foreblock.chains.chain_file import ChainFacts
-from foreblock.chains.chain_profile import profile_of
-from foreblock.chains.known_chains import preset
+from foreblock.chains.chain_file import ChainFacts, preset, profile_of
 from foreblock.errors import BadChain, BadWitness, Undecodable
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue

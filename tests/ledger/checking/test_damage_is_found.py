@@ -10,8 +10,8 @@ import pytest
 from conftest import ChainFiles
 from foreblock._engine import Store
 from foreblock.errors import StoreDamaged
+from foreblock.ledger.checking.block_check import Damage
 from foreblock.ledger.checking.check_store import check_store
-from foreblock.ledger.checking.damage import Damage
 from foreblock.ledger.storage import partial_rows, rows
 from support.chains.checked_chains import CONTRACT, WRITES, busy_chain
 from support.chains.importing import import_bytes

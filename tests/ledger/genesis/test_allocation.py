@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from foreblock.errors import BadGenesis
-from foreblock.ledger.genesis.allocation import read_allocation
-from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_genesis
+from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_allocation, read_genesis
 
 A, B = b"\xaa" * 20, b"\xbb" * 20
 ALLOCATION = {

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.errors import BadForkChoice
-from foreblock.ledger.genesis.fork_choice import ForkChoice, read_fork_choice
+from foreblock.ledger.importing.chain_files import ForkChoice, read_fork_choice
 
 HASHES = {"headBlockHash": 1, "safeBlockHash": 2, "finalizedBlockHash": 3}
 

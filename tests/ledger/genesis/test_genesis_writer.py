@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from conftest import ChainFiles
-from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import Genesis, genesis_text, read_genesis
 
 
 def read_again(path: Path) -> Genesis:

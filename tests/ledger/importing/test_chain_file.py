@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import Undecodable
-from foreblock.ledger.importing.chain_file import read_items
+from foreblock.ledger.importing.chain_files import read_items
 
 
 def item(payload: bytes) -> bytes:

@@ -20,9 +20,9 @@ from foreblock.errors import (
     StoreMissing,
     UnknownBlock,
 )
+from foreblock.ledger.checking.block_check import Damage
 from foreblock.ledger.checking.check_store import check_store
-from foreblock.ledger.checking.damage import Damage
-from foreblock.ledger.importing.chain_file import read_items
+from foreblock.ledger.importing.chain_files import read_items
 from foreblock.ledger.importing.importer import import_chain, import_files
 from foreblock.ledger.importing.state_import import (
     Beginning,
@@ -34,9 +34,8 @@ from foreblock.ledger.reading.blocks import SealedBlock
 from foreblock.ledger.reading.logs import number_range
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.chain_head import read_header
-from foreblock.ledger.storage.dump_store import dump_state, dump_store
-from foreblock.ledger.storage.first_block import FirstBlock
+from foreblock.ledger.storage.chain_head import FirstBlock, read_header
+from foreblock.ledger.storage.inspect_store import dump_state, dump_store
 from support.chains.importing import import_bytes
 from support.chains.long_chain import HEAD, MERGED_AT
 

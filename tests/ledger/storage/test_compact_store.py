@@ -11,8 +11,8 @@ import pytest
 
 from foreblock._engine import Store
 from foreblock.errors import DiskFull, StoreMissing
-from foreblock.ledger.storage import compact_store as compacting
-from foreblock.ledger.storage.compact_store import PART, compact_store
+from foreblock.ledger.storage import copy_store as compacting
+from foreblock.ledger.storage.copy_store import PART, compact_store
 from foreblock.ledger.storage.rows import CONFIG
 from support.payloads.small_store import ALICE, append, balance
 
@@ -133,7 +133,7 @@ def test_an_interruption_before_the_rename_leaves_the_store_as_it_was(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from foreblock.ledger.storage.compact_store import compact_store
+from foreblock.ledger.storage.copy_store import compact_store
 
 moment = sys.argv[2]
 

@@ -6,7 +6,7 @@ import pytest
 
 from foreblock._engine import Store
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.storage.hot_rows import HOT, put_hot, read_hot
+from foreblock.ledger.storage.follow_rows import HOT, put_hot, read_hot
 
 A, B = b"\xaa" * 20, b"\xbb" * 20
 LARGE = (1 << 256) - 1

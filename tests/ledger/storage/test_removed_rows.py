@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from foreblock._engine import Header
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.storage.body_rows import made_of
-from foreblock.ledger.storage.removed_rows import (
+from foreblock.ledger.storage.abandoned_blocks import (
     PLACES,
     PREFIX,
     RemovedRow,
@@ -19,6 +18,7 @@ from foreblock.ledger.storage.removed_rows import (
     find_removed,
     read_removed,
 )
+from foreblock.ledger.storage.chain_head import made_of
 from support.chains.writing import SCRIBE, Chain
 from support.payloads.headers import MINED
 

@@ -1,6 +1,6 @@
 """What the processes of a service have seen of each chain, in a page that they share."""
 
-from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen, seen_page
+from foreblock.ledger.storage.store_watch import SeenCommit, open_seen, seen_page
 
 CHAIN, OTHER = b"\x0a" * 32, b"\x0b" * 32
 

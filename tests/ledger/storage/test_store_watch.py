@@ -12,8 +12,7 @@ from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.reading.availability import AbsentLedger, open_served
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import open_to_write
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.store_watch import LOOK_EVERY_NS, StoreWatch
+from foreblock.ledger.storage.store_watch import LOOK_EVERY_NS, SeenCommit, StoreWatch
 from support.chains.profiles import JOVIAN
 from support.chains.writing import genesis
 

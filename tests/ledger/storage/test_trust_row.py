@@ -6,7 +6,7 @@ import pytest
 
 from foreblock._engine import Store
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.storage.trust_row import TRUST, Trust, may_go_on, put_trust, read_trust
+from foreblock.ledger.storage.follow_rows import TRUST, Trust, may_go_on, put_trust, read_trust
 
 LEVELS: tuple[Trust, ...] = ("proven", "audited", "trusted")
 

@@ -19,7 +19,7 @@ from foreblock.bus.commands import (
 )
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.dev_row import Mining
+from foreblock.ledger.storage.dev_rows import Mining
 from foreblock.sequencer.dev.mining import LATEST_TIME
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.sequencer_options import SequencerOptions

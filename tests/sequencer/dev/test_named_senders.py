@@ -9,8 +9,7 @@ import pytest
 from foreblock._engine import Store
 from foreblock.bus.commands import Mine, SendUnsigned, SetAccount
 from foreblock.errors import BadBlock, BadGenesis, Undecodable
-from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import Genesis, genesis_text, read_genesis
 from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis

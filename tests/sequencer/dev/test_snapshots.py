@@ -31,8 +31,8 @@ from foreblock.ledger.reading.events import (
     sealed_end,
 )
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage import given_up
-from foreblock.ledger.storage.dev_row import Mining
+from foreblock.ledger.storage import abandoned_blocks
+from foreblock.ledger.storage.dev_rows import Mining
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import (
     ACCOUNTS,
@@ -214,8 +214,8 @@ def test_what_an_old_snapshot_needs_is_kept(tmp_path: Path) -> None:
 def test_what_is_given_up_at_the_same_height_is_forgotten(
     auto: DevChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(given_up, "KEPT", 20)
-    monkeypatch.setattr(given_up, "PORTION", 4)
+    monkeypatch.setattr(abandoned_blocks, "KEPT", 20)
+    monkeypatch.setattr(abandoned_blocks, "PORTION", 4)
     auto.submit(send(ALICE, 0))
     first, at_first = auto.execute(TakeSnapshot()), everything(auto)
     auto.submit(send(ALICE, 1))

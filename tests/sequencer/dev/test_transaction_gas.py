@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from foreblock.errors import GasLimitTooHigh
-from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import Genesis, genesis_text, read_genesis
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, send

@@ -21,7 +21,7 @@ from foreblock.errors import (
 )
 from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.dev_row import Mining
+from foreblock.ledger.storage.dev_rows import Mining
 from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import decode_transactions

@@ -11,7 +11,7 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.commits import TO_STORE, Commits
-from foreblock.ledger.storage.dev_row import DevState, Mining
+from foreblock.ledger.storage.dev_rows import DevState, Mining
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
 from foreblock.ledger.storage.rows import decode_items

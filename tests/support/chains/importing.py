@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from foreblock._engine import Store
-from foreblock.ledger.genesis.fork_choice import read_fork_choice
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.importing.chain_file import read_items
+from foreblock.ledger.importing.chain_files import read_fork_choice, read_items
 from foreblock.ledger.importing.importer import Progress, Report, import_chain
 from foreblock.ledger.storage import rows
 

@@ -16,7 +16,7 @@ from foreblock.follow.wire import pack_found, unpack_wanted
 from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.chain_head import made_of
 from foreblock.types import decode_transaction, keccak256
 
 EPOCH = 1

@@ -10,7 +10,7 @@ from typing import Any
 from foreblock._engine import Store
 from foreblock.follow.worker_state import FetchedState
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.trust_row import put_trust
+from foreblock.ledger.storage.follow_rows import put_trust
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler

@@ -9,7 +9,7 @@ import structlog
 
 from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.reply import Client, Readiness, Reply, Served
 from foreblock.scheduling.room import Room

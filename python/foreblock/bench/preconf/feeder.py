@@ -23,7 +23,7 @@ from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
+from foreblock.ledger.genesis.genesis_file import GENESIS_FILE, genesis_text
 from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.load import Load

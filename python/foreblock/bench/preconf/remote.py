@@ -16,7 +16,7 @@ from foreblock.bench.preconf.part import ClientProcess, begun
 from foreblock.bench.preconf.report import SECOND_NS, Position, first_seen, milliseconds, soon
 from foreblock.bench.preconf.run import PreconfOptions, read
 from foreblock.bench.rpc.load import LoadResult
-from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
+from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
 from foreblock.service.running import HOST, free_port, started
 
 SIZES: Final = (50, 200)  # transactions of a message

@@ -18,8 +18,7 @@ from foreblock.bench.fill import ETHER
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.peers import FOREBLOCK, PeerSetup, Server
 from foreblock.bench.rpc.processes import pin
-from foreblock.ledger.genesis.genesis_file import GenesisAccount
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import GenesisAccount, genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.service.running import HOST, free_port, started
 

@@ -28,8 +28,8 @@ from foreblock.cli.verb import (
     verb,
 )
 from foreblock.errors import StoreDamaged
+from foreblock.ledger.checking.block_check import Damage, Report, Tell
 from foreblock.ledger.checking.check_store import Checked, check_store
-from foreblock.ledger.checking.damage import Damage, Report, Tell
 
 # Signals by which the system ends a process that reads a damaged file as memory.
 KILLED_BY_FILE: Final = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT)

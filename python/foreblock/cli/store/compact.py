@@ -16,7 +16,7 @@ from foreblock.cli.verb import (
     stop,
     verb,
 )
-from foreblock.ledger.storage.compact_store import compact_store
+from foreblock.ledger.storage.copy_store import compact_store
 
 
 @verb("compact")

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 
 from foreblock.cli.verb import INTERRUPTED, OUTPUT, STORE, failing_in_one_line, option, stop, verb
 from foreblock.errors import StoreExists
-from foreblock.ledger.storage.dump_store import Dumped, Report, dump_store
+from foreblock.ledger.storage.inspect_store import Dumped, Report, dump_store
 from foreblock.primitives import format_data
 
 

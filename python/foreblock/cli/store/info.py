@@ -12,7 +12,7 @@ from rich.text import Text
 
 from foreblock.cli.asking import date
 from foreblock.cli.verb import STORE, failing_in_one_line, json_option, size, verb
-from foreblock.ledger.storage.store_info import StoreInfo, read_store_info
+from foreblock.ledger.storage.inspect_store import StoreInfo, read_store_info
 from foreblock.primitives import format_data
 
 # What each table holds, for people.

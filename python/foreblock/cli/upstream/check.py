@@ -11,8 +11,7 @@ from msgspec import Raw
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.chains.chain_file import ChainFacts
-from foreblock.chains.known_chains import find_chain, names, preset
+from foreblock.chains.chain_file import ChainFacts, find_chain, names, preset
 from foreblock.cli.verb import failing_in_one_line, json_option, option, stop, verb
 from foreblock.clock import SystemClock
 from foreblock.errors import RefusedAnswer

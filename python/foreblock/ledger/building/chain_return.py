@@ -16,7 +16,7 @@ from foreblock.ledger.building.parent_state import last_index
 from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row
-from foreblock.ledger.storage.cheat_rows import read_cheats
+from foreblock.ledger.storage.dev_rows import read_cheats
 from foreblock.ledger.storage.freshness import Quiet
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row
 from foreblock.ledger.storage.rows import decode_items

@@ -8,7 +8,7 @@ from msgspec import Struct
 from foreblock._engine import Changes, Header
 from foreblock.ledger.building.block_base import diff_of
 from foreblock.ledger.storage import partial_rows as layout
-from foreblock.ledger.storage.cheat_rows import encode_cheats
+from foreblock.ledger.storage.dev_rows import encode_cheats
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.types import Base, Cheat, Flashblock, FlashblockId
 

@@ -20,10 +20,10 @@ from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.state_roots import SealsAs
 from foreblock.ledger.reading.partials import begun_with
 from foreblock.ledger.rules.verification import Verified
-from foreblock.ledger.storage import partial_rows, removed_rows, rows
-from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage import abandoned_blocks, partial_rows, rows
+from foreblock.ledger.storage.abandoned_blocks import GivenUp
+from foreblock.ledger.storage.chain_head import made_of
 from foreblock.ledger.storage.commits import TO_STORE, Commits, lower_indices
-from foreblock.ledger.storage.given_up import GivenUp
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 
@@ -164,14 +164,14 @@ class CommitBuilder:
         """Keep what subscribers are told about a sealed block that is given up; gives the key."""
         view = self._view
         if parts:
-            key, row = removed_rows.removed_of_partials(view, number, parts)
+            key, row = abandoned_blocks.removed_of_partials(view, number, parts)
         else:
-            removed = removed_rows.removed_row(view, number, begun_with(view, number))
-            key = removed_rows.removed_key(number, removed.header.hash)
+            removed = abandoned_blocks.removed_row(view, number, begun_with(view, number))
+            key = abandoned_blocks.removed_key(number, removed.header.hash)
             row = removed.encode()
         self.batch.put(key, row)
         if findable:
-            self.batch.put(*removed_rows.place_row(key))
+            self.batch.put(*abandoned_blocks.place_row(key))
         return key
 
     def live_partials(self, block: int) -> list[int]:

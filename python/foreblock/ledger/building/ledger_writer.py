@@ -26,12 +26,11 @@ from foreblock.ledger.building.parent_state import on_partial, on_sealed
 from foreblock.ledger.building.resume_block import resume_pending
 from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.storage.abandoned_blocks import GivenUpBlocks, given_up_keys, prunable_removed
+from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
-from foreblock.ledger.storage.given_up import GivenUpBlocks, given_up_keys
-from foreblock.ledger.storage.log_indexing import LogIndexing
-from foreblock.ledger.storage.removed_rows import prunable_removed
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.metrics.network_metrics import NetworkMetrics

@@ -14,8 +14,7 @@ from foreblock._engine import Header, Overlay, Store, View
 from foreblock.ledger.building.state_roots import NamedRoots, OpenTrie, StateRoots
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.storage.body_rows import made_of
-from foreblock.ledger.storage.chain_head import read_header, rules_of
+from foreblock.ledger.storage.chain_head import made_of, read_header, rules_of
 from foreblock.ledger.storage.freshness import last_index_of
 from foreblock.types import FlashblockId
 

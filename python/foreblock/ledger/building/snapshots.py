@@ -7,7 +7,7 @@ and go with the next commit. For the oldest one the store holds what it takes to
 from typing import Final
 
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.storage.snapshot_rows import (
+from foreblock.ledger.storage.dev_rows import (
     ChainSnapshot,
     Held,
     encode_held,

@@ -1,25 +1,58 @@
-"""Check a store: everything that can be computed again is, and what differs is told.
+"""Check a store: compute again everything that can be computed, and report every difference.
 
-One view is checked from the first row to the last, so a chain that is written meanwhile
-changes nothing; the pages that it replaces are freed when the check is over. Headers, bodies
-and indices are checked here, states, tries and codes by the engine, on a thread: so progress
-can be shown, and an interruption stops it.
+One view is checked from the first row to the last, so commits during the check have no effect; the
+pages that they replace are freed when the check ends. Headers, bodies, partials and indexes are
+checked here, states, tries and codes by the engine, on a thread, so that progress is shown and an
+interruption stops it.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Thread
 from typing import Final
 
-from foreblock._engine import Heads, Store, StoreCheck, View
-from foreblock.errors import ForeblockError
-from foreblock.ledger.checking.block_check import BlockCheck
-from foreblock.ledger.checking.damage import Damage, Report, Tell
-from foreblock.ledger.checking.index_check import check_indices
-from foreblock.ledger.checking.partial_check import check_partials
-from foreblock.ledger.storage.first_block import GENESIS, FirstBlock, read_first_block
+from foreblock._engine import (
+    Heads,
+    Partial,
+    Store,
+    StoreCheck,
+    View,
+    decode_transactions,
+    log_section,
+    log_terms,
+    transactions_root,
+)
+from foreblock.errors import ForeblockError, PartialState, PrunedState
+from foreblock.ledger.checking.block_check import ROWS, BlockCheck, Damage, Report, Tell
+from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.block_indexes import ADDRESSES, LOGS, terms_of
+from foreblock.ledger.storage.chain_head import (
+    GENESIS,
+    FirstBlock,
+    body_keys,
+    made_of,
+    read_first_block,
+    read_header,
+)
+from foreblock.ledger.storage.partial_rows import (
+    PartialRow,
+    decode_numbers,
+    decode_partial_row,
+    decode_seals_as,
+    partial_key,
+    place_of_key,
+    places_prefix,
+    receipts_key,
+    seals_as_key,
+    senders_key,
+    split_senders,
+    transactions_key,
+)
+from foreblock.ledger.storage.section_index import FIRST_ENTRY, SIZES, Section, SectionIndex
 
 _LOOK_SECONDS: Final = 0.1
 _NO_ROOT: Final = bytes(32)
+_ALL: Final = 1 << 24  # more rows than a section or partials have
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +149,153 @@ def _run_parts(check: StoreCheck, tell: Tell, report: Report) -> None:
             tell(Damage(table, key, why))
         if failures:
             raise failures[0]
+
+
+def check_partials(view: View, tell: Tell, report: Report) -> None:
+    """Check every partial that can be reached by its place."""
+    places = view.rows(places_prefix(), _ALL)
+    for done, (key, value) in enumerate(places, 1):
+        try:
+            for why in _check_place(view, key, value):
+                tell(Damage(ROWS, key, why))
+        except (ForeblockError, ValueError, IndexError) as why:
+            tell(Damage(ROWS, key, f"its partial cannot be read: {why}"))
+        report("flashblocks", done, len(places))
+
+
+def _check_place(view: View, key: bytes, value: bytes) -> Iterator[str]:
+    block, index = place_of_key(key)
+    (number,) = decode_numbers(value)
+    partial = view.partial(number)
+    if partial is None or partial.status == "dropped":
+        return  # given up or pruned: the place means nothing
+    if partial.block != block or partial.index > index:
+        yield f"partial {number} is {partial.block}.{partial.index}, not {block}.{index}"
+        return
+    row = view.row(partial_key(block, number))
+    if row is None:
+        if partial.status == "live":
+            yield f"partial {number} has no row"
+        return
+    yield from _check_rows(view, block, number, partial, decode_partial_row(row))
+
+
+def _check_rows(
+    view: View, block: int, number: int, partial: Partial, row: PartialRow
+) -> Iterator[str]:
+    if row.header.hash != partial.hash:
+        yield f"partial {number} has another header than its hash says"
+        return
+    if row.header.parent_hash != partial.parent_hash:
+        yield f"partial {number} has another parent than its header"
+    chain = (*row.before, number)
+    transactions = _joined(view, [transactions_key(block, each) for each in chain])
+    receipts = _joined(view, [receipts_key(block, each) for each in chain])
+    if transactions is None or receipts is None:
+        yield f"partial {number} has no transactions or no receipts"
+        return
+    if transactions_root(transactions) != row.header.transactions_root:
+        yield f"the transactions up to partial {number} have another root"
+        return
+    if transactions_root(receipts) != row.header.receipts_root:
+        yield f"the receipts up to partial {number} have another root"
+    own = transactions[row.transactions_before :]
+    senders = split_senders(view.row(senders_key(block, number)) or b"")
+    # Those of sealed blocks are recovered with their block.
+    if len(own) != len(senders):
+        yield f"partial {number} has {len(senders)} senders of {len(own)} transactions"
+    elif partial.status == "live":
+        decode_transactions(own, threads=1, senders=senders)
+    yield from _check_root(view, block, number)
+
+
+def _check_root(view: View, block: int, number: int) -> Iterator[str]:
+    """The state after a partial has the root that it would be sealed with, where it is known."""
+    row = view.row(seals_as_key(block, number))
+    if row is None:
+        return
+    try:
+        state = view.state_of_partial(number)
+        is_whole = view.heads.base.is_complete
+        below = None if is_whole else read_header(view, state.sealed_block)[0].state_root
+        root = state.trie(root=below).root()
+    except (PrunedState, PartialState):
+        return  # of so old a block no trie nodes are kept, or not all of them are known
+    if root != decode_seals_as(row)[0]:
+        yield f"the state after partial {number} has another root than it would be sealed with"
+
+
+def _joined(view: View, keys: list[bytes]) -> list[bytes] | None:
+    items: list[bytes] = []
+    for key in keys:
+        row = view.row(key)
+        if row is None:
+            return None
+        items += rows.decode_items(row)
+    return items
+
+
+def check_indices(view: View, first: int, stop: int, tell: Tell, report: Report) -> None:
+    """Check the index of logs, and that of addresses if there is one.
+
+    `first` is the first block that has a body, `stop` the one after the last.
+    """
+    _check_index(view, LOGS, _log_terms, (first, stop), tell, report)
+    if ADDRESSES.exists(view):
+        _check_index(view, ADDRESSES, terms_of, (first, stop), tell, report)
+
+
+def _log_terms(view: View, block: int) -> bytes | None:
+    keys = [receipts for _, receipts in body_keys(block, made_of(view, block))]
+    return log_terms(view, keys)
+
+
+def _check_index(
+    view: View,
+    index: SectionIndex,
+    terms: Callable[[View, int], bytes | None],
+    blocks: tuple[int, int],
+    tell: Tell,
+    report: Report,
+) -> None:
+    begin, stop = blocks
+    try:
+        indexed = index.read(view)
+    except ForeblockError as why:
+        tell(Damage(ROWS, index.key, str(why)))
+        return
+    if indexed.end > stop:
+        tell(Damage(ROWS, index.key, f"{indexed.end} blocks are indexed, there are {stop}"))
+        return
+
+    def terms_from(view: View, block: int) -> bytes | None:
+        return terms(view, block) if block >= begin else b""
+
+    first = begin // SIZES[-1] * SIZES[-1]
+    for size in reversed(range(len(SIZES))):
+        for start in range(first, indexed.ends[size], SIZES[size]):
+            section = Section(index.key, size, start)
+            _check_section(view, section, terms_from, tell)
+            report("index", section.stop, indexed.end)
+        first = max(first, indexed.ends[size])
+
+
+def _check_section(
+    view: View, section: Section, terms: Callable[[View, int], bytes | None], tell: Tell
+) -> None:
+    try:
+        found = [terms(view, block) for block in range(section.first, section.stop)]
+    except ForeblockError:
+        return  # receipts that cannot be read are told of with their block
+    if any(each is None for each in found):
+        return
+    stored = view.rows(section.prefix, _ALL)
+    entry = len(FIRST_ENTRY)
+    for key, chunk in stored:
+        if key[len(section.prefix) :] != chunk[:entry]:
+            tell(Damage(ROWS, key, "a chunk of an index does not begin with its key"))
+    expected = b"".join(log_section([each for each in found if each is not None]))
+    if b"".join(chunk for _, chunk in stored) != expected:
+        blocks = f"blocks {section.first} to {section.stop - 1}"
+        what = "logs" if section.key == LOGS.key else "addresses"
+        tell(Damage(ROWS, section.prefix, f"the index of {what} of {blocks} is not that of them"))

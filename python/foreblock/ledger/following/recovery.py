@@ -15,9 +15,8 @@ from foreblock.ledger.following.classification import FlashblockRef, Standing
 from foreblock.ledger.following.jobs import Job, Step
 from foreblock.ledger.reading.partials import pending_partial
 from foreblock.ledger.storage import partial_rows
-from foreblock.ledger.storage.body_rows import made_of
-from foreblock.ledger.storage.chain_head import read_row
-from foreblock.ledger.storage.cheat_rows import read_cheats
+from foreblock.ledger.storage.chain_head import made_of, read_row
+from foreblock.ledger.storage.dev_rows import read_cheats
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock

@@ -1,15 +1,27 @@
-"""A genesis file in geth's format: the header of block 0, and the accounts it begins with.
+"""Genesis files in geth's format: block 0, and the accounts of a chain.
 
 Reading is strict; a refused value is named by its path. The header lacks only the roots that
-follow from the accounts (the state root and, on OP chains from Isthmus on, the withdrawals
-root); `seal` adds them once a trie has them.
+follow from the accounts (the state root and, on OP chains since Isthmus, the withdrawals root);
+`seal` adds them once a trie has them. Reading a written file returns an equal value.
+
+`read_allocation` accepts accounts in three forms:
+
+    geth      {"0xADDRESS": {"balance": …, "nonce": …, "code": …, "storage": {…}}, …}
+    genesis   the same under `alloc`; the rest of the file is ignored
+    anvil     the same under `accounts`, as anvil --dump-state writes it; blocks and transactions
+              of the dump are ignored
+
+anvil_dumpState returns the last form as gzip in hex; a file may contain that, too, with or without
+the hex.
 """
 
 import hashlib
+import json
+import zlib
 from dataclasses import dataclass, field
 from typing import Final
 
-from foreblock._engine import Header
+from foreblock._engine import Header, keccak256
 from foreblock.errors import BadGenesis
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
@@ -18,7 +30,13 @@ from foreblock.ledger.rules.fees import INITIAL_BASE_FEE
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.optimism_rules import decode_extra_data
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, parse_address
+from foreblock.primitives import (
+    ZERO_ADDRESS,
+    ZERO_HASH,
+    format_data,
+    format_quantity,
+    parse_address,
+)
 
 DEFAULT_GAS_LIMIT: Final = 4_712_388  # geth, when the genesis says 0
 
@@ -227,3 +245,101 @@ def _hash(root: JsonValue, key: str) -> bytes:
 def _coinbase(root: JsonValue) -> bytes:
     member = root.get("coinbase")
     return ZERO_ADDRESS if member is None else member.address()
+
+
+_GZIP: Final = b"\x1f\x8b"
+_IN_HEX: Final = b"0x1f8b"
+_WINDOW: Final = 16 + zlib.MAX_WBITS  # zlib: a gzip stream
+MOST_BYTES: Final = 1 << 30  # of the JSON text
+
+
+def read_allocation(data: bytes, most: int = MOST_BYTES) -> dict[bytes, GenesisAccount]:
+    """The accounts in the bytes of a file, by address; `most` bytes of JSON, once unpacked."""
+    root = JsonValue.parse(_text(data, most), BadGenesis)
+    for key in ("alloc", "accounts"):
+        member = root.get(key)
+        if member is not None:
+            return read_accounts(member)
+    return read_accounts(root)
+
+
+def _text(data: bytes, most: int) -> bytes:
+    if data[: len(_IN_HEX)].lower() == _IN_HEX:
+        try:
+            data = bytes.fromhex(data[2:].decode("ascii"))
+        except ValueError:
+            raise BadGenesis("alloc", "expected gzip in hex") from None
+    if not data.startswith(_GZIP):
+        return data
+    stream = zlib.decompressobj(_WINDOW)
+    try:
+        text = stream.decompress(data, most)
+    except zlib.error as why:
+        raise BadGenesis("alloc", f"not gzip: {why}") from None
+    if not stream.eof:
+        is_large = bool(stream.unconsumed_tail)
+        raise BadGenesis("alloc", f"larger than {most} bytes" if is_large else "it ends too early")
+    return text
+
+
+GENESIS_FILE: Final = "genesis.json"  # in the folder of a store, for followers of its chain
+SHORT_STRING_BYTES: Final = 31  # of a slot; the last byte is the length
+
+
+def genesis_text(genesis: Genesis) -> bytes:
+    """The genesis as JSON text in geth's format, addresses in order."""
+    document: dict[str, object] = {
+        "config": json.loads(genesis.config),
+        "nonce": format_data(genesis.nonce),
+        "timestamp": format_quantity(genesis.timestamp),
+        "extraData": format_data(genesis.extra_data),
+        "gasLimit": format_quantity(genesis.gas_limit),
+        "gasUsed": format_quantity(genesis.gas_used),
+        "difficulty": format_quantity(genesis.difficulty),
+        "mixHash": format_data(genesis.mix_hash),
+        "coinbase": format_data(genesis.coinbase),
+        "number": "0x0",
+        "parentHash": format_data(genesis.parent_hash),
+    }
+    for key, number in (
+        ("baseFeePerGas", genesis.base_fee),
+        ("blobGasUsed", genesis.blob_gas_used),
+        ("excessBlobGas", genesis.excess_blob_gas),
+    ):
+        if number is not None:
+            document[key] = format_quantity(number)
+    document["alloc"] = {
+        format_data(address): _account_json(account)
+        for address, account in sorted(genesis.accounts.items())
+    }
+    return json.dumps(document, indent=2).encode() + b"\n"
+
+
+def _account_json(account: GenesisAccount) -> dict[str, object]:
+    """The fields of an account that are set, and always its balance, which other clients need."""
+    document: dict[str, object] = {"balance": format_quantity(account.balance)}
+    if account.nonce:
+        document["nonce"] = format_quantity(account.nonce)
+    if account.code:
+        document["code"] = format_data(account.code)
+    if account.storage:
+        document["storage"] = {
+            _word(slot): _word(value) for slot, value in sorted(account.storage.items())
+        }
+    return document
+
+
+def _word(number: int) -> str:
+    return format_data(number.to_bytes(32))
+
+
+def mapping_slot(slot: int, address: bytes) -> int:
+    """The slot of an address's entry in the mapping declared at `slot`."""
+    return int.from_bytes(keccak256(address.rjust(32, b"\0") + slot.to_bytes(32)))
+
+
+def short_string(text: str) -> int:
+    """The value of a slot that holds a text of at most 31 bytes: left-aligned, length doubled."""
+    data = text.encode()
+    assert len(data) <= SHORT_STRING_BYTES
+    return int.from_bytes(data.ljust(SHORT_STRING_BYTES, b"\0") + bytes([2 * len(data)]))

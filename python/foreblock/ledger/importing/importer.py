@@ -1,9 +1,13 @@
-"""Import a chain: every block of a file, verified, until the end or the first bad one.
+"""Import a chain: verify and store every block of a file, until the end or the first invalid one.
 
-Blocks that the store has already are compared by hash and skipped, so an import that was
-interrupted goes on where its last commit was. Commits come after a number of blocks, bytes
-or seconds. `chain` verifies and stores; here is only the flow. At the end the logs are indexed,
-those of an earlier import included, and so are transactions by address where that is wanted.
+Blocks that the store has already are compared by hash and skipped, so an interrupted import
+continues at its last commit. Commits come after a number of blocks, bytes or seconds. At the end
+logs are indexed, those of an earlier import included, and transactions by address if requested.
+
+`LearnedChain` imports blocks from an anchor on, whose state is fetched as the blocks need it. A
+block with missing state is not added and can be retried. Its state root is not computed: the block
+is identified by its hash, which the next block or a trusted source names, and its receipts, bloom
+and gas are verified.
 """
 
 import time
@@ -12,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from foreblock._engine import Block, Heads, State, Store, decode_block
+from foreblock._engine import Block, Header, Heads, Learned, State, Store, decode_block
 from foreblock.errors import (
     BadBlock,
     BadForkChoice,
@@ -23,16 +27,21 @@ from foreblock.errors import (
     Undecodable,
 )
 from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.genesis.fork_choice import ForkChoice, read_fork_choice
 from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
-from foreblock.ledger.importing.chain_file import ChainItem, read_items
+from foreblock.ledger.importing.chain_files import (
+    ChainItem,
+    ForkChoice,
+    read_fork_choice,
+    read_items,
+)
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import Verified, check_before_execution, verify
 from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.anchored_store import FIRST_EPOCH, Anchor, begin_at, profile_in
+from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.chain_head import read_chain_head, stored_profile
-from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.store_watch import DATA_FILE
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
@@ -314,3 +323,29 @@ def _find(state: State, where: str, block_hash: bytes | None) -> int | None:
     if entry is None:
         raise BadForkChoice(where, f"no block of the chain has the hash {format_data(block_hash)}")
     return rows.decode_block_entry(entry)
+
+
+class LearnedChain:
+    """The chain in an empty store, begun at an anchor; what is put into `learned` it knows."""
+
+    def __init__(self, store: Store, anchor: Header, config: bytes) -> None:
+        begin_at(store, Anchor(anchor), config)
+        self.learned = Learned(FIRST_EPOCH)
+        store.lay(self.learned)
+        self._store = store
+        self._profile = profile_in(config)
+
+    def add(self, block: Block) -> None:
+        """Execute a block and store it. Raises `StateMissing`, `BadBlock`."""
+        profile = self._profile
+        with self._store.view() as view, CommitBuilder(self._store) as commit:
+            head = read_chain_head(view, profile)
+            rules = head.rules_of_next(block.header.timestamp, profile)
+            task = check_before_execution(
+                block, rules, head.header, head.rules, profile, head.ancestors
+            )
+            state = WorkingState(view.state(head.header.number).overlay(), None)
+            verified = verify(task, state, commit.next)
+            commit.batch.learn(self.learned)
+            commit.append(verified, head.after(block, rules).total_difficulty)
+            commit.commit()

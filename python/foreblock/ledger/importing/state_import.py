@@ -25,9 +25,8 @@ from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import ANCESTORS_NEEDED
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.chain_head import rules_of
+from foreblock.ledger.storage.chain_head import header_entries, header_rows, rules_of
 from foreblock.ledger.storage.copy_store import LOCK, sync
-from foreblock.ledger.storage.first_block import header_entries, header_rows
 from foreblock.ledger.storage.store_watch import DATA_FILE
 
 MEMORY: Final = 384 << 20  # bytes of records that are sorted at a time

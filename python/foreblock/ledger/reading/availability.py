@@ -17,7 +17,7 @@ from foreblock.errors import StoreError, StoreReplaced
 from foreblock.ledger.reading.followed import base_fact
 from foreblock.ledger.reading.view import Behind, Ledger, LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
-from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import SeenCommit
 
 _SECOND_NS: Final = 10**9
 # A followed chain without a pending block is ready while its latest block is not older than this:

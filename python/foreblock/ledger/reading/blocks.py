@@ -18,8 +18,7 @@ from foreblock.ledger.reading.followed import header_members
 from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.rules_end import RulesEnd
-from foreblock.ledger.storage.chain_head import read_header, rules_of
-from foreblock.ledger.storage.first_block import read_first_block
+from foreblock.ledger.storage.chain_head import read_first_block, read_header, rules_of
 from foreblock.ledger.storage.freshness import Quiet
 from foreblock.ledger.storage.partial_rows import PartialRow
 

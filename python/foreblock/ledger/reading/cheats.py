@@ -8,7 +8,7 @@ seals blocks and flashblocks are shown, the seal brings the cheats to `latest`.
 
 from foreblock._engine import View
 from foreblock.ledger.reading.blocks import KnownBlocks
-from foreblock.ledger.storage.dev_row import read_dev_state
+from foreblock.ledger.storage.dev_rows import read_dev_state
 
 
 def read_through(view: View, pending: int, blocks: KnownBlocks) -> int | None:

@@ -27,13 +27,13 @@ from foreblock.ledger.reading.events import (
 )
 from foreblock.ledger.reading.stored_block import Portion, read_portion, read_stored
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.storage.abandoned_blocks import HASH_BYTES
 from foreblock.ledger.storage.partial_rows import (
     POSITION_BYTES,
     decode_position,
     receipts_key,
     senders_key,
 )
-from foreblock.ledger.storage.removed_rows import HASH_BYTES
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 

@@ -3,7 +3,7 @@
 An event follows from a view and a position alone, so it does not matter which worker computes
 it, when, or how many commits it missed. Growth is read from the rows of blocks and partials. A
 block that is no longer in the chain is taken back first, newest first, until the position is in
-the chain again; `removed_rows` has those that were sealed. So a client that applies all events
+the chain again; `abandoned_blocks` has those that were sealed. So a client that applies all events
 always has what the chain has, and nothing else. What came and went between two looks is never
 shown.
 
@@ -24,9 +24,9 @@ from foreblock.ledger.reading.blocks import PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.partials import begun_with, pending_partial
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.abandoned_blocks import RemovedRow, read_removed
+from foreblock.ledger.storage.chain_head import made_of
 from foreblock.ledger.storage.freshness import last_index_of, quiet_end
-from foreblock.ledger.storage.removed_rows import RemovedRow, read_removed
 
 
 class BlockSealed(Struct, frozen=True):

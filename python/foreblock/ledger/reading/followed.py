@@ -1,7 +1,7 @@
 """A chain that is followed over a partial base: how far it is believed.
 
 The base is in the heads of every commit; how what is known of it was learned, the writer has noted
-(`storage.trust_row`), and every answer says it.
+(`storage.follow_rows`), and every answer says it.
 """
 
 from foreblock._engine import StateBase

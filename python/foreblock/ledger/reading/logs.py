@@ -23,10 +23,9 @@ from foreblock.ledger.reading.event_items import PlacedLog, read_logs
 from foreblock.ledger.reading.events import BlockRemoved
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.body_rows import body_keys, made_of
-from foreblock.ledger.storage.chain_head import read_header
-from foreblock.ledger.storage.log_index import read_indexed
-from foreblock.ledger.storage.removed_rows import RemovedRow, find_removed
+from foreblock.ledger.storage.abandoned_blocks import RemovedRow, find_removed
+from foreblock.ledger.storage.block_indexes import read_indexed
+from foreblock.ledger.storage.chain_head import body_keys, made_of, read_header
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
-from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.chain_head import made_of
 from foreblock.ledger.storage.freshness import is_gone, standing_in
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,

@@ -52,18 +52,18 @@ from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.address_index import ADDRESSES
-from foreblock.ledger.storage.body_rows import made_of
-from foreblock.ledger.storage.chain_head import read_row, stored_profile
-from foreblock.ledger.storage.dev_row import DevState, read_dev_state
-from foreblock.ledger.storage.first_block import FirstBlock, read_first_block
+from foreblock.ledger.storage.block_indexes import ADDRESSES, read_indexed
+from foreblock.ledger.storage.chain_head import (
+    FirstBlock,
+    made_of,
+    read_first_block,
+    read_row,
+    stored_profile,
+)
+from foreblock.ledger.storage.dev_rows import DevState, held_by_snapshots, read_dev_state
+from foreblock.ledger.storage.follow_rows import read_rules_end, read_trust
 from foreblock.ledger.storage.freshness import decode_freshness
-from foreblock.ledger.storage.log_index import read_indexed
-from foreblock.ledger.storage.rules_row import read_rules_end
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.snapshot_rows import held_by_snapshots
-from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
-from foreblock.ledger.storage.trust_row import read_trust
+from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch, check_goes_on
 from foreblock.metrics.request_meter import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS
 

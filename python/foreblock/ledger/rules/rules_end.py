@@ -4,7 +4,7 @@ Three things end the rules: a fork that the chain's file lists as unsupported, a
 a type that cannot be decoded, and a canonical block that gives another result here. From that
 block on nothing is executed: calls, estimates, simulations, traces and `pending` are refused,
 while blocks, receipts and proven state go on. Who writes the chain asks here for every block
-that it takes, and stores the answer (`storage.rules_row`); readers only look at what is stored.
+that it takes, and stores the answer (`storage.follow_rows`); readers only look at what is stored.
 """
 
 from collections.abc import Iterable, Mapping

@@ -27,15 +27,17 @@ from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.rules_end import RulesEnd
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.body_rows import body_keys, made_of
-from foreblock.ledger.storage.chain_head import read_header, read_row
-from foreblock.ledger.storage.first_block import (
+from foreblock.ledger.storage.chain_head import (
     FirstBlock,
+    body_keys,
     header_entries,
     header_rows,
+    made_of,
     read_first_block,
+    read_header,
+    read_row,
 )
-from foreblock.ledger.storage.rules_row import put_rules_end
+from foreblock.ledger.storage.follow_rows import put_rules_end
 
 __all__ = [
     "Anchor",

@@ -1,10 +1,21 @@
-"""The end of a stored chain, with what the rules of its next block need.
+"""The two ends of a stored chain: its last block, and where it begins.
 
-A head is a value: `after` gives the next one. An import reads it from the store once and then
+A head is a value: `after` returns the next one. An import reads it from the store once, then
 advances it with each block, committed or not.
+
+A store that begins above block 0 was created from a state and the header that it belongs to. It
+has no earlier blocks, except hashes that BLOCKHASH may need (`Store.put_hashes_below`).
+
+    rows             key                    value
+    first            F                      number (8) ‖ 1 if its body is stored, else 0 (1)
+
+A store without this row begins with block 0 and has its body. The body of a later block is in its
+own rows, or in those of the partials that it was sealed from (`body_keys`).
 """
 
+import struct
 from dataclasses import dataclass
+from typing import Final
 
 from foreblock._engine import Block, Header, View
 from foreblock.errors import BadGenesis, StoreDamaged
@@ -14,7 +25,7 @@ from foreblock.ledger.rules.fork_config import StatedForks
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import ANCESTORS_NEEDED, Ancestor
-from foreblock.ledger.storage.first_block import read_first_block
+from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.partial_rows import made_of_key
 from foreblock.ledger.storage.rows import (
     CONFIG,
@@ -23,6 +34,55 @@ from foreblock.ledger.storage.rows import (
     decode_header_row,
     header_key,
 )
+
+FIRST: Final = b"F"
+
+_FIRST: Final = struct.Struct(">Q?")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstBlock:
+    """Where the chain of a store begins."""
+
+    number: int = 0
+    has_body: bool = True
+
+    @property
+    def whole(self) -> int:
+        """The first block whose transactions and receipts are stored, or will be."""
+        return self.number if self.has_body else self.number + 1
+
+    @property
+    def row(self) -> tuple[bytes, bytes]:
+        """The row that says so: its key and its value."""
+        return FIRST, _FIRST.pack(self.number, self.has_body)
+
+
+GENESIS: Final = FirstBlock()
+
+
+def read_first_block(view: View) -> FirstBlock:
+    """Where the chain of a view begins; raises `StoreDamaged`."""
+    row = view.row(FIRST)
+    if row is None:
+        return GENESIS
+    if len(row) != _FIRST.size:
+        raise StoreDamaged("the row of the first block has another length")
+    return FirstBlock(*_FIRST.unpack(row))
+
+
+def header_rows(header: Header, total_difficulty: int) -> list[tuple[bytes, bytes]]:
+    """The rows of a first block without a body; its index entries are `header_entries`."""
+    number = header.number
+    return [
+        (rows.header_key(number), rows.encode_header_row(header, total_difficulty)),
+        FirstBlock(number, has_body=False).row,
+    ]
+
+
+def header_entries(header: Header) -> dict[bytes, bytes]:
+    """The index entries of a block without a body."""
+    return {rows.block_index_key(header.hash): header.number.to_bytes(8)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +172,26 @@ def read_row(view: View, key: bytes, number: int) -> bytes:
     if row is None:
         raise StoreDamaged(f"block {number} lacks its row {key[:1].decode()}")
     return row
+
+
+def made_of(view: View, block: int) -> tuple[int, ...]:
+    """The partials that a sealed block is made of; none where it was imported whole.
+
+    A row left by an earlier branch at this height ends with another partial than the one
+    that the block was sealed by.
+    """
+    sealed, row = view.sealed(block), view.row(partial_rows.made_of_key(block))
+    if sealed is None or row is None:
+        return ()
+    numbers = partial_rows.decode_numbers(row)
+    return numbers if numbers[-1] == sealed[1] else ()
+
+
+def body_keys(block: int, partials: tuple[int, ...]) -> list[tuple[bytes, bytes]]:
+    """The keys of transactions and receipts of each portion of a block."""
+    if not partials:
+        return [(rows.body_key(block), rows.receipts_key(block))]
+    return [
+        (partial_rows.transactions_key(block, each), partial_rows.receipts_key(block, each))
+        for each in partials
+    ]

@@ -1,8 +1,18 @@
-"""A compacted copy of a store that may be in use.
+"""Copy a store that may be in use, and replace a store by a compacted copy.
 
-The copy is written beside its destination under a temporary name, opened, compared and made
-durable, then renamed. So a directory with the final name is always complete; leftovers of an
-interruption can be deleted.
+A copy is written beside its destination under a temporary name, opened, compared and made durable,
+then renamed. So a directory with the final name is always complete; leftovers of an interruption
+can be deleted.
+
+`compact_store` holds the writer's lock from before the copy until the copy has replaced the store,
+so no commit is lost. The copy is written to a folder inside that of the store and renamed over the
+store's file: before that moment the old file is complete, after it the new one. The next run
+removes a folder left by an interruption.
+
+Processes that only read may continue: they have the old file open, notice within a second that
+another file has its name, and open that. LMDB chooses between the two meta pages of a file by a
+number that the processes share and that belongs to the old file. A copy made by LMDB has an empty
+first meta page, so one commit is made in the copy: then both pages are of the chain.
 """
 
 import os
@@ -16,8 +26,9 @@ from threading import Thread
 from typing import Final
 
 from foreblock._engine import Heads, Store
-from foreblock.errors import StoreExists, StoreFailed
-from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
+from foreblock.errors import StoreExists, StoreFailed, StoreMissing
+from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
+from foreblock.ledger.storage.rows import CONFIG
 from foreblock.ledger.storage.store_watch import DATA_FILE
 
 LOCK: Final = "lock.mdb"  # LMDB's; created again when the store is opened
@@ -121,3 +132,59 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+PART: Final = ".compact.part"  # the folder of the copy, inside that of the store
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The file of a store before and after."""
+
+    heads: Heads
+    bytes_before: int
+    bytes_after: int
+
+
+def compact_store(
+    path: Path, report: Report, rename: Callable[[Path, Path], None] = os.replace
+) -> Compacted:
+    """Compact a store that no process writes.
+
+    `report` gets the bytes written so far and about how many there are; `rename` puts the copy
+    in place. Raises `StoreMissing`, `StoreLocked`, `StoreFailed`, `DiskFull`.
+    """
+    data = path / DATA_FILE
+    if not data.exists():
+        raise StoreMissing(str(path))  # opening it for writing would make a new one
+    part = path / PART
+    with Store(str(path), write=True) as store:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        try:
+            before, length = heads_of(store), data.stat().st_size
+            write_copy(store, part / DATA_FILE, report)
+            _settle(part, before)
+            (part / DATA_FILE).chmod(S_IMODE(data.stat().st_mode))
+            sync(part / DATA_FILE)
+            rename(part / DATA_FILE, data)
+            sync(path)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return Compacted(before, length, data.stat().st_size)
+
+
+def _settle(part: Path, expected: Heads) -> None:
+    """Make a commit in the copy that changes nothing, and check that it is of the store."""
+    with Store(str(part), write=True) as copy:
+        found = heads_of(copy)
+        with copy.view() as view:
+            row = view.row(CONFIG)
+        if row is not None:  # a store without a chain has nothing to lose
+            copy.put_rows([(CONFIG, row)], [])
+        same = found.store_id == expected.store_id and found.commit == expected.commit
+        if not same or found.latest != expected.latest:
+            raise StoreFailed("the copy is not of the store that was copied")
+        if found.latest is not None:
+            with copy.view() as view:
+                view.state(found.latest[0])

@@ -16,11 +16,14 @@ from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.chain_head import read_header, stored_profile
+from foreblock.ledger.storage.chain_head import (
+    GENESIS,
+    read_first_block,
+    read_header,
+    stored_profile,
+)
 from foreblock.ledger.storage.commits import TO_STORE, Commits
-from foreblock.ledger.storage.first_block import GENESIS, read_first_block
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.store_watch import check_goes_on, check_in_place
+from foreblock.ledger.storage.store_watch import SeenCommit, check_goes_on, check_in_place
 from foreblock.primitives import format_data
 
 __all__ = [

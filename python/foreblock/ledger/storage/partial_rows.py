@@ -18,7 +18,7 @@ flashblock added, never what came before it, so a block that grows is written on
     would seal as    p ‖ block (8) ‖ partial (8) ‖ w         state root (32) ‖ hash (32)
     before its end   p ‖ block (8) ‖ partial (8) ‖ e         see `building.block_end`; only where
                                                              the end of its block did something
-    cheats           p ‖ block (8) ‖ partial (8) ‖ c         as in `cheat_rows`; few have this row
+    cheats           p ‖ block (8) ‖ partial (8) ‖ c         as in `dev_rows`; few have this row
     made of          S ‖ number (8)                          the partials of a sealed block, from
                                                              index 0 on (8 each)
     by hash          h ‖ hash (32)                           block (8) ‖ partial (8) or 0

@@ -1,21 +1,94 @@
-"""Detect that the folder of an open store was removed or replaced; checked once a second.
+"""Detect that an open store was removed or replaced, and that somebody writes it.
 
-An open store continues in a file without a name, while other processes open whatever is in
-its place: two chains would be served at once, and commit numbers would decrease. An open file
-keeps its inode number, so another number under its name shows the replacement.
+An open store continues in a file without a name, while other processes open whatever is in its
+place: two chains would be served at once, and commit numbers would decrease. An open file keeps
+its inode number, so another number under its name shows the replacement (`StoreWatch`, once a
+second).
+
+A commit number that was served never decreases while a service runs, even if the folder of its
+store is replaced. Every process records about once a second what it has seen, in a page of memory
+that all of them share, and none opens a store that is behind it or of another chain. Two processes
+that write at the same moment may lose one of the two records for a second. The supervisor creates
+the page and passes its name on; the page ends with the supervisor.
+
+Trying the writer's lock would refuse a writer that starts at the same moment, so
+`is_being_written` reads the kernel's list of locks. It names files by inode; a locked file of
+another file system with the same number only makes a displayed line wrong.
 """
 
+import mmap
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from struct import Struct
 from typing import Final
 
 from foreblock._engine import Store, View, keccak256
 from foreblock.clock import Clock
 from foreblock.errors import StoreReplaced
 from foreblock.ledger.storage.chain_head import stored_profile
-from foreblock.ledger.storage.seen_commits import SeenCommit
 
 DATA_FILE: Final = "data.mdb"  # LMDB's name for it
 LOOK_EVERY_NS: Final = 10**9
+_ROW: Final = Struct("=Q8s")
+_UNKNOWN: Final = bytes(8)
+
+
+class SeenCommit:
+    """The last commit seen of one network; without a page, by this process only."""
+
+    def __init__(self, page: bytearray | mmap.mmap | None = None, position: int = 0) -> None:
+        self._page: Final = bytearray(_ROW.size) if page is None else page
+        self._at: Final = position * _ROW.size
+
+    @property
+    def highest(self) -> int:
+        """The commit number; 0 where none was seen yet."""
+        highest, _ = self._row()
+        return highest
+
+    def is_of(self, chain: bytes) -> bool:
+        """Whether no other chain than this was seen; a hash names it."""
+        _, seen = self._row()
+        return seen in (_UNKNOWN, chain[:8])
+
+    def note(self, commit: int, chain: bytes) -> None:
+        """Record that a commit of a chain was seen."""
+        _ROW.pack_into(self._page, self._at, max(commit, self.highest), chain[:8])
+
+    def forget(self) -> None:
+        """Forget the commit, not the chain: what was served has been replaced on purpose."""
+        _, chain = self._row()
+        _ROW.pack_into(self._page, self._at, 0, chain)
+
+    def _row(self) -> tuple[int, bytes]:
+        highest, chain = _ROW.unpack_from(self._page, self._at)
+        return highest, chain
+
+
+@contextmanager
+def seen_page(networks: int) -> Iterator[str]:
+    """Create the page; gives the name under which processes of this service open it."""
+    descriptor = os.memfd_create("foreblock-seen")
+    try:
+        os.truncate(descriptor, max(1, networks) * _ROW.size)
+        yield f"/proc/{os.getpid()}/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+def open_seen(name: str, networks: int) -> Sequence[SeenCommit]:
+    """The records of all networks; without a page, each process has its own."""
+    if not name:
+        return [SeenCommit() for _ in range(networks)]
+    descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        page = mmap.mmap(descriptor, max(1, networks) * _ROW.size)
+    finally:
+        os.close(descriptor)
+    return [SeenCommit(page, position) for position in range(networks)]
 
 
 class StoreWatch:
@@ -85,3 +158,17 @@ def _identity(data: Path) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino
+
+
+WRITER_LOCK: Final = "writer.lock"  # the engine's name for it
+LOCKS: Final = Path("/proc/locks")
+_LOCKED: Final = re.compile(r"\bFLOCK +\w+ +WRITE +\d+ +[0-9a-f]+:[0-9a-f]+:(\d+) ")
+
+
+def is_being_written(folder: Path) -> bool:
+    """Whether a process of this machine has opened this store for writing, as far as is known."""
+    try:
+        inode, locks = (folder / WRITER_LOCK).stat().st_ino, LOCKS.read_text("ascii")
+    except OSError:
+        return False
+    return inode in {int(number) for number in _LOCKED.findall(locks)}

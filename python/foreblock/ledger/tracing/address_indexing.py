@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 from foreblock._engine import Store, View, touched_row
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.storage.address_index import ADDRESSES, terms_of, touched_key
-from foreblock.ledger.storage.first_block import read_first_block
-from foreblock.ledger.storage.section_indexing import SectionIndexing
+from foreblock.ledger.storage.block_indexes import ADDRESSES, terms_of, touched_key
+from foreblock.ledger.storage.chain_head import read_first_block
+from foreblock.ledger.storage.section_index import SectionIndexing
 from foreblock.ledger.tracing.touched import touched_unbounded
 
 JOB_S: Final = 0.1  # after which no further block is begun

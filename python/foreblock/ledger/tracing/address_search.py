@@ -13,7 +13,7 @@ from foreblock.errors import RefusedTrace
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.transaction_lookup import count_transactions
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.storage.address_index import ADDRESSES, touched_key
+from foreblock.ledger.storage.block_indexes import ADDRESSES, touched_key
 from foreblock.ledger.storage.section_index import Indexed
 from foreblock.ledger.tracing.touched import Touched, touched_by
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps

@@ -17,7 +17,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.block_start import start_block
 from foreblock.ledger.rules.execution import environment
 from foreblock.ledger.rules.forks import Rules
-from foreblock.ledger.storage.cheat_rows import read_cheats
+from foreblock.ledger.storage.dev_rows import read_cheats
 from foreblock.types import Cheat
 
 

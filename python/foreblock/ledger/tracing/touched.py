@@ -2,7 +2,7 @@
 
 They are found by running the block again. Where its parent's state is no longer kept, they are
 what its transactions and receipts say: senders, recipients and created contracts. Then calls
-inside the transactions are not known, and the row says so (`address_index`).
+inside the transactions are not known, and the row says so (`block_indexes`).
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.placed_receipts import some_receipts
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.storage.address_index import OF_CALLS, OF_TRANSACTIONS
+from foreblock.ledger.storage.block_indexes import OF_CALLS, OF_TRANSACTIONS
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.replay import read_replay

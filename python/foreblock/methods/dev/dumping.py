@@ -21,7 +21,7 @@ from foreblock.bus.commands import LoadState
 from foreblock.errors import BadGenesis
 from foreblock.ledger.reading.state_pages import AccountPage, account_pages
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.storage.loaded_state import write_loaded
+from foreblock.ledger.storage.dev_rows import write_loaded
 from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, reader, refuse

@@ -22,9 +22,8 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.building.resume_block import resume, transactions_in
 from foreblock.ledger.rules.unsigned_deposits import is_from_user
-from foreblock.ledger.storage.body_rows import made_of
-from foreblock.ledger.storage.chain_head import read_header
-from foreblock.ledger.storage.cheat_rows import in_portions, merged, read_cheats
+from foreblock.ledger.storage.chain_head import made_of, read_header
+from foreblock.ledger.storage.dev_rows import in_portions, merged, read_cheats
 from foreblock.sequencer.attributes import (
     next_base,
     payload_id,

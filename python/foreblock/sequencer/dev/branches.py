@@ -14,7 +14,7 @@ from foreblock.errors import RefusedCommand
 from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.chain_return import FormerPlace, take_back
 from foreblock.ledger.storage.chain_head import read_header
-from foreblock.ledger.storage.snapshot_rows import MOST, ChainSnapshot
+from foreblock.ledger.storage.dev_rows import MOST, ChainSnapshot
 from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.types import Cheat, Transaction, decode_transactions
 

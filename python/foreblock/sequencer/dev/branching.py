@@ -20,8 +20,7 @@ from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.snapshots import Snapshots
 from foreblock.ledger.rules.transaction_types import DEPOSIT
-from foreblock.ledger.storage.cheat_rows import merged
-from foreblock.ledger.storage.dev_row import DevState
+from foreblock.ledger.storage.dev_rows import DevState, merged
 from foreblock.sequencer.admission import admit
 from foreblock.sequencer.attributes import next_base
 from foreblock.sequencer.chaos.faults import Faults

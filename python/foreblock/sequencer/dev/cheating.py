@@ -12,7 +12,7 @@ import structlog
 
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
-from foreblock.ledger.storage.cheat_rows import in_portions
+from foreblock.ledger.storage.dev_rows import in_portions
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 from foreblock.types import Account, Cheat
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from foreblock.bus.commands import AddBalance, LoadState, SetAccount, SetAccounts
 from foreblock.errors import RefusedCommand
-from foreblock.ledger.storage.loaded_state import read_loaded
+from foreblock.ledger.storage.dev_rows import read_loaded
 from foreblock.sequencer.dev.cheating import CheatingSequencer
 from foreblock.types import Cheat
 

@@ -12,7 +12,7 @@ ends is begun anew with the time of that moment first, unless its time was asked
 Time is the clock's plus an offset. What a block begins with cannot be changed once it has
 begun, so a change begins it anew as another job, in which its transactions run again.
 
-How the mode is kept is in `ledger.storage.dev_row`, how accounts are set by hand in `cheating`.
+How the mode is kept is in `ledger.storage.dev_rows`, how accounts are set by hand in `cheating`.
 Commands are in `execution`.
 """
 
@@ -29,8 +29,8 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.storage import dev_row
-from foreblock.ledger.storage.dev_row import DevState
+from foreblock.ledger.storage import dev_rows
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.sequencer.admission import Terms
 from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, next_base, payload_id
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
@@ -85,7 +85,7 @@ class DevSequencer(ChaoticSequencer):
     ) -> None:
         """`state` is what a chain begins with that has none of its own."""
         with writer.store.view() as view:
-            found = dev_row.read_dev_state(view)
+            found = dev_rows.read_dev_state(view)
         self._state = structs.replace(found or state, shows_sealed=options.shows_sealed)
         self._refreshed_at_ns = 0
         self._followed_to = 0  # the block in progress when nothing was behind
@@ -111,7 +111,7 @@ class DevSequencer(ChaoticSequencer):
         self._state = structs.replace(self._state, **fields)
         if not FOLLOWED_FIELDS.isdisjoint(fields):
             self._follow_state()
-        self._writer.put_with_next(dev_row.KEY, dev_row.encode_dev_state(self._state))
+        self._writer.put_with_next(dev_rows.KEY, dev_rows.encode_dev_state(self._state))
 
     def _follow_state(self) -> None:
         """Build blocks as the state says."""

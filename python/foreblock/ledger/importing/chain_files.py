@@ -1,7 +1,10 @@
-"""A file of blocks: RLP items back to back, without any framing, as geth exports them.
+"""The files of a published chain: its blocks, and the fork choice that goes with them.
 
-Blocks are cut out one at a time by the length that each item states, so memory holds
-one block however long the file is. Whether an item is a block is not looked at here.
+Blocks are RLP items one after the other, without framing, as geth exports them. They are cut out
+one at a time by the length that each item states, so memory holds one block however long the file
+is. The content of an item is not checked here.
+
+The fork choice is one `engine_forkchoiceUpdated` request, as a consensus client would send it.
 """
 
 import os
@@ -9,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from foreblock.errors import Undecodable
+from foreblock.errors import BadForkChoice, Undecodable
+from foreblock.ledger.genesis.json_value import JsonValue
+from foreblock.primitives import ZERO_HASH
 
 # The longest head of an RLP item: one byte, then a length of up to eight.
 _LONGEST_HEAD: Final = 9
@@ -52,3 +57,30 @@ def _item_length(head: bytes) -> int:
     if len(head) < 1 + width:
         raise Undecodable("block", "cut short inside its length")
     return 1 + width + int.from_bytes(head[1 : 1 + width])
+
+
+@dataclass(frozen=True, slots=True)
+class ForkChoice:
+    """Three block hashes; zeros in the file mean none."""
+
+    head: bytes
+    safe: bytes | None
+    finalized: bytes | None
+
+
+def read_fork_choice(text: bytes) -> ForkChoice:
+    """The fork choice in this JSON text, or `BadForkChoice`."""
+    root = JsonValue.parse(text, BadForkChoice)
+    method = root.need("method")
+    if not str(method.value).startswith("engine_forkchoiceUpdatedV"):
+        method.refuse("expected engine_forkchoiceUpdatedV…")
+    state = root.need("params").at(0)
+    return ForkChoice(
+        head=state.need("headBlockHash").hash(),
+        safe=_unless_zero(state.need("safeBlockHash").hash()),
+        finalized=_unless_zero(state.need("finalizedBlockHash").hash()),
+    )
+
+
+def _unless_zero(block_hash: bytes) -> bytes | None:
+    return None if block_hash == ZERO_HASH else block_hash

@@ -1,8 +1,8 @@
-"""Rows of sealed blocks that a reorganisation removed.
+"""Blocks that left the chain: the rows that remain of sealed ones, and their deletion.
 
-The rows of a sealed block are found by its number, so those of its successor overwrite them.
-When blocks are removed, this row keeps what a reader needs to take them back in front of a
-client that has seen them: which block it was, and where its logs are.
+The rows of a sealed block are found by its number, so those of its successor overwrite them. When
+a block is removed, one row keeps what a reader needs to retract it for a client that has seen it:
+the header, and where its logs are.
 
     rows       key                            value
     removed    G ‖ number (8) ‖ hash (32)     length of the header (4) ‖ header RLP
@@ -10,21 +10,36 @@ client that has seen them: which block it was, and where its logs are.
                                               and, of a block that came as a whole,
                                               count (4) ‖ hashes of its transactions (32 each)
                                               items: receipts as in their trie
-    its place  g ‖ hash (32)                  number (8)
+    by hash    g ‖ hash (32)                  number (8)
 
-A block that came as a whole may begin with partials, which were announced before it.
-Partials keep their own rows, which no other block overwrites. Such rows are written only when
-a block is removed, and are pruned when the partials of its height are.
+A block that came as a whole may begin with partials, which were announced before it. Partials
+keep their own rows, which no other block overwrites. The rows of removed blocks are pruned with
+the partials of their height.
+
+A dev chain that returns to the same snapshot again and again abandons blocks of the same heights,
+which are pruned only when the chain has grown far above them. So the newest are kept, for
+subscribers that have yet to be notified, and the rows of the others are deleted earlier. A process
+tracks the blocks that it abandoned itself; those of an earlier process are pruned with their
+height.
 """
 
 import struct
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from foreblock._engine import Header, View, decode_header, keccak256
 from foreblock.errors import StoreDamaged, Undecodable
+from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row
-from foreblock.ledger.storage.partial_rows import decode_numbers, encode_numbers
+from foreblock.ledger.storage.partial_rows import (
+    by_hash_key,
+    decode_by_hash,
+    decode_numbers,
+    decode_partial_row,
+    encode_numbers,
+)
 from foreblock.ledger.storage.rows import (
     DIFFICULTY_BYTES,
     body_key,
@@ -134,3 +149,64 @@ def prunable_removed(view: View, below: int, most: int) -> list[bytes]:
         if number < below:
             keys += [key, PLACES + block_hash]
     return keys
+
+
+KEPT: Final = 4_096  # partials
+PORTION: Final = 256  # partials that are forgotten together
+
+
+class GivenUp(NamedTuple):
+    """A block that was given up, or a part of one."""
+
+    block: int
+    partials: tuple[int, ...]
+    removed: bytes | None = None  # the key of what is kept of a sealed block
+
+
+class GivenUpBlocks:
+    """What was given up and is still stored, the oldest first."""
+
+    def __init__(self) -> None:
+        self._blocks: Final[deque[GivenUp]] = deque()
+        self._partials = 0
+
+    def add(self, given_up: GivenUp) -> None:
+        """Forget this one some time."""
+        self._blocks.append(given_up)
+        self._partials += len(given_up.partials)
+
+    def take(self) -> list[GivenUp]:
+        """Those that are to be forgotten now; none while they are few."""
+        taken: list[GivenUp] = []
+        count = 0
+        if self._partials <= KEPT + PORTION:
+            return taken
+        while count < PORTION:
+            taken.append(self._blocks.popleft())
+            count += len(taken[-1].partials)
+            self._partials -= len(taken[-1].partials)
+        return taken
+
+
+def given_up_keys(view: View, given_up: GivenUp) -> Iterator[bytes]:
+    """The keys of all rows of what was given up, but for places, which are few."""
+    if given_up.removed is not None:
+        row = view.row(given_up.removed)
+        # The same block may have been sealed and given up again.
+        if row is not None and decode_removed(row).partials[-1] in given_up.partials:
+            yield given_up.removed
+            yield place_row(given_up.removed)[0]
+    for partial in given_up.partials:
+        key = partial_rows.partial_key(given_up.block, partial)
+        row = view.row(key)
+        if row is None:
+            continue
+        hash_key = by_hash_key(decode_partial_row(row).header.hash)
+        meaning = view.row(hash_key)
+        if meaning is not None and decode_by_hash(meaning) == (given_up.block, partial):
+            yield hash_key
+        yield key
+        yield partial_rows.transactions_key(given_up.block, partial)
+        yield partial_rows.senders_key(given_up.block, partial)
+        yield partial_rows.receipts_key(given_up.block, partial)
+        yield partial_rows.seals_as_key(given_up.block, partial)

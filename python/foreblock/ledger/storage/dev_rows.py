@@ -1,0 +1,268 @@
+"""Rows that only a development chain has: its settings, its snapshots, and state edits.
+
+Each row is written with the commit that changes it, so readers see it as of their snapshot, and a
+chain that was stopped or killed continues where it was.
+
+    rows       key                                  value
+    dev        X                                    MessagePack of `DevState`
+    held       y ‖ id (8)                           the latest block (8) ‖ the pending partial (8)
+    snapshot   Y ‖ id (8)                           MessagePack of `ChainSnapshot`
+    cheats     p ‖ block (8) ‖ partial (8) ‖ c      MessagePack: a list of cheats
+
+A snapshot refers to blocks and partials, which the store keeps as long as the snapshot
+(`LedgerWriter.hold`), and contains everything else. `held` is a separate row because a snapshot
+may contain a whole pool.
+
+Cheats are the accounts that a user has set in one index of a block. A restarted block has all of
+them in one index. Only the new fields of an account are stored, so neither the order within an
+index nor the number of edits matters.
+
+A state that a client uploads can exceed what the bus carries. The worker writes it to a file as
+portions, each a length (4 bytes, big-endian) and a row of cheats; the writer applies each portion
+in an index of its own, so that every flashblock fits into a feed message.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from foreblock._engine import View
+from foreblock.ledger.genesis.genesis_file import read_allocation
+from foreblock.ledger.storage.partial_rows import cheats_key
+from foreblock.types import Cheat
+
+KEY: Final = b"X"
+
+Mining = Literal["clock", "automine", "manual"]
+
+
+class DevState(Struct, frozen=True, array_like=True):
+    """What commands have made of a development chain."""
+
+    instance: bytes  # 32 bytes, new for each new chain
+    mining: Mining = "clock"
+    also_clock: bool = False  # automine, and a block by the clock as well
+    block_time: int = 2  # seconds
+    interval_ms: int = 200  # of flashblocks; 0: on demand
+    # Time: how far it is ahead of the clock, in seconds, and the distance of blocks if it is fixed.
+    offset: int = 0
+    timestamp_interval: int | None = None
+    # What blocks begin with; none is the chain's own rule.
+    coinbase: bytes | None = None
+    gas_limit: int | None = None
+    minimum_base_fee: int | None = None
+    # Of the block in progress.
+    keeps_time: bool = False  # its timestamp was asked for, and does not follow the clock
+    is_cheated: bool = False  # it holds changes of state that no transaction made
+    attempts: int = 0  # blocks that were begun anew, for payload ids
+    # Accounts that may send without a signature.
+    impersonated: tuple[bytes, ...] = ()
+    impersonates_all: bool = False
+    next_snapshot: int = 0
+    faults: tuple[str, ...] = ()
+    branches: int = 0  # how often the chain was taken back, for payload ids
+    first_cheat: int | None = None  # the block in which a state was first set by hand
+    # Whether is printed what happens, and what transactions call; none is as the settings say.
+    prints: bool | None = None
+    prints_traces: bool | None = None
+    shows_sealed: bool = False  # only sealed blocks are shown, as by anvil
+
+
+_encode_state = msgspec.msgpack.Encoder().encode
+_decode_state = msgspec.msgpack.Decoder(DevState).decode
+
+
+def encode_dev_state(state: DevState) -> bytes:
+    """The row."""
+    return _encode_state(state)
+
+
+def read_dev_state(view: View) -> DevState | None:
+    """The state of the chain; none of one that no sequencer here has built."""
+    row = view.row(KEY)
+    return None if row is None else _decode_state(row)
+
+
+PREFIX: Final = b"Y"
+HELD: Final = b"y"
+MOST: Final = 10_000  # snapshots of a chain
+_KEY: Final = struct.Struct(">cQ")
+_HELD: Final = struct.Struct(">QQ")
+
+
+class Held(NamedTuple):
+    """What the store must keep for a snapshot."""
+
+    latest: int
+    partial: int
+
+
+class ChainSnapshot(Struct, frozen=True, array_like=True):
+    """A chain as it was."""
+
+    partial: int  # the last one of the block in progress
+    index: int  # at which it stood, quiet ones after the partial counted
+    time: int  # of the chain, in seconds
+    state: DevState
+    waiting: tuple[tuple[bytes, bytes], ...]  # raw transactions of the pool, each with its sender
+
+
+_encode_snapshot = msgspec.msgpack.Encoder().encode
+_decode_snapshot = msgspec.msgpack.Decoder(ChainSnapshot).decode
+
+
+def snapshot_key(number: int) -> bytes:
+    """The key of the snapshot with this id."""
+    return _KEY.pack(PREFIX, number)
+
+
+def held_key(number: int) -> bytes:
+    """The key of what is held for the snapshot with this id."""
+    return _KEY.pack(HELD, number)
+
+
+def encode_snapshot(snapshot: ChainSnapshot) -> bytes:
+    """The row."""
+    return _encode_snapshot(snapshot)
+
+
+def encode_held(held: Held) -> bytes:
+    """The row."""
+    return _HELD.pack(*held)
+
+
+def read_snapshot(view: View, number: int) -> ChainSnapshot | None:
+    """The snapshot with this id; none where there is none."""
+    row = view.row(snapshot_key(number))
+    return None if row is None else _decode_snapshot(row)
+
+
+def held_by_snapshots(view: View, most: int = MOST) -> dict[int, Held]:
+    """The ids of all snapshots in their order, `most` of them, each with what it needs."""
+    found = view.rows(HELD, most)
+    return {_KEY.unpack(key)[1]: Held(*_HELD.unpack(row)) for key, row in found}
+
+
+MOST_SLOTS: Final = 4_096  # of one cheat in a portion
+PORTION: Final = 1 << 20  # bytes, about: less than 4 MiB as JSON
+_CHEAT_BYTES: Final = 80
+_SLOT_BYTES: Final = 70
+
+
+class _Stored(Struct, frozen=True, array_like=True):
+    """A cheat whose numbers are bytes: MessagePack has none above 64 bits."""
+
+    address: bytes
+    balance: bytes | None
+    nonce: int | None
+    code: bytes | None
+    storage: dict[bytes, bytes]
+
+
+_encode_rows = msgspec.msgpack.Encoder().encode
+_decode_rows = msgspec.msgpack.Decoder(list[_Stored]).decode
+
+
+def encode_cheats(cheats: Iterable[Cheat]) -> bytes:
+    """The row."""
+    return _encode_rows([_stored(each) for each in cheats])
+
+
+def read_cheats(view: View, block: int, partials: Iterable[int]) -> tuple[Cheat, ...]:
+    """The cheats in these partials of a block, as one for each account."""
+    rows = (view.row(cheats_key(block, each)) for each in partials)
+    return merged(each for row in rows if row is not None for each in decode_cheats(row))
+
+
+def decode_cheats(row: bytes) -> tuple[Cheat, ...]:
+    """The cheats in a row."""
+    return tuple(_cheat(each) for each in _decode_rows(row))
+
+
+def merged(cheats: Iterable[Cheat]) -> tuple[Cheat, ...]:
+    """One cheat for each account that does what these do one after the other."""
+    found: dict[bytes, Cheat] = {}
+    slots: dict[bytes, dict[int, int]] = {}
+    for each in cheats:
+        slots.setdefault(each.address, {}).update(each.storage)
+        before = found.get(each.address, each)
+        found[each.address] = Cheat(
+            each.address,
+            before.balance if each.balance is None else each.balance,
+            before.nonce if each.nonce is None else each.nonce,
+            before.code if each.code is None else each.code,
+        )
+    return tuple(
+        Cheat(address, each.balance, each.nonce, each.code, tuple(slots[address].items()))
+        for address, each in found.items()
+    )
+
+
+def in_portions(cheats: Iterable[Cheat]) -> Iterator[list[Cheat]]:
+    """The same in portions, each of which a flashblock can carry."""
+    portion: list[Cheat] = []
+    size = 0
+    for each in cheats:
+        for part in _parts(each):
+            portion.append(part)
+            size += _CHEAT_BYTES + len(part.code or b"") + _SLOT_BYTES * len(part.storage)
+            if size >= PORTION:
+                yield portion
+                portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _parts(cheat: Cheat) -> Iterator[Cheat]:
+    slots = cheat.storage
+    yield Cheat(cheat.address, cheat.balance, cheat.nonce, cheat.code, slots[:MOST_SLOTS])
+    for start in range(MOST_SLOTS, len(slots), MOST_SLOTS):
+        yield Cheat(cheat.address, storage=slots[start : start + MOST_SLOTS])
+
+
+def _stored(cheat: Cheat) -> _Stored:
+    return _Stored(
+        cheat.address,
+        None if cheat.balance is None else cheat.balance.to_bytes(32),
+        cheat.nonce,
+        cheat.code,
+        {slot.to_bytes(32): value.to_bytes(32) for slot, value in cheat.storage},
+    )
+
+
+def _cheat(stored: _Stored) -> Cheat:
+    return Cheat(
+        stored.address,
+        None if stored.balance is None else int.from_bytes(stored.balance),
+        stored.nonce,
+        stored.code,
+        tuple((int.from_bytes(a), int.from_bytes(b)) for a, b in stored.storage.items()),
+    )
+
+
+LENGTH: Final = 4
+
+
+def write_loaded(data: bytes, file: Path, most: int) -> None:
+    """Write the accounts in what a client sent, `most` bytes unpacked; raises `BadGenesis`."""
+    with file.open("wb") as out:
+        for portion in in_portions(_cheats(data, most)):
+            row = encode_cheats(portion)
+            out.write(len(row).to_bytes(LENGTH) + row)
+
+
+def read_loaded(file: Path) -> Iterator[tuple[Cheat, ...]]:
+    """The portions in a file."""
+    with file.open("rb") as source:
+        while length := source.read(LENGTH):
+            yield decode_cheats(source.read(int.from_bytes(length)))
+
+
+def _cheats(data: bytes, most: int) -> Iterator[Cheat]:
+    for address, account in read_allocation(data, most).items():
+        slots = tuple(account.storage.items())
+        yield Cheat(address, account.balance, account.nonce, account.code, slots)
