@@ -48,7 +48,7 @@ class Document(HTMLParser):
 
 
 def in_style(text: str) -> list[str]:
-    """The URLs that a style sheet loads."""
+    """The URLs that a stylesheet loads."""
     return [one or other for one, other in IN_STYLE.findall(text)]
 
 
@@ -98,9 +98,9 @@ def problems(site: Path) -> Iterator[str]:
     for page in pages:
         for problem in of_page(page):
             yield f"{page.relative_to(site)} {problem}"
-    for sheet in sorted(site.rglob("*.css")):
-        for url in filter(elsewhere, in_style(sheet.read_text("utf-8"))):
-            yield f"{sheet.relative_to(site)} loads {url}"
+    for stylesheet in sorted(site.rglob("*.css")):
+        for url in filter(elsewhere, in_style(stylesheet.read_text("utf-8"))):
+            yield f"{stylesheet.relative_to(site)} loads {url}"
 
 
 def main() -> None:

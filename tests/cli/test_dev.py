@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from foreblock.cli import main
-from foreblock.server.origins import LOOPBACK
+from foreblock.server.head import LOOPBACK
 from foreblock.service import launch
 from foreblock.settings import Settings
 

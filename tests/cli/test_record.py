@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.feed.messages import encode
-from foreblock.feed.recording_file import head_line, message_line
+from foreblock.feed.recording import head_line, message_line
 from support.payloads.flashblocks import first, hash_of, later
 from support.servers.dev_processes import PACKAGE
 from support.servers.waiting import PATIENCE

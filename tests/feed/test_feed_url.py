@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import InvalidArgument
-from foreblock.feed.feed_url import Refusal, Subscription, check_url, parse_target, resume_after
+from foreblock.feed.wire import Refusal, Subscription, check_url, parse_target, resume_after
 from foreblock.types import FlashblockId
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.feed.frame_scan import FrameScan, Scanned
+from foreblock.feed.rate_limits import FrameScan, Scanned
 from support.servers.feed_servers import frame
 
 HEAD = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"

@@ -14,8 +14,7 @@ from websockets.asyncio.client import ClientConnection
 
 from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
-from foreblock.feed.client import FeedClient
-from foreblock.feed.feed_connection import FRAMES_PER_TURN, UNREAD
+from foreblock.feed.client import FRAMES_PER_TURN, UNREAD, FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import encode

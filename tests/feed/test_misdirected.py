@@ -12,7 +12,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from foreblock.feed.feed_options import FeedServerOptions
-from foreblock.feed.misdirected import answer, http_answer, reason
+from foreblock.feed.outgoing import rpc_answer, rpc_hint, rpc_http_answer
 from foreblock.feed.server import FeedServer
 from support.servers.in_loop import Runner
 
@@ -49,7 +49,7 @@ async def feed() -> AsyncIterator[Feed]:
 
 def test_requests_and_batches_are_answered_with_their_ids() -> None:
     text = json.dumps([REQUEST, {"method": "x"}]).encode()
-    found = answer(text, OPTIONS.rpc)
+    found = rpc_answer(text, OPTIONS.rpc)
     assert found is not None
     assert json.loads(found) == [
         {"jsonrpc": "2.0", "id": "a", "error": ERROR},
@@ -61,11 +61,11 @@ def test_requests_and_batches_are_answered_with_their_ids() -> None:
     "text", [b"", b"hello", b"{}", b"[]", b"[1]", b'"x"', b"\xff", b"[" * 4000]
 )
 def test_what_is_not_json_rpc_is_not_answered(text: bytes) -> None:
-    assert answer(text, "") is None
+    assert rpc_answer(text, "") is None
 
 
 def test_a_feed_without_a_service_says_so() -> None:
-    assert reason("") == "this is a feed of flashblocks; it has no JSON-RPC"
+    assert rpc_hint("") == "this is a feed of flashblocks; it has no JSON-RPC"
 
 
 @pytest.mark.parametrize("target", ["/", "/eth", "/ws"])
@@ -118,7 +118,7 @@ async def _post(found: Feed, body: bytes) -> bytes:
 
 
 def test_a_body_that_comes_later_is_not_waited_for() -> None:
-    found = http_answer(b"POST / HTTP/1.1\r\nHost: x\r\n", OPTIONS.rpc)
+    found = rpc_http_answer(b"POST / HTTP/1.1\r\nHost: x\r\n", OPTIONS.rpc)
     assert found is not None
     assert json.loads(found.partition(b"\r\n\r\n")[2])["id"] is None
-    assert http_answer(b"GET /ws HTTP/1.1\r\n", OPTIONS.rpc) is None
+    assert rpc_http_answer(b"GET /ws HTTP/1.1\r\n", OPTIONS.rpc) is None

@@ -11,8 +11,7 @@ import pytest
 from foreblock.clock import SystemClock
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
-from foreblock.feed.recording import Recorder, replay
-from foreblock.feed.recording_file import Recorded, read_recording
+from foreblock.feed.recording import Recorded, Recorder, read_recording, replay
 from foreblock.feed.server import FeedServer
 from foreblock.types import Flashblock, FlashblockId
 from support.payloads.flashblocks import carrying, first, hash_of, later

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.metrics.catalogue import METRICS
+from foreblock.metrics.catalogue import METRICS, Metric, Series
 from foreblock.metrics.exposition import Table, exposition
-from foreblock.metrics.metric import Metric, Series
 
 parser = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is missing")
 

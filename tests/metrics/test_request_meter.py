@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from foreblock._engine import FastPath, Meter, Store
 from foreblock.errors import InvalidArgument
 from foreblock.metrics.catalogue import OK, OUTCOMES, REQUEST_DURATION, TRAFFIC
-from foreblock.metrics.instruments import Histogram
-from foreblock.metrics.request_meter import RequestMeter
-from foreblock.metrics.sheet import Sheet
+from foreblock.metrics.meters import RequestMeter
+from foreblock.metrics.counter_file import Histogram, Sheet
 from support.payloads.small_store import ALICE, append, balance
 from support.servers.asking import request
 

@@ -13,11 +13,10 @@ from foreblock.metrics.catalogue import (
     REQUESTS,
     SLICES,
     SUBMISSIONS,
+    alone,
 )
 from foreblock.metrics.exposition import Table
-from foreblock.metrics.instruments import Count, Gauge, Histogram
-from foreblock.metrics.metric import alone
-from foreblock.metrics.sheet import Sheet, SheetReader
+from foreblock.metrics.counter_file import Count, Gauge, Histogram, Sheet, SheetReader
 
 
 def cells_of(*files: Path) -> dict[tuple[str, tuple[str, ...]], list[float]]:

@@ -15,7 +15,7 @@ import pytest
 from foreblock.chains.chain_file import followed_chain
 from foreblock.errors import BadRecording
 from foreblock.feed.messages import encode
-from foreblock.feed.recording_file import read_recording
+from foreblock.feed.recording import read_recording
 from foreblock.primitives import format_data
 from foreblock.recording.offline_node import OfflineNode
 from foreblock.recording.offline_run import run_offline

@@ -8,8 +8,8 @@ import pytest
 import structlog
 
 from foreblock.metrics.catalogue import INVALID, OUTCOMES, REQUEST_DURATION, UNKNOWN
-from foreblock.metrics.request_meter import RequestMeter
-from foreblock.metrics.sheet import Sheet
+from foreblock.metrics.meters import RequestMeter
+from foreblock.metrics.counter_file import Sheet
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts, outcome_of
 from foreblock.rpc.dispatch import Dispatcher

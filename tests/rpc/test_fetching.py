@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from foreblock.errors import NoUpstream, StateMissing, TooManyWaiting
 from foreblock.metrics.catalogue import OUTCOMES
-from foreblock.metrics.request_meter import RequestMeter
-from foreblock.metrics.sheet import Sheet
+from foreblock.metrics.meters import RequestMeter
+from foreblock.metrics.counter_file import Sheet
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher, Method

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from abuse.fuzzing import bodies
-from foreblock.rpc import long_json
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.envelope import Asked, Item, Malformed, read, read_usual
-from foreblock.rpc.long_body import read_long
+from foreblock.rpc.long_body import Portions, read_long
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.toys import Toys, call, parse
@@ -110,14 +109,14 @@ def test_slices_end_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None
         toys.now += limits.slice_seconds / 2
         return toys.now
 
-    original = long_json.Portions.take
+    original = Portions.take
 
-    def take(self: long_json.Portions) -> Any:  # noqa: ANN401, as it is
+    def take(self: Portions) -> Any:  # noqa: ANN401, as it is
         nonlocal reads
         reads += 1
         return original(self)
 
-    monkeypatch.setattr(long_json.Portions, "take", take)
+    monkeypatch.setattr(Portions, "take", take)
     monkeypatch.setattr(toys.dispatcher, "_clock", clock)
     body = call("echo", json.dumps(["x" * 40 * STRETCH]))
 

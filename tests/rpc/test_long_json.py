@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from foreblock.errors import Undecodable
-from foreblock.rpc.long_json import LongPart, portions
+from foreblock.rpc.long_body import LongPart, portions
 from support.thresholds import thresholds
 
 SCALARS = st.one_of(

@@ -9,8 +9,7 @@ import pytest
 from foreblock.errors import DeadlineExceeded, TimedOut
 from foreblock.ledger.calls.call import Outcome, Run
 from foreblock.ledger.reading.view import Ledger
-from foreblock.scheduling.call_threads import CallThreads
-from foreblock.scheduling.slow_calls import CallRunner
+from foreblock.scheduling.call_threads import CallRunner, CallThreads
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.payloads.bytecode import LOOP, code, returning
 from support.servers.asking import Asker, asker, error, request

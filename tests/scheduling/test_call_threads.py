@@ -9,9 +9,9 @@ from foreblock.ledger.calls.call import Outcome, prepare
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
+from foreblock.scheduling.call_threads import CallRunner
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.slow_calls import CallRunner
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.payloads.bytecode import LOOP
 from support.servers.asked_by import ANYBODY

@@ -1,4 +1,4 @@
-from foreblock.scheduling.slow_calls import SlowCalls
+from foreblock.scheduling.call_threads import SlowCalls
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 REMEMBERED_KINDS = THRESHOLDS.slow_call_kinds

@@ -3,7 +3,7 @@
 import pytest
 
 from foreblock.scheduling.reply import Reply
-from foreblock.server.hosts import host_allowed
+from foreblock.server.head import host_allowed
 from foreblock.server.limits import Access, ServerLimits
 from support.servers.wire import LIMITS, Wire, answer, answers, echo, post, raw
 

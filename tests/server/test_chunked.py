@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
+from foreblock.server.reader import BadChunk, BodyTooLarge, ChunkedBody
 from support.strategies.requests_strategy import chunked
 
 HEAD = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -2,8 +2,8 @@
 
 import pytest
 
+from foreblock.server.answers import Document, Documents
 from foreblock.server.checks import RequestRules
-from foreblock.server.documents import Document, Documents
 from foreblock.server.limits import Access
 from support.servers.websocket_wire import handshake
 from support.servers.wire import ACCESS, LIMITS, Wire, answer, answers, echo, endpoint_for, raw

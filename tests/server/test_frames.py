@@ -13,15 +13,17 @@ from websockets.utils import apply_mask
 
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.frame_reader import (
+from foreblock.server.frames import (
     FRAMING_BYTES,
     ControlFrame,
     Fragment,
     FrameReader,
     FrameStep,
+    Violation,
     WholeMessage,
+    close_frame,
+    frame_head,
 )
-from foreblock.server.frames import Violation, close_frame, frame_head
 from support.servers.websocket_wire import masked
 
 LIMIT = 300

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foreblock.server.heartbeat import Silence
+from foreblock.server.child import Silence
 
 
 def turns_until_given_up(silence: Silence) -> int:

@@ -10,8 +10,7 @@ import pytest
 import uvloop
 
 from foreblock.server import process, sockets
-from foreblock.server.lifecycle import Listener, serve
-from foreblock.server.process import ORPHAN_GRACE, serve_until_told
+from foreblock.server.process import ORPHAN_GRACE, Listener, serve, serve_until_told
 from support.servers.serving import Client
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Parsed, echo, endpoint_for, post

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from foreblock.scheduling.minimum import Minimum, Missing
 from foreblock.server.answers import Answer
+from foreblock.server.checks import MIN_COMMIT, MIN_PLACE, read_minimum
 from foreblock.server.head import RequestHead
 from foreblock.server.limits import Access
-from foreblock.server.minimum import MIN_COMMIT, MIN_PLACE, read_minimum
 from support.servers.wire import Wire, answer, echo, endpoint_for, post, raw
 
 COMMIT, PLACE = b"Foreblock-Min-Commit: ", b"Foreblock-Min-Place: "

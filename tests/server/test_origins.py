@@ -2,8 +2,8 @@
 
 import pytest
 
+from foreblock.server.head import LOOPBACK, origin_allowed
 from foreblock.server.limits import Access
-from foreblock.server.origins import LOOPBACK, origin_allowed
 from support.servers.wire import Wire, answer, echo, post
 
 

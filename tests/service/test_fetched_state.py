@@ -315,7 +315,6 @@ def test_other_networks_load_nothing_of_it() -> None:
     of_it = [
         "foreblock.rpc.fetching", "foreblock.follow.worker_state", "foreblock.follow.pre_anchor",
         "foreblock.ledger.reading.learned_state", "foreblock.follow.wire",
-        "foreblock.metrics.state_metrics",
     ]  # fmt: skip
     code = (
         "import sys, foreblock.service.worker, foreblock.service.app\n"

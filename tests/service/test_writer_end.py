@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from foreblock.feed.server import FeedServer
-from foreblock.server.heartbeat import END, READY
+from foreblock.server.child import END, READY
 from foreblock.service import writer
 from foreblock.service.launch import WriterOrder
 from foreblock.settings import Settings

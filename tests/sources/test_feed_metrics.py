@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from foreblock.metrics.exposition import Table
-from foreblock.metrics.sheet import Sheet, SheetReader
+from foreblock.metrics.counter_file import Sheet, SheetReader
 from foreblock.sources.feed_facts import CanonicalState, FeedState, Following
 from foreblock.sources.feed_metrics import FeedMetrics
 

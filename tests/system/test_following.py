@@ -13,8 +13,7 @@ import pytest
 
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import decode
-from foreblock.feed.recording import Recorder
-from foreblock.feed.recording_file import read_recording
+from foreblock.feed.recording import Recorder, read_recording
 from foreblock.service.running import free_port
 from foreblock.types import Flashblock
 from support.chains.followed import pins, sealed, until_latest

@@ -24,7 +24,7 @@ from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data, parse_number
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from foreblock.server import origins
+from foreblock.server.head import LOOPBACK
 from foreblock.server.sockets import is_loopback_host, parse_address
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
@@ -40,7 +40,7 @@ ANVIL: Final = "anvil"
 # What is otherwise here than in other commands.
 DEFAULTS: Final[Mapping[str, str]] = {
     "nice": "5",  # so that workers do not delay the writer
-    "cors_origins": ",".join(origins.LOOPBACK),
+    "cors_origins": ",".join(LOOPBACK),
 }
 
 

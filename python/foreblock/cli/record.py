@@ -23,9 +23,8 @@ from foreblock.cli.verb import FILE, INTERRUPTED, failing_in_one_line, in_sectio
 from foreblock.clock import SystemClock
 from foreblock.errors import ForeblockError, Unreachable
 from foreblock.feed.feed_options import FeedServerOptions
-from foreblock.feed.recording import Recorder
+from foreblock.feed.recording import Recorded, Recorder, read_recording
 from foreblock.feed.recording import replay as replay_feed
-from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.feed.server import FeedServer
 from foreblock.recording.offline_node import OfflineNode
 from foreblock.secret_urls import safe_url

@@ -20,6 +20,7 @@ from foreblock.feed.messages import decode
 from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.state_upstream import StateUpstream
+from foreblock.feed.recording import Recorded, read_recording
 from foreblock.recording.gathering import Gathering, Report
 from foreblock.recording.offline_node import OfflineNode
 from foreblock.recording.offline_run import run_offline

@@ -12,7 +12,7 @@ import click
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
 from foreblock.errors import BadSetting
-from foreblock.feed.feed_url import check_url
+from foreblock.feed.wire import check_url
 from foreblock.service import launch
 from foreblock.settings import ServeSettings
 from foreblock.settings.following import followed_network

@@ -15,14 +15,14 @@ from typing import Final, TypeVar
 import msgspec
 
 from foreblock.errors import MalformedFlashblock
-from foreblock.feed.cheats import extension, read_cheats
-from foreblock.feed.claims import read_claims
-from foreblock.feed.feed_url import format_flashblock_id, parse_flashblock_id
+from foreblock.feed.claims import extension, read_cheats, read_claims
 from foreblock.feed.wire import (
     MessageLimits,
     WireBase,
     WireDiff,
     WireMetadata,
+    format_flashblock_id,
+    parse_flashblock_id,
     read_message,
 )
 from foreblock.primitives import (

@@ -27,14 +27,21 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from foreblock.errors import MalformedFlashblock
-from foreblock.feed import misdirected
 from foreblock.feed.feed_options import FeedServerOptions
-from foreblock.feed.feed_url import OURS, Refusal, Subscription, parse_target
 from foreblock.feed.messages import decode
-from foreblock.feed.outgoing import Backlog, CurrentJob, Outgoing, frame_size
+from foreblock.feed.outgoing import (
+    RPC_PATHS,
+    Backlog,
+    CurrentJob,
+    Outgoing,
+    frame_size,
+    rpc_answer,
+    rpc_hint,
+    rpc_http_answer,
+)
 from foreblock.feed.rate_limits import ConnectionLimits, Rate, network_of
 from foreblock.feed.server_connections import Acceptor, LimitedConnection
-from foreblock.feed.wire import MessageLimits, text_of
+from foreblock.feed.wire import OURS, MessageLimits, Refusal, Subscription, parse_target, text_of
 from foreblock.types import Flashblock
 
 log = structlog.get_logger()
@@ -116,7 +123,7 @@ class FeedServer:
             rate=Rate(options.client_bytes, options.client_burst),
             over_limit=partial(self._over_limit, address),
             gone=partial(self._limits.release, address),
-            answer_post=partial(misdirected.http_answer, address=options.rpc),
+            answer_post=partial(rpc_http_answer, address=options.rpc),
             ping_interval=options.ping_interval,
             ping_timeout=options.ping_timeout,
             close_timeout=options.close_timeout,
@@ -179,7 +186,7 @@ class FeedServer:
         await asyncio.gather(*self._closing)
 
     def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
-        looks_for_rpc = request.path in misdirected.RPC_PATHS
+        looks_for_rpc = request.path in RPC_PATHS
         wanted = None if looks_for_rpc else parse_target(request.path)
         if not isinstance(wanted, Refusal):
             refusal = self._refusal(_address(connection))
@@ -225,15 +232,15 @@ class FeedServer:
                 async for message in connection:
                     if await self._is_misdirected(connection, message):
                         return
-        await self._close(connection, misdirected.reason(self._options.rpc))
+        await self._close(connection, rpc_hint(self._options.rpc))
 
     async def _is_misdirected(self, connection: ServerConnection, message: str | bytes) -> bool:
         """Whether a message was JSON-RPC, which is answered, and the connection closed."""
-        answer = misdirected.answer(message, self._options.rpc)
+        answer = rpc_answer(message, self._options.rpc)
         if answer is None:
             return False
         await connection.send(answer, text=True)
-        await self._close(connection, misdirected.reason(self._options.rpc))
+        await self._close(connection, rpc_hint(self._options.rpc))
         return True
 
     def _close_slow(self, client: _Client) -> None:

@@ -20,8 +20,7 @@ from websockets.frames import CloseCode
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from foreblock.feed.frame_scan import FrameScan
-from foreblock.feed.rate_limits import Rate, TokenBucket, network_of
+from foreblock.feed.rate_limits import FrameScan, Rate, TokenBucket, network_of
 
 TOO_LOUD: Final = "too loud: a client has next to nothing to say"
 

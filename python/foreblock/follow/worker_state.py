@@ -27,7 +27,7 @@ from foreblock.follow.trie_node_fetch import FetchedWays, KeysAt, slots_before
 from foreblock.follow.wire import StateAnswer, pack_wanted, unpack_found
 from foreblock.ledger.reading.learned_state import KnownValues, LearnedState, prove_all
 from foreblock.ledger.reading.view import Ledger
-from foreblock.metrics.state_metrics import StateMetrics
+from foreblock.metrics.meters import StateMetrics
 from foreblock.rpc.fetching import Missed
 from foreblock.settings import FollowSettings
 from foreblock.upstream.old_blocks import AskUpstream

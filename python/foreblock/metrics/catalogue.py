@@ -5,9 +5,58 @@ settings, methods those of the table, feeds are numbered in the order of the set
 `docs/metrics.md` has a row for each; a test compares.
 """
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from foreblock.metrics.metric import Layout, Metric, Part, alone
+Kind = Literal["counter", "gauge", "histogram"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric; `bounds` are those of a histogram's buckets but the last."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Cells of one series: of a histogram the buckets and the sum."""
+        return len(self.bounds) + 2 if self.kind == "histogram" else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a row: the series of one metric, with labels beyond those of the row."""
+
+    metric: Metric
+    more_labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Cells that are written together: series of several metrics, one after the other."""
+
+    name: str
+    parts: tuple[Part, ...]
+    sparse: bool = False  # series are shown once one of them has counted something
+
+    @property
+    def width(self) -> int:
+        """Cells of one row."""
+        return sum(part.metric.width for part in self.parts)
+
+
+def alone(metric: Metric) -> Layout:
+    """The layout of one series."""
+    return Layout(metric.name, (Part(metric),))
+
+
+# A series: its metric, the values of its labels, and its cells.
+Series = tuple[Metric, tuple[str, ...], list[float]]
+
 
 NETWORK: Final = ("network",)
 

@@ -8,9 +8,8 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from foreblock.metrics.catalogue import METRICS
-from foreblock.metrics.metric import Metric, Series
-from foreblock.metrics.sheet import PlacedRow
+from foreblock.metrics.catalogue import METRICS, Metric, Series
+from foreblock.metrics.counter_file import PlacedRow
 
 # Rows that are added up, and series that are written, before others have their turn: some two
 # and eight microseconds each.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Final, NamedTuple
 
-from foreblock.server.documents import Document, Documents
+from foreblock.server.answers import Document, Documents
 
 PATH: Final = b"/ui"
 KINDS: Final = {

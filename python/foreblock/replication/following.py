@@ -34,7 +34,7 @@ from foreblock.log.position import LogPosition
 from foreblock.log.standby import Standby
 from foreblock.log.submission import NonceHint
 from foreblock.log.tail import LogTail, NextCommit
-from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.replication.log_facts import LogFacts, Pursuit
 from foreblock.replication.log_session import LogSession
 from foreblock.replication.role import Role, first_role

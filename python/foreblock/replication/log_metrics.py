@@ -12,8 +12,7 @@ from foreblock.metrics.catalogue import (
     LOG_SKIPPED,
     LOG_WRITES,
 )
-from foreblock.metrics.instruments import Count, Gauge
-from foreblock.metrics.sheet import Sheet
+from foreblock.metrics.counter_file import Count, Gauge, Sheet
 from foreblock.replication.log_facts import LogFacts
 
 

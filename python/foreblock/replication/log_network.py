@@ -39,7 +39,7 @@ from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.log.first_of import end
 from foreblock.log.journal import Journal
-from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.replication.following import Listeners, LogFollowing
 from foreblock.replication.forwarded import Forwarding
 from foreblock.replication.leading import Leading, LedNetwork, OpenSource

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from foreblock.metrics.catalogue import CANCELLED, ERROR, FAILED, OK, REFUSED
-from foreblock.metrics.request_meter import RequestMeter
+from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.envelope import Item
 from foreblock.rpc.errors import INTERNAL, OVERLOADED, TIMED_OUT, Fault
 

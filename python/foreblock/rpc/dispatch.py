@@ -21,7 +21,7 @@ from msgspec import Raw
 
 from foreblock.errors import TooManyWaiting, TooMuchUnsent
 from foreblock.metrics.catalogue import ERROR
-from foreblock.metrics.request_meter import RequestMeter
+from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Batch, Joined, Limits, Waiting, too_large
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.envelope import (

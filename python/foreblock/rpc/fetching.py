@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from msgspec import Raw, structs
 
 from foreblock.errors import StateMissing, TooManyWaiting
-from foreblock.metrics.request_meter import RequestMeter
+from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import C, Dispatcher, Method

@@ -7,9 +7,10 @@ others may have their turn. Of a batch with too many items no more is read than 
 from collections.abc import Generator
 from typing import Final
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
+from foreblock._engine import Parts, read_parts
 from foreblock.errors import Undecodable
 from foreblock.rpc.envelope import (
     DECODING,
@@ -20,7 +21,56 @@ from foreblock.rpc.envelope import (
     judge_fields,
     read,
 )
-from foreblock.rpc.long_json import LongPart, Portions, portions
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+_decode_key = Decoder(str).decode
+_BRACKETS: Final = ((b"[", b"]"), (b"{", b"}"))
+_AFTER_KEY: Final = b" \t\n\r:"
+
+
+class LongPart(Struct, frozen=True, gc=False):
+    """A part that comes alone: an item, or a member with its key."""
+
+    key: str
+    value: Raw
+
+
+class Portions:
+    """The portions of one array or object, until all of it is `done`."""
+
+    def __init__(self, text: Raw | bytes, parts: Parts) -> None:
+        self._text: Final = memoryview(text)
+        self._parts: Final = parts
+        self.is_object: Final = parts.is_object
+        self._opening, self._closing = _BRACKETS[parts.is_object]
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to take."""
+        return self._parts.done
+
+    def take(self) -> bytes | LongPart | None:
+        """What ended in the next stretch, if something did.
+
+        Raises `Undecodable` for what is no JSON.
+        """
+        limits = THRESHOLDS
+        count, start, value, end = self._parts.take(limits.stretch_bytes, limits.portion_parts)
+        if not count:
+            return None
+        if count > 1 or end - start <= limits.long_part_bytes:
+            return b"".join((self._opening, self._text[start:end], self._closing))
+        key = ""
+        if self.is_object:
+            key = _decode_key(bytes(self._text[start:value]).rstrip(_AFTER_KEY))
+        return LongPart(key, Raw(self._text[value:end]))
+
+
+def portions(text: Raw | bytes) -> Portions | None:
+    """The portions of a text that is an array or object."""
+    parts = read_parts(text)
+    return None if parts is None else Portions(text, parts)
+
 
 # What a request is made of; all else is passed over.
 FIELDS: Final = frozenset({"jsonrpc", "id", "method", "params"})

@@ -26,11 +26,10 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, TypeVar
 
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
-from foreblock.scheduling.call_threads import CallThreads
+from foreblock.scheduling.call_threads import CallRunner, CallThreads
 from foreblock.scheduling.fair_queue import FairQueue, RoundBudget, WorkSlots
 from foreblock.scheduling.reply import Text, length_of
 from foreblock.scheduling.room import Room
-from foreblock.scheduling.slow_calls import CallRunner
 from foreblock.scheduling.steps import Pace, Steps, Work, paced
 from foreblock.scheduling.thresholds import THRESHOLDS
 

@@ -10,10 +10,14 @@ import asyncio
 import fcntl
 import sys
 import termios
+from collections import deque
+from collections.abc import Callable
 from typing import Final
 
+from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.server.frames import CONTINUED, TEXT, frame_head
 
 # Bytes per second. Slower clients are dropped first when memory is short.
 STEADY: Final = 64 * 1024
@@ -114,3 +118,172 @@ class Unread:
         except (OSError, ValueError):
             return size  # closed, or not supported
         return size + int.from_bytes(queued, sys.byteorder)
+
+
+class Outbox:
+    """The messages that are not written yet."""
+
+    __slots__ = (
+        "_gathered", "_gathered_bytes", "_is_begun", "_room", "_traffic", "_transport",
+        "_waiting", "_waiting_answers", "long", "paused", "waiting_bytes",
+    )  # fmt: skip
+
+    def __init__(
+        self, transport: asyncio.Transport, room: Room, traffic: Callable[[int, int], None]
+    ) -> None:
+        """`traffic` counts bytes received, which are none here, and sent."""
+        self._traffic: Final = traffic
+        self._transport: Final = transport
+        self._room: Final = room
+        self.paused = False  # the client does not read
+        # Frames of this turn.
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
+        # A long answer on its way, and whether a fragment of it was written.
+        self.long: LongText | None = None
+        self._is_begun = False
+        # What comes after, and how many bytes of it are short messages and long answers.
+        self._waiting: deque[bytes | LongText] | None = None
+        self.waiting_bytes = 0
+        self._waiting_answers = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the transport has everything."""
+        return not (self.holds_back or self._gathered)
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether messages have to wait."""
+        return self.paused or self.long is not None or bool(self._waiting)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether further answers would have to wait behind many others."""
+        return self.paused or self.waiting_bytes >= THRESHOLDS.long_bytes
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that the socket has not taken."""
+        on_its_way = 0 if self.long is None else self.long.size
+        waiting = self.waiting_bytes + self._waiting_answers
+        return self._transport.get_write_buffer_size() + self._gathered_bytes + on_its_way + waiting
+
+    def put(self, message: bytes) -> None:
+        """Add a short message."""
+        if self.holds_back:
+            self._wait(message)
+            self.waiting_bytes += len(message)
+            self._room.bytes_left -= len(message)
+        else:
+            self._gather(message)
+
+    def put_reply(self, reply: Reply) -> None:
+        """Add an answer; an empty one is none."""
+        rest, body = reply.rest, reply.body
+        if rest is None:
+            if body:
+                self.put(body)
+        elif isinstance(rest, LongText) or self.holds_back:
+            text = rest if isinstance(rest, LongText) else LongText(self._room, rest)
+            assert not body, "a long answer has all of its text in pieces"
+            self._wait(text)
+            self._waiting_answers += text.size
+        else:
+            self._write(frame_head(TEXT, reply.size), body, *rest)
+
+    def put_control(self, frame: bytes) -> None:
+        """Add a control frame, which may stand before any other and between fragments."""
+        self._gathered.append(frame)
+        self._gathered_bytes += len(frame)
+
+    def advance(self) -> bool:
+        """Write what may be written in this turn; whether there is more for the next one."""
+        if self.long is None and self._waiting is None:
+            self.flush()
+            return False
+        for _ in range(THRESHOLDS.written_pieces):
+            if self.paused:
+                return False
+            if self.long is not None:
+                self._write_fragment(self.long)
+            elif not self._waiting:
+                break
+            else:
+                self._take_waiting(self._waiting)
+        self._write()
+        return self.holds_back and not self.paused
+
+    def flush(self) -> None:
+        """Write the short messages of this turn."""
+        if self._gathered_bytes >= THRESHOLDS.long_bytes:
+            self._write()
+        elif self._gathered:
+            frames = b"".join(self._gathered)
+            self._gathered.clear()
+            self._gathered_bytes = 0
+            self._traffic(0, len(frames))
+            self._transport.write(frames)
+
+    def clear(self) -> None:
+        """Drop what is not written yet."""
+        self._gathered.clear()
+        self._gathered_bytes = 0
+        self.long = self._waiting = None
+        self._room.bytes_left += self.waiting_bytes
+        self.waiting_bytes = self._waiting_answers = 0
+
+    def _wait(self, item: bytes | LongText) -> None:
+        if self._waiting is None:
+            self._waiting = deque()
+        self._waiting.append(item)
+
+    def _gather(self, message: bytes) -> None:
+        self._gathered += (frame_head(TEXT, len(message)), message)
+        self._gathered_bytes += len(message)
+        if self._gathered_bytes > THRESHOLDS.gathered_bytes:
+            self._write()
+
+    def _write(self, *frame: bytes) -> None:
+        """Write the frames of this turn, and one more."""
+        pieces = [*self._gathered, *frame]
+        size, self._gathered_bytes = self._gathered_bytes, 0
+        self._gathered.clear()
+        if size + sum(map(len, frame)) < THRESHOLDS.long_bytes:
+            pieces = [b"".join(pieces)]
+        if pieces[0]:
+            self._traffic(0, sum(map(len, pieces)))
+            self._transport.writelines(pieces)
+
+    def _take_waiting(self, waiting: deque[bytes | LongText]) -> None:
+        """Gather short messages, or begin a long answer."""
+        size = 0
+        while waiting and size < THRESHOLDS.gathered_bytes:
+            item = waiting.popleft()
+            if isinstance(item, LongText):
+                self._waiting_answers -= item.size
+                self.long, self._is_begun = item, False
+                # From its first unsent byte on it is held back.
+                self._transport.set_write_buffer_limits(high=0)
+                break
+            self._gathered += (frame_head(TEXT, len(item)), item)
+            self._gathered_bytes += len(item)
+            size += len(item)
+        if not waiting:
+            self._waiting = None
+        self.waiting_bytes -= size
+        self._room.bytes_left += size
+        self._write()
+
+    def _write_fragment(self, text: LongText) -> None:
+        """Write the next fragment of a long answer, once those before are sent."""
+        text.sent()
+        if not text.size:
+            self.long = None
+            self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
+            return
+        opcode = CONTINUED if self._is_begun else TEXT
+        self._is_begun = True
+        pieces = text.take()
+        head = frame_head(opcode, sum(map(len, pieces)), final=not text.size)
+        self._write(head, *pieces)

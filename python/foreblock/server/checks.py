@@ -8,17 +8,79 @@ and the connection stays open.
 
 import re
 from typing import Final, NamedTuple, Self
+from urllib.parse import unquote_to_bytes
 
 from foreblock.scheduling.minimum import Minimum
 from foreblock.server import answers
-from foreblock.server.answers import Answer, Probe, Scrape
-from foreblock.server.documents import MOVED, NO_DOCUMENTS, Documents, prefers_page, serve
-from foreblock.server.head import RequestHead
-from foreblock.server.hosts import host_allowed
+from foreblock.server.answers import (
+    MOVED,
+    NO_DOCUMENTS,
+    Answer,
+    Documents,
+    Probe,
+    Scrape,
+    bad_request,
+    prefers_page,
+    serve,
+)
+from foreblock.server.head import ALL, RequestHead, host_allowed, origin_allowed
 from foreblock.server.limits import Access, ServerLimits
-from foreblock.server.minimum import read_minimum
-from foreblock.server.origins import ALL, origin_allowed
 from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
+
+MIN_COMMIT: Final = b"foreblock-min-commit"
+MIN_PLACE: Final = b"foreblock-min-place"
+NAMES: Final = frozenset({MIN_COMMIT, MIN_PLACE})
+_PARAMETERS: Final = {b"min_commit": MIN_COMMIT, b"min_place": MIN_PLACE}
+
+# Numbers of up to 64 bits, in decimal or as quantities; the wait in milliseconds.
+_NUMBER: Final = rb"(0x[0-9a-fA-F]{1,16}|[0-9]{1,20})"
+_WAIT: Final = rb"(?:[ \t]*;[ \t]*wait=([0-9]{1,9}))?"
+_COMMIT: Final = re.compile(_NUMBER + _WAIT)
+_PLACE: Final = re.compile(rb"(0x[0-9a-fA-F]{1,16})\.([0-9]{1,20})" + _WAIT)
+_LARGEST: Final = 2**64 - 1
+
+_BAD_COMMIT: Final = bad_request(
+    "Foreblock-Min-Commit is not the number of a commit, as in 56 or 56; wait=100"
+)
+_BAD_PLACE: Final = bad_request(
+    "Foreblock-Min-Place is not the place of a flashblock, as in 0x37.4 or 0x37.4; wait=100"
+)
+_TWICE: Final = bad_request("more than one minimum of a kind")
+
+
+def read_minimum(head: RequestHead, query: bytes = b"") -> Minimum | Answer | None:
+    """The minimum of a request, none if it has none, or the refusal of an unreadable one."""
+    given = [each for each in head.headers if each[0] in NAMES]
+    if query:
+        given += _from_query(query)
+    if not given:
+        return None
+    values = dict(given)
+    if len(values) < len(given):
+        return _TWICE
+    commit = _COMMIT.fullmatch(values.get(MIN_COMMIT, b"0"))
+    place = _PLACE.fullmatch(values.get(MIN_PLACE, b"0x0.0"))
+    if commit is None or (number := _number(commit[1])) > _LARGEST:
+        return _BAD_COMMIT
+    if place is None or (index := int(place[2])) > _LARGEST:
+        return _BAD_PLACE
+    waits = [int(each) for each in (commit[2], place[3]) if each is not None]
+    at = (_number(place[1]), index) if MIN_PLACE in values else None
+    return Minimum(number, at, min(waits, default=None))
+
+
+def _from_query(query: bytes) -> list[tuple[bytes, bytes]]:
+    pairs = (each.partition(b"=") for each in query.split(b"&"))
+    return [
+        (_PARAMETERS[name], unquote_to_bytes(value))
+        for name, _, value in pairs
+        if name in _PARAMETERS
+    ]
+
+
+def _number(text: bytes) -> int:
+    return int(text, 16 if text.startswith(b"0x") else 10)
+
 
 CHUNKED: Final = -1  # in place of a length
 ROOT: Final = b"/"

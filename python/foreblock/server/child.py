@@ -6,6 +6,7 @@ supervisor decides when to start and stop.
 """
 
 import asyncio
+import math
 import os
 import socket
 import subprocess
@@ -13,7 +14,28 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Final, NamedTuple
 
-from foreblock.server.heartbeat import ALIVE, ASK, END
+READY: Final = b"ready"
+FAILED: Final = b"failed: "
+ASK: Final = b"?"
+ALIVE: Final = b"alive"
+END: Final = b"\n"  # of each message
+
+TURN_SECONDS: Final = 1.0  # between two questions
+
+
+class Silence:
+    """Counts the turns in which a process did not answer."""
+
+    def __init__(self, most_seconds: float) -> None:
+        """A process may be silent for `most_seconds`; 0 disables the limit."""
+        self._most_turns: Final = math.ceil(most_seconds / TURN_SECONDS)
+        self._turns = 0
+
+    def is_too_long(self, *, answered: bool) -> bool:
+        """Whether the process hangs, after one more turn in which it answered or not."""
+        self._turns = 0 if answered else self._turns + 1
+        return 0 < self._most_turns < self._turns
+
 
 # Raised when the system cannot start another process.
 CANNOT_START: Final = (OSError, subprocess.SubprocessError, MemoryError)

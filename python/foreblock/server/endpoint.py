@@ -12,15 +12,50 @@ from enum import Enum, auto
 from typing import Final, Protocol
 
 from foreblock.errors import ForeblockError
-from foreblock.scheduling.reply import Served, Text, whole
+from foreblock.scheduling.reply import NO_FAST_PATH, FastPath, Served, Text, whole
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
-from foreblock.server.answers import Answer, Scrape
-from foreblock.server.checks import ROOT, RequestRules
-from foreblock.server.head_cache import HeadCache
+from foreblock.server.answers import SUCCESS, Answer, Scrape
+from foreblock.server.checks import ROOT, AcceptedHead, RefusedRequest, RequestRules, check
+from foreblock.server.head import RequestHead
 from foreblock.server.limits import WebSocketLimits
 from foreblock.server.sweep import Swept, Ticker
+
+LONGEST: Final = 1024  # bytes; longer heads are rare
+MOST: Final = 1024  # heads; then the cache is cleared
+
+
+class HeadCache(dict[bytes, AcceptedHead]):
+    """Accepted heads by their bytes without the final empty line; a dict, for its speed."""
+
+    __slots__ = ("_fast_path", "_verdicts")
+
+    def __init__(self, fast_path: FastPath = NO_FAST_PATH) -> None:
+        super().__init__()
+        self._fast_path: Final = fast_path
+        self._verdicts: dict[RequestHead, AcceptedHead] = {}
+
+    def remember(self, head: bytes, accepted: AcceptedHead) -> None:
+        """Cache a head that may be repeated."""
+        if accepted.repeatable and len(head) <= LONGEST:
+            if len(self) >= MOST:
+                self.clear()
+                self._fast_path.clear_heads()
+            self[head] = accepted
+            self._fast_path.cache_head(head, accepted.length, SUCCESS, accepted.headers)
+
+    def judge(self, head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedRequest:
+        """Check a head, or return the cached verdict of an equal one."""
+        known = self._verdicts.get(head)
+        if known is not None:
+            return known
+        verdict = check(head, rules)
+        if isinstance(verdict, AcceptedHead) and verdict.repeatable:
+            if len(self._verdicts) >= MOST:
+                self._verdicts.clear()
+            self._verdicts[head] = verdict
+        return verdict
 
 
 class Flushed(Protocol):

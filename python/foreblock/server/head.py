@@ -5,6 +5,7 @@ before colons, bare line feeds, folded lines. It only gets heads, and bodies are
 elsewhere, so no state of its own carries over between requests.
 """
 
+import ipaddress
 from typing import Final, NamedTuple
 
 import httptools
@@ -90,3 +91,47 @@ class HeadParser:
                 parser.should_keep_alive(),
                 tuple(self._headers),
             )
+
+
+def host_allowed(host: bytes, allowed: frozenset[bytes]) -> bool:
+    """Whether a Host is allowed: addresses are, since DNS rebinding needs a name."""
+    name = without_port(host).lower()
+    if not host or name in allowed or b"*" in allowed:
+        return True
+    try:
+        ipaddress.ip_address(name.decode("ascii"))
+    except ValueError:
+        return False
+    return True
+
+
+def without_port(host: bytes) -> bytes:
+    """The name or address; malformed hosts unchanged, which match no name."""
+    if host.startswith(b"["):
+        address, bracket, port = host[1:].partition(b"]")
+        ends_well = bracket and (not port or (port[:1] == b":" and port[1:].isdigit()))
+        return address if ends_well and b":" in address else host
+    name, colon, port = host.rpartition(b":")
+    return name if colon and port.isdigit() and b":" not in name else host
+
+
+ALL: Final = b"*"
+ANY_PORT: Final = b":*"
+# Pages that are served by programs of the same machine.
+LOOPBACK: Final = tuple(
+    f"{scheme}://{host}:*"
+    for scheme in ("http", "https")
+    for host in ("localhost", "127.0.0.1", "[::1]")
+)
+
+
+def origin_allowed(origin: bytes, allowed: frozenset[bytes]) -> bool:
+    """Whether an origin is one of those that are allowed, which are in lower case."""
+    name = origin.lower()
+    return ALL in allowed or name in allowed or _at_any_port(name) in allowed
+
+
+def _at_any_port(origin: bytes) -> bytes:
+    """The origin with `:*` for its port, also for that of its scheme."""
+    host, _, port = origin.rpartition(b":")
+    return (host if port.isdigit() else origin) + ANY_PORT

@@ -21,8 +21,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from foreblock.errors import StopForced, WorkerFailed
-from foreblock.server.child import CANNOT_START, Child, Slot
-from foreblock.server.heartbeat import FAILED, READY, TURN_SECONDS, Silence
+from foreblock.server.child import CANNOT_START, FAILED, READY, TURN_SECONDS, Child, Silence, Slot
 from foreblock.server.sockets import refuse_new
 
 SHORTEST_DELAY: Final = 0.1  # seconds before a restart

@@ -14,9 +14,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from foreblock.server.answers import Answer, bad_request
-from foreblock.server.head import RequestHead
-from foreblock.server.hosts import without_port
-from foreblock.server.origins import origin_allowed
+from foreblock.server.head import RequestHead, origin_allowed, without_port
 
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, section 1.3
 _KEY_BYTES: Final = 16

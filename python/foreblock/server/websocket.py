@@ -22,13 +22,21 @@ from foreblock.scheduling.reply import Client, OpenSession, Reply, Session
 from foreblock.scheduling.room import ReceivedBytes
 from foreblock.scheduling.steps import give_up
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
+from foreblock.server.backpressure import AHEAD_LIMIT, Outbox, ReadGate, Unread
 from foreblock.server.endpoint import HttpEndpoint
-from foreblock.server.frame_reader import ControlFrame, FrameReader, WholeMessage
-from foreblock.server.frames import CLOSE, PING, PONG, Violation, close_frame, frame_head
+from foreblock.server.frames import (
+    CLOSE,
+    PING,
+    PONG,
+    ControlFrame,
+    FrameReader,
+    Violation,
+    WholeMessage,
+    close_frame,
+    frame_head,
+)
 from foreblock.server.limits import Phase
-from foreblock.server.liveness import Liveness, PingDue
-from foreblock.server.outbox import Outbox
+from foreblock.server.sweep import Liveness, PingDue
 
 STOPPING: Final = "the service is stopping"
 TOO_SLOW: Final = "too slow: messages are piling up"

@@ -34,7 +34,7 @@ from foreblock.methods.keys import Keys
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.subscriptions.delivery import FollowCommits, no_hints
-from foreblock.metrics.request_meter import RequestMeter
+from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import BeforeRequests, Dispatcher

@@ -11,7 +11,7 @@ from foreblock.errors import StoreError
 from foreblock.ledger.reading.availability import AbsentLedger, is_ready
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.metrics import catalogue
-from foreblock.metrics.metric import Metric, Series
+from foreblock.metrics.catalogue import Metric, Series
 from foreblock.settings.networks import Network
 
 _SECOND_NS = 10**9

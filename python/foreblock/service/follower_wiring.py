@@ -64,7 +64,7 @@ def _fetched_state(
     from foreblock.follow.worker_state import FetchedState  # noqa: PLC0415
     from foreblock.ledger.calls.predicted_calls import PredictedCalls  # noqa: PLC0415
     from foreblock.ledger.storage.template_rows import read_templates  # noqa: PLC0415
-    from foreblock.metrics.state_metrics import StateMetrics  # noqa: PLC0415, others need none
+    from foreblock.metrics.meters import StateMetrics  # noqa: PLC0415, others need none
 
     assert network.follow is not None, "it has upstreams"
     wants = partial(link.ask_state, network.name)

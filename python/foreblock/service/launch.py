@@ -18,8 +18,8 @@ import msgspec
 
 from foreblock.ledger.storage.store_watch import seen_page
 from foreblock.metrics.catalogue import PROCESS_RESTARTS
-from foreblock.metrics.instruments import Count
-from foreblock.metrics.process_metrics import SECONDS, ProcessMetrics, sheet_of
+from foreblock.metrics.meters import SECONDS, ProcessMetrics, sheet_of
+from foreblock.metrics.counter_file import Count
 from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor

@@ -7,7 +7,7 @@ command: nothing goes through a socket, and no other process has to be woken. Re
 short command is carried out; long ones have the network's thread. A network that fails ends the
 process, and the supervisor starts the next one, which goes on where the chain was.
 
-LINE is the descriptor of its line to the supervisor (`foreblock.server.heartbeat`).
+LINE is the descriptor of its line to the supervisor (`foreblock.server.child`).
 """
 
 import foreblock.starting  # noqa: F401, before all others
@@ -28,6 +28,8 @@ from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.ledger.storage.store_watch import open_seen
 from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.ledger.storage.seen_commits import open_seen
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.server.process import run_ordered
 from foreblock.service.app import WrittenHere, make_served
 from foreblock.service.launch import WorkerOrder, WriterOrder

@@ -13,8 +13,8 @@ from foreblock.ledger.reading.availability import AbsentLedger
 from foreblock.ledger.reading.view import Ledger
 from foreblock.metrics.catalogue import BUILD_INFO
 from foreblock.metrics.exposition import Table, exposition
-from foreblock.metrics.process_metrics import sheets_folder
-from foreblock.metrics.sheet import SheetReader
+from foreblock.metrics.meters import sheets_folder
+from foreblock.metrics.counter_file import SheetReader
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps

@@ -2,7 +2,7 @@
 
 The supervisor starts it. HANDLER names the function that makes what is served; it is imported
 before there is an order. LINE is the descriptor of the line to the supervisor
-(`foreblock.server.heartbeat`). It serves every network of its order.
+(`foreblock.server.child`). It serves every network of its order.
 """
 
 import foreblock.starting  # noqa: F401, before all others
@@ -26,9 +26,8 @@ from foreblock.scheduling.room import Room
 from foreblock.server import sockets
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
-from foreblock.server.lifecycle import Listener
 from foreblock.server.memory import FreedMemory, MemoryPressure
-from foreblock.server.process import prepare, run_ordered, serve_until_told
+from foreblock.server.process import Listener, prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
 from foreblock.service.launch import WorkerOrder
 from foreblock.service.logs import configure_queued

@@ -18,9 +18,8 @@ from foreblock.metrics.catalogue import (
     UNSENT_BYTES,
     WAITING_REQUESTS,
 )
-from foreblock.metrics.instruments import Count, Gauge
-from foreblock.metrics.process_metrics import ProcessMetrics, sheet_of
-from foreblock.metrics.request_meter import RequestMeter
+from foreblock.metrics.meters import ProcessMetrics, RequestMeter, sheet_of
+from foreblock.metrics.counter_file import Count, Gauge
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler

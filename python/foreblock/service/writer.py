@@ -2,7 +2,7 @@
 
 It is the only process that writes, for all networks: each has its source, its thread and its
 store, and one that fails is restarted while the others go on. LINE is the descriptor of its
-line to the supervisor (`foreblock.server.heartbeat`). It stops after the current commit,
+line to the supervisor (`foreblock.server.child`). It stops after the current commit,
 without sealing early.
 """
 
@@ -39,6 +39,9 @@ from foreblock.ledger.storage.store_watch import SeenCommit, open_seen
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.metrics.process_metrics import SECONDS, ProcessMetrics, sheet_of
 from foreblock.server.heartbeat import READY
+from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
+from foreblock.metrics.meters import SECONDS, NetworkMetrics, ProcessMetrics, sheet_of
+from foreblock.server.child import READY
 from foreblock.server.process import (
     answering,
     raise_file_limit,

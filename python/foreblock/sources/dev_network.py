@@ -42,7 +42,7 @@ from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.ledger.tracing.chain_report import ReachedPlace
-from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev.branching import BranchingSequencer

@@ -20,8 +20,7 @@ from foreblock.metrics.catalogue import (
     FEED_OUTCOMES,
     FEED_RECEIVED,
 )
-from foreblock.metrics.instruments import Count, Gauge
-from foreblock.metrics.sheet import Sheet
+from foreblock.metrics.counter_file import Count, Gauge, Sheet
 from foreblock.sources.feed_facts import CanonicalState, FeedState, Following
 
 _SECOND_NS: Final = 10**9

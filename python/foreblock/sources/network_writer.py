@@ -56,7 +56,7 @@ from foreblock.errors import (
     RejectedTransaction,
     SequencerUnavailable,
 )
-from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.sources.chain_source import ChainSource
 from foreblock.sources.pool_questions import PoolQuestions
 from foreblock.sources.submission_queue import SubmissionQueue, Submitted

@@ -33,7 +33,7 @@ from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
-from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh

@@ -25,7 +25,7 @@ from foreblock.ledger.storage.dev_rows import HELD, held_by_snapshots
 from foreblock.ledger.storage.freshness import Freshness, decode_freshness
 from foreblock.ledger.storage.upkeep import Upkeep
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
-from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.metrics.meters import NetworkMetrics
 
 FAR_BLOCKS: Final = 16  # whose last state root is compared, while the log is far ahead
 BYTES_A_TRANSACTION: Final = 256  # of a commit's body; only the pace of maintenance depends on it

@@ -13,7 +13,7 @@ from msgspec import Struct
 from foreblock._engine import CommandPath, FastPath, Store
 from foreblock.ledger.reading.blocks import Snapshot
 from foreblock.ledger.storage.deferred_row import CommandQueue
-from foreblock.metrics.request_meter import RequestMeter
+from foreblock.metrics.meters import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ANSWERED_TAGS: Final = ("latest", "pending")
