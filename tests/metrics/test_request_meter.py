@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from foreblock._engine import FastPath, Meter, Store
 from foreblock.errors import InvalidArgument
 from foreblock.metrics.catalogue import OK, OUTCOMES, REQUEST_DURATION, TRAFFIC
+from foreblock.metrics.counter_file import CounterFile, Histogram
 from foreblock.metrics.meters import RequestMeter
-from foreblock.metrics.counter_file import Histogram, Sheet
 from support.payloads.small_store import ALICE, append, balance
 from support.servers.asking import request
 
@@ -21,21 +21,26 @@ BOUNDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def counted(meter: RequestMeter, sheet: Sheet, method: str) -> tuple[list[float], list[float]]:
+def counted(
+    meter: RequestMeter, counters: CounterFile, method: str
+) -> tuple[list[float], list[float]]:
     """The cells of a method: by outcome, and those of its histogram."""
     row = meter.row(method)
-    found = list(sheet.cells[row : row + len(OUTCOMES) + REQUEST_DURATION.width])
+    found = list(counters.cells[row : row + len(OUTCOMES) + REQUEST_DURATION.width])
     return found[: len(OUTCOMES)], found[len(OUTCOMES) :]
 
 
 @given(st.lists(st.tuples(st.sampled_from(range(len(OUTCOMES))), st.floats(0, 10))))
 def test_times_are_in_the_buckets_in_which_python_has_them(found: list[tuple[int, float]]) -> None:
-    sheet, plain = Sheet(), Sheet()
-    meter, histogram = RequestMeter(sheet, "main"), Histogram(plain, REQUEST_DURATION, "main", "x")
+    counters, plain = CounterFile(), CounterFile()
+    meter, histogram = (
+        RequestMeter(counters, "main"),
+        Histogram(plain, REQUEST_DURATION, "main", "x"),
+    )
     for outcome, seconds in found:
         meter.request(meter.row("x"), outcome, seconds)
         histogram.observe(seconds)
-    outcomes, cells = counted(meter, sheet, "x")
+    outcomes, cells = counted(meter, counters, "x")
     begun = plain.row(REQUEST_DURATION, "main", "x")
     assert cells == plain.cells[begun : begun + REQUEST_DURATION.width].tolist()
     assert outcomes == [
@@ -44,8 +49,8 @@ def test_times_are_in_the_buckets_in_which_python_has_them(found: list[tuple[int
 
 
 def test_the_fast_path_counts_requests_and_bytes_of_what_it_answers(tmp_path: Path) -> None:
-    sheet = Sheet()
-    meter = RequestMeter(sheet, "main")
+    counters = CounterFile()
+    meter = RequestMeter(counters, "main")
     rows = meter.row("eth_getBalance"), meter.row("eth_getBlockByNumber"), meter.row("eth_call")
     one = request("eth_getBalance", f"0x{ALICE.hex()}", "latest")
     block = request("eth_getBlockByNumber", "latest", False)
@@ -67,10 +72,10 @@ def test_the_fast_path_counts_requests_and_bytes_of_what_it_answers(tmp_path: Pa
                 received += len(data)
                 sent += len(answer)
     for method, number in (("eth_getBalance", 3), ("eth_getBlockByNumber", 1), ("eth_call", 0)):
-        outcomes, histogram = counted(meter, sheet, method)
+        outcomes, histogram = counted(meter, counters, method)
         assert outcomes[OK] == sum(outcomes) == sum(histogram[:-1]) == number
-    cell = sheet.row(TRAFFIC, "main")
-    assert sheet.cells[cell : cell + 2].tolist() == [received, sent]
+    cell = counters.row(TRAFFIC, "main")
+    assert counters.cells[cell : cell + 2].tolist() == [received, sent]
 
 
 def test_cells_that_do_not_exist_count_nothing() -> None:

@@ -8,8 +8,8 @@ import pytest
 import structlog
 
 from foreblock.metrics.catalogue import INVALID, OUTCOMES, REQUEST_DURATION, UNKNOWN
+from foreblock.metrics.counter_file import CounterFile
 from foreblock.metrics.meters import RequestMeter
-from foreblock.metrics.counter_file import Sheet
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts, outcome_of
 from foreblock.rpc.dispatch import Dispatcher
@@ -34,8 +34,8 @@ class Counted:
         driven: bool = True,
     ) -> None:
         """Unless its clock is `driven`, it is the engine's."""
-        self.sheet = Sheet()
-        self.meter = RequestMeter(self.sheet, "main", slow)
+        self.counters = CounterFile()
+        self.meter = RequestMeter(self.counters, "main", slow)
         self.toys = toys = Toys()
         clock = (lambda: toys.now) if driven else None
         methods = {name: getattr(toys, name) for name in METHODS if hasattr(toys, name)}
@@ -64,13 +64,13 @@ class Counted:
         for method in METHODS:
             row = self.meter.row(method)
             for number, outcome in enumerate(OUTCOMES):
-                found[method, outcome] = int(self.sheet.cells[row + number])
+                found[method, outcome] = int(self.counters.cells[row + number])
         return +found
 
     def histogram(self, method: str) -> list[float]:
         """Its buckets and the sum of all times."""
         begun = self.meter.row(method) + len(OUTCOMES)
-        return list(self.sheet.cells[begun : begun + REQUEST_DURATION.width])
+        return list(self.counters.cells[begun : begun + REQUEST_DURATION.width])
 
 
 BODIES = {

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from foreblock.errors import NoUpstream, StateMissing, TooManyWaiting
 from foreblock.metrics.catalogue import OUTCOMES
+from foreblock.metrics.counter_file import CounterFile
 from foreblock.metrics.meters import RequestMeter
-from foreblock.metrics.counter_file import Sheet
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher, Method
@@ -254,8 +254,8 @@ COUNTED = ("read", "read_later", "act", "act_later", "fail")
 
 
 def test_each_request_is_counted_once_with_all_its_time() -> None:
-    sheet = Sheet()
-    meter = RequestMeter(sheet, "main", 3.0)
+    counters = CounterFile()
+    meter = RequestMeter(counters, "main", 3.0)
     now = [0.0]
     state = PartlyKnown({1}, learns=1, counts=RequestCounts(meter, COUNTED, lambda: now[0]))
     state.dispatcher._clock = lambda: now[0]  # type: ignore[misc]
@@ -273,7 +273,8 @@ def test_each_request_is_counted_once_with_all_its_time() -> None:
         state.answer(b"[" + b",".join(calls) + b"]")
     assert len(state.rounds) == 2
     counted = {
-        name: [sheet.cells[meter.row(name) + at] for at in range(len(OUTCOMES))] for name in COUNTED
+        name: [counters.cells[meter.row(name) + at] for at in range(len(OUTCOMES))]
+        for name in COUNTED
     }
     assert {name: sum(each) for name, each in counted.items()} == {
         "read": 2, "read_later": 1, "act": 1, "act_later": 2, "fail": 1,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from foreblock.metrics.counter_file import CounterFile, CounterFileReader
 from foreblock.metrics.exposition import Table
-from foreblock.metrics.counter_file import Sheet, SheetReader
 from foreblock.sources.feed_facts import CanonicalState, FeedState, Following
 from foreblock.sources.feed_metrics import FeedMetrics
 
@@ -15,7 +15,7 @@ QUIET = FeedState("ws://key@b/ws", False, 0, 0, 0, 0, None, "")
 def series(file: Path) -> dict[tuple[str, ...], float]:
     """Every series that is not zero, by its name and labels."""
     table = Table()
-    for _ in table.add_rows(*SheetReader(file).read()):
+    for _ in table.add_rows(*CounterFileReader(file).read()):
         pass
     return {
         (name.removeprefix("foreblock_"), *labels): cells[0]
@@ -26,14 +26,14 @@ def series(file: Path) -> dict[tuple[str, ...], float]:
 
 
 def test_outcomes_and_feeds_are_counted_over_restarts_of_their_network(tmp_path: Path) -> None:
-    sheet = Sheet(tmp_path / "writer")
+    counters = CounterFile(tmp_path / "writer")
     for _ in range(2):  # lives of the network
-        metrics = FeedMetrics(sheet, "main", 2, canonical=True)
+        metrics = FeedMetrics(counters, "main", 2, canonical=True)
         for applied in (1, 5):  # seconds
-            counters = {"Applied": applied, "FirstOnSealed": 1, "Invented": 1, "Unheard": 2}
+            outcomes = {"Applied": applied, "FirstOnSealed": 1, "Invented": 1, "Unheard": 2}
             metrics.sample(
                 [FEED, QUIET],
-                Following(counters, None, ""),
+                Following(outcomes, None, ""),
                 CanonicalState("http://c", 7, 5, 1, ""),
                 10 * SECOND,
                 1_000 * SECOND,

@@ -8,6 +8,7 @@ from foreblock.follow.upstream_metrics import LABELS, UpstreamMetrics
 from foreblock.metrics.sheet import Sheet
 from foreblock.upstream.endpoint import UpstreamState
 from foreblock.metrics.counter_file import Sheet
+from foreblock.metrics.counter_file import CounterFile
 from foreblock.sources.state_audit import UNTRUE, StateAudit
 from foreblock.sources.upstream_metrics import LABELS, UpstreamMetrics
 from foreblock.upstream.upstream_endpoint import UpstreamState
@@ -18,9 +19,9 @@ RESTING = UpstreamState("https://b", "", False, 3, 9, {"another key's answer": 1
 
 
 def test_upstreams_are_counted_over_restarts_of_their_network(tmp_path: Path) -> None:
-    sheet = Sheet(tmp_path / "writer")
+    counters = CounterFile(tmp_path / "writer")
     for _ in range(2):  # lives of the network
-        metrics = UpstreamMetrics(sheet, "main", 2, audited=False)
+        metrics = UpstreamMetrics(counters, "main", 2, audited=False)
         for anchorings in (0, 1):  # seconds
             metrics.sample([BUSY, RESTING], anchorings, None)
     assert series(tmp_path / "writer") == {
@@ -40,7 +41,7 @@ def test_upstreams_are_counted_over_restarts_of_their_network(tmp_path: Path) ->
 def test_an_audit_has_what_waits_and_what_was_untrue(tmp_path: Path) -> None:
     audit = StateAudit(None, DrivenClock(), 5.0)  # type: ignore[arg-type]
     audit.counters[UNTRUE] = 3
-    metrics = UpstreamMetrics(Sheet(tmp_path / "writer"), "main", 0, audited=True)
+    metrics = UpstreamMetrics(CounterFile(tmp_path / "writer"), "main", 0, audited=True)
     metrics.sample([], 0, audit)
     assert series(tmp_path / "writer") == {("audit_untrue_total", "main"): 3}
 

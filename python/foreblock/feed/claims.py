@@ -1,9 +1,17 @@
-"""Receipts and balances in the metadata of older dialects.
+"""Receipts, balances and edited accounts in the metadata of a flashblock.
 
-Feeds have changed and dropped them without notice, so nothing depends on them: if one cannot
-be read, or they are too large, the result is none. Keys inside receipts are in camel case. The
-type of a receipt is a key around it in the oldest dialect and inside it in a later one; it is
-not needed.
+Receipts and balances are of older dialects. Feeds have changed and dropped them without notice,
+so nothing depends on them: if one cannot be read, or they are too large, the result is None.
+Keys inside receipts are in camel case. The type of a receipt is a key around it in the oldest
+dialect and inside it in a later one; it is not needed.
+
+Cheats are accounts that a user of a dev chain has set by hand:
+
+    "metadata": {"foreblock": {"cheats": [{"address", "balance", "nonce", "code", "storage"}]}}
+
+All but the address may be absent; `storage` is an object from slots to words. They cannot be
+verified, so a follower applies them only if its settings trust them. Other sequencers have
+nothing under this name, so the value is read strictly.
 """
 
 from collections.abc import Iterable

@@ -3,11 +3,16 @@
 Messages go into an inbox as bytes; `messages.decode` reads them on another thread, so that a
 hostile feed does not delay others. Nothing that a server does raises here or exceeds the
 memory limits: a message that is too large or never ends, silence, garbage and resets are a
-lost connection and a wait. Abuse below the level of messages, such as endless control frames
-(`feed_connection`), costs the longest wait.
+lost connection and a wait. Abuse below the level of messages costs the longest wait.
 
 After a reconnect a foreblock server is asked to resume where the chain is. Other servers
 continue with their next message.
+
+`FeedConnection` limits rates below the websockets library. A feed sends a few messages per
+second and a ping now and then. Input is counted before it is parsed. Frames beyond a number per
+turn of the loop, and per second, wait, which makes the sender wait too. Control frames beyond
+their rate, an endless handshake, and pongs that pile up because the server does not read abort
+the connection; `why` has the reason.
 """
 
 import asyncio

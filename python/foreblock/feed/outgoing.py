@@ -1,8 +1,11 @@
-"""Flashblocks to send: encoded once, kept for resuming clients, counted until they are sent.
+"""Messages of a feed's server: flashblocks, and errors for clients that speak JSON-RPC. No I/O.
 
-`Backlog` derives the number of unsent messages of a client from the bytes in its transport's
-buffer. Pings are in the same buffer and not counted, so the number may be one too high, never
-too low. No I/O.
+A flashblock is encoded once, kept for resuming clients, and counted until it is sent. `Backlog`
+derives the number of unsent messages of a client from the bytes in its transport's buffer.
+Pings are in the same buffer and not counted, so the number may be one too high, never too low.
+
+8546 is the usual port of JSON-RPC over WebSocket, and here that of a feed. Without an answer a
+client would wait for its timeout, or for ever, so it gets an error that names the right address.
 """
 
 from collections import deque

@@ -7,6 +7,11 @@ A handshake costs about a millisecond of the writer's loop, and a client that se
 costs more before it is closed. Both count against the address and against all together, so
 reconnecting in a loop gets an address nowhere. Beyond its limits a connection is closed before
 any of it is read. IPv6 addresses count by their first 64 bits, which one host may own.
+
+A frame of two to six bytes costs a parser as much time as one of a megabyte. So `FrameScan`
+counts frames before they are parsed, by their headers alone (RFC 6455, 5.2), up to a maximum.
+The bytes before the first frame are the handshake, which ends with its first empty line.
+Violations of the protocol are left to the parser.
 """
 
 import ipaddress

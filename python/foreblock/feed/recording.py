@@ -1,8 +1,12 @@
 """Record a feed to a file, and serve a recording as a feed.
 
 A replay starts when clients are connected. Messages are sent at their recorded times divided
-by the speed, or as fast as every client reads; no client is closed for being too slow. The
-format of the file is in `recording_file`.
+by the speed, or as fast as every client reads; no client is closed for being too slow.
+
+A recording is one line of JSON per message, with its time. The first line identifies the
+format. Each further line has `at`, in seconds since the start, and the payload of one frame
+byte for byte: as `text` if it is UTF-8, else as `base64`. A truncated last line is ignored,
+since recording may stop at any time.
 """
 
 import asyncio

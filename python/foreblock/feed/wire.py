@@ -1,9 +1,16 @@
-"""The outer format of a message: JSON or brotli, to typed fields that are still text.
+"""The outer format of a feed: its URL, and messages of JSON or brotli. No I/O.
+
+    /ws                        text frames of JSON
+    /ws?compression=brotli     binary frames of brotli
+    /ws?from=<block>-<index>   first what is kept of the current job, from that flashblock on
+
+Parameters may be combined; unknown ones are ignored. `from` is an extension of foreblock:
+clients send it only to a server whose `Server` header names foreblock.
 
 A payload is a JSON object or a brotli stream of one; the opcode of its frame does not matter.
 Unknown keys are skipped at every level without being built, so that neither old metadata nor
 a hostile message costs more than its size. The sender decides how far a stream expands, so it
-is expanded in pieces up to a limit. What the fields mean is in `messages`.
+is expanded in pieces up to a limit. `messages` reads the meaning of the fields.
 """
 
 import re

@@ -130,7 +130,7 @@ class FollowNetwork(FeedNetwork):
         self.last_anchoring = ""
         super().__init__(network, clock, publish, tell, heard, seen, metrics)
         self._upstream_metrics: Final = UpstreamMetrics(
-            self._metrics.sheet, network.name, len(fetcher.upstreams), audited=audit is not None
+            self._metrics.counters, network.name, len(fetcher.upstreams), audited=audit is not None
         )
         self._blocks.brings_latest = not self._clients
         if self._clients:

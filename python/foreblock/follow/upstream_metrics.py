@@ -24,6 +24,7 @@ from foreblock.metrics.sheet import Sheet
 from foreblock.upstream.endpoint import UpstreamState
 from foreblock.upstream.json_rpc import RefusalKind
 from foreblock.metrics.counter_file import Count, Gauge, Sheet
+from foreblock.metrics.counter_file import Count, CounterFile, Gauge
 from foreblock.sources.state_audit import UNTRUE, StateAudit
 from foreblock.upstream.refusals import RefusalKind
 from foreblock.upstream.upstream_endpoint import UpstreamState
@@ -37,10 +38,12 @@ LABELS: Final = {
 class UpstreamMetrics:
     """The metrics of one followed network, from its start to its end."""
 
-    def __init__(self, sheet: Sheet, network: str, upstreams: int, *, audited: bool) -> None:
-        self._upstreams: Final = [_OneUpstream(sheet, network, at) for at in range(upstreams)]
-        self._anchorings: Final = Count(sheet, ANCHORINGS, network)
-        self._audit: Final = _Audit(sheet, network) if audited else None
+    def __init__(
+        self, counters: CounterFile, network: str, upstreams: int, *, audited: bool
+    ) -> None:
+        self._upstreams: Final = [_OneUpstream(counters, network, at) for at in range(upstreams)]
+        self._anchorings: Final = Count(counters, ANCHORINGS, network)
+        self._audit: Final = _Audit(counters, network) if audited else None
 
     def sample(
         self, upstreams: Sequence[UpstreamState], anchorings: int, audit: StateAudit | None
@@ -54,14 +57,14 @@ class UpstreamMetrics:
 
 
 class _OneUpstream:
-    def __init__(self, sheet: Sheet, network: str, number: int) -> None:
-        self._sheet: Final = sheet
+    def __init__(self, counters: CounterFile, network: str, number: int) -> None:
+        self._counters: Final = counters
         labels = (network, str(number))
         self._labels: Final = labels
-        self._available: Final = Gauge(sheet, UPSTREAM_AVAILABLE, *labels)
-        self._latency: Final = Gauge(sheet, UPSTREAM_LATENCY, *labels)
-        self._requests: Final = Count(sheet, UPSTREAM_REQUESTS, *labels)
-        self._units: Final = Count(sheet, UPSTREAM_UNITS, *labels)
+        self._available: Final = Gauge(counters, UPSTREAM_AVAILABLE, *labels)
+        self._latency: Final = Gauge(counters, UPSTREAM_LATENCY, *labels)
+        self._requests: Final = Count(counters, UPSTREAM_REQUESTS, *labels)
+        self._units: Final = Count(counters, UPSTREAM_UNITS, *labels)
         self._refusals: Final[dict[str, Count]] = {}  # made when there is one of the kind
 
     def sample(self, state: UpstreamState) -> None:
@@ -75,14 +78,14 @@ class _OneUpstream:
 
     def _refused(self, label: str) -> Count:
         if label not in self._refusals:
-            self._refusals[label] = Count(self._sheet, UPSTREAM_REFUSALS, *self._labels, label)
+            self._refusals[label] = Count(self._counters, UPSTREAM_REFUSALS, *self._labels, label)
         return self._refusals[label]
 
 
 class _Audit:
-    def __init__(self, sheet: Sheet, network: str) -> None:
-        self._waiting: Final = Gauge(sheet, AUDIT_WAITING, network)
-        self._untrue: Final = Count(sheet, AUDIT_UNTRUE, network)
+    def __init__(self, counters: CounterFile, network: str) -> None:
+        self._waiting: Final = Gauge(counters, AUDIT_WAITING, network)
+        self._untrue: Final = Count(counters, AUDIT_UNTRUE, network)
 
     def sample(self, audit: StateAudit) -> None:
         self._waiting.set(audit.waiting)

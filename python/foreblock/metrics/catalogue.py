@@ -1,4 +1,4 @@
-"""Every metric of a service. No I/O.
+"""Every metric of a service, and the layout of its cells. No I/O.
 
 Labels have few values, which no client chooses: networks and processes are those of the
 settings, methods those of the table, feeds are numbered in the order of the settings.

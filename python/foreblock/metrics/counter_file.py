@@ -1,13 +1,15 @@
-"""The cells of one process, in a file that other processes of the service read.
+"""The counters of one process, in a file that the other processes of the service read.
 
-A sheet belongs to a slot of the supervisor: the next process in the slot opens the same file
-and goes on counting, so counters only rise. What is of the process itself, its gauges, begins
+A counter file belongs to a slot of the supervisor: the next process in the slot opens the same
+file and continues to count, so counters only rise. Gauges describe the process itself and start
 at zero.
 
-The file has a fixed length, of which only what is written takes memory. First come eight bytes,
-how many bytes of names follow, then the names of all rows, each a line, then the cells. A row
-is added by writing its name and then the new length: whoever reads meanwhile sees whole rows.
-Cells are floats of eight bytes, which are read and written whole.
+The file has a fixed length; only the written part takes memory. It starts with eight bytes, the
+length of the names. The names of all rows follow, one per line, then the cells. A row is added
+by writing its name and then the new length, so that a concurrent reader sees whole rows. Cells
+are floats of eight bytes, which are read and written whole.
+
+`Count`, `Gauge` and `Histogram` write to the cells of one row.
 """
 
 import mmap
@@ -22,7 +24,7 @@ from foreblock.metrics.catalogue import LAYOUTS, Layout, Metric, alone
 _SIZE: Final = 8  # bytes of a cell, and of the length of the names
 NAMES_BYTES: Final = 4 << 20
 _BYTES: Final = 2 * NAMES_BYTES
-# Of a sheet that nobody else reads.
+# Of counters that no other process reads.
 _PRIVATE_NAMES: Final = 64 << 10
 _PRIVATE_BYTES: Final = 256 << 10
 # Rows for which there is no room left share the first cells, which nobody reads.
@@ -38,7 +40,7 @@ class PlacedRow(NamedTuple):
     cell: int
 
 
-class Sheet:
+class CounterFile:
     """The rows and cells of one process."""
 
     def __init__(self, file: Path | None = None) -> None:
@@ -76,8 +78,8 @@ class Sheet:
         return cell
 
 
-class SheetReader:
-    """The sheet of another process."""
+class CounterFileReader:
+    """The counter file of another process."""
 
     def __init__(self, file: Path) -> None:
         """Raises `OSError`."""
@@ -122,9 +124,9 @@ class Count:
 
     __slots__ = ("_cell", "_cells", "_last")
 
-    def __init__(self, sheet: Sheet, metric: Metric, *labels: str) -> None:
-        self._cells: Final = sheet.cells
-        self._cell: Final = sheet.row(metric, *labels)
+    def __init__(self, counters: CounterFile, metric: Metric, *labels: str) -> None:
+        self._cells: Final = counters.cells
+        self._cell: Final = counters.row(metric, *labels)
         self._last = 0.0
 
     def add(self, what: float = 1.0) -> None:
@@ -146,9 +148,9 @@ class Gauge:
 
     __slots__ = ("_cell", "_cells")
 
-    def __init__(self, sheet: Sheet, metric: Metric, *labels: str) -> None:
-        self._cells: Final = sheet.cells
-        self._cell: Final = sheet.row(metric, *labels)
+    def __init__(self, counters: CounterFile, metric: Metric, *labels: str) -> None:
+        self._cells: Final = counters.cells
+        self._cell: Final = counters.row(metric, *labels)
 
     def set(self, value: float) -> None:
         """Show this value."""
@@ -160,9 +162,9 @@ class Histogram:
 
     __slots__ = ("_bounds", "_cell", "_cells")
 
-    def __init__(self, sheet: Sheet, metric: Metric, *labels: str) -> None:
-        self._cells: Final = sheet.cells
-        self._cell: Final = sheet.row(metric, *labels)
+    def __init__(self, counters: CounterFile, metric: Metric, *labels: str) -> None:
+        self._cells: Final = counters.cells
+        self._cell: Final = counters.row(metric, *labels)
         self._bounds: Final = metric.bounds
 
     def observe(self, seconds: float) -> None:

@@ -40,7 +40,7 @@ class Table:
         )
 
     def add_rows(self, rows: Sequence[PlacedRow], cells: Sequence[float]) -> Generator[None]:
-        """Add the rows of a sheet, in steps."""
+        """Add the rows of a counter file, in steps."""
         for number, row in enumerate(rows):
             if number % ADDED_ROWS == ADDED_ROWS - 1:
                 yield

@@ -12,22 +12,22 @@ from foreblock.metrics.catalogue import (
     LOG_SKIPPED,
     LOG_WRITES,
 )
-from foreblock.metrics.counter_file import Count, Gauge, Sheet
+from foreblock.metrics.counter_file import Count, CounterFile, Gauge
 from foreblock.replication.log_facts import LogFacts
 
 
 class LogMetrics:
     """The metrics of one network; each cell is of the loop."""
 
-    def __init__(self, sheet: Sheet, network: str) -> None:
-        self._connected: Final = Gauge(sheet, LOG_CONNECTED, network)
-        self._writes: Final = Gauge(sheet, LOG_WRITES, network)
-        self._epoch: Final = Gauge(sheet, LOG_EPOCH, network)
-        self._sequence: Final = Gauge(sheet, LOG_SEQUENCE, network)
-        self._behind: Final = Gauge(sheet, LOG_BEHIND, network)
-        self._skipped: Final = Count(sheet, LOG_SKIPPED, network)
-        self.begun: Final = Count(sheet, LOG_EPOCHS_BEGUN, network)
-        self.forwarded: Final = Count(sheet, LOG_FORWARDED, network)
+    def __init__(self, counters: CounterFile, network: str) -> None:
+        self._connected: Final = Gauge(counters, LOG_CONNECTED, network)
+        self._writes: Final = Gauge(counters, LOG_WRITES, network)
+        self._epoch: Final = Gauge(counters, LOG_EPOCH, network)
+        self._sequence: Final = Gauge(counters, LOG_SEQUENCE, network)
+        self._behind: Final = Gauge(counters, LOG_BEHIND, network)
+        self._skipped: Final = Count(counters, LOG_SKIPPED, network)
+        self.begun: Final = Count(counters, LOG_EPOCHS_BEGUN, network)
+        self.forwarded: Final = Count(counters, LOG_FORWARDED, network)
 
     def sample(self, facts: LogFacts, *, connected: bool) -> None:
         """Show the state of the node."""

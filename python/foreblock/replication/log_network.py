@@ -102,7 +102,7 @@ class LogNetwork:
         self._session: Final = LogSession(
             network.name, network.log, clock, journal, may_write=source is not None
         )
-        self._log_metrics: Final = LogMetrics(self._metrics.sheet, network.name)
+        self._log_metrics: Final = LogMetrics(self._metrics.counters, network.name)
         self._has_chain: Final = asyncio.Event()
         self._stopping: Final = asyncio.Event()
         self._living: asyncio.Task[None] | None = None

@@ -1,7 +1,12 @@
-"""Bodies that are too long to be read while others wait.
+"""Bodies that are too long to be decoded while others wait.
 
-The same outcomes as `envelope.read`, a stretch at a time: a generator that stops wherever
-others may have their turn. Of a batch with too many items no more is read than tells so.
+`read_long` has the outcomes of `envelope.read`. It is a generator that yields wherever others
+may have their turn. Of a batch with too many items it reads no more than it needs to refuse it.
+
+`portions` takes a long JSON array or object apart in stretches. The parts that ended in a
+stretch form a portion: an array or object of the same kind, short enough to be decoded at once.
+A part that is itself long comes alone, so that it can be taken apart in its turn. Only portions
+are copied.
 """
 
 from collections.abc import Generator

@@ -1,9 +1,26 @@
-"""Threads for long work, one set for all networks of a worker.
+"""Run calls: in place at first, on threads if their kind is slow.
 
-Work goes to the engine's pool under a number, and its result comes back to the loop as a
-future. The pool serves addresses in turn. A cancelled future cancels its work. The queue is
-bounded: `PoolFull` is raised at once when too many wait, or when the work could not begin
-before its deadline.
+`CallThreads` is one set of threads for all networks of a worker. Work goes to the engine's pool
+under a number, and its result comes back to the loop as a future. The pool serves addresses in
+turn. A cancelled future cancels its work. The queue is bounded: `PoolFull` is raised when too
+much work waits, or when the work could not start before its deadline.
+
+Nearly every call ends within microseconds, and handing it to a thread would cost more than
+running it. So `CallRunner` tries a call in place and stops it when it takes long, or before a
+step that takes long by itself; a stopped run is discarded and started again on a thread, which
+never takes the interpreter's lock.
+
+The cost of a call depends on its arguments and on state, so a cheap call proves nothing about
+the next of its kind; only a stopped one is remembered, for a minute (`SlowCalls`, which
+decides and has no clock). If many kinds are stopped in a short time, a client is making up
+new ones, and for that time every kind counts as slow.
+
+A call over a state with missing parts reports what it has missed until it was stopped; on a
+thread it reports all of it, so that fewer rounds of fetching are needed.
+
+The clock also runs while the system has this process halted. So a single measurement does not
+make a call slow: a stopped call is tried in place once more, and one that ended late is
+remembered when its kind does so twice in a row.
 """
 
 import asyncio

@@ -1,7 +1,12 @@
-"""HTTP answers as bytes. No I/O.
+"""HTTP answers as bytes, and the documents of the page. No I/O.
 
 An `Answer` needs no handler: a refusal, a health probe, a preflight. Its texts are geth's where
-geth has one. Nothing here decides which answer applies; that is in `checks`.
+geth has one. `checks` decides which answer applies.
+
+A `Document` is kept in memory and answers a GET: the page and its parts. Documents may run and
+load nothing but each other: their policy forbids everything else and lets the page connect to
+this service alone, at the address that the client has used and at the ports of its other
+networks. A browser keeps documents and revalidates them by their tags.
 """
 
 import hashlib
@@ -197,7 +202,7 @@ def prefers_page(head: RequestHead, documents: Documents) -> bool:
     return any(each.partition(b";")[0].strip() == b"text/html" for each in ranges)
 
 
-def serve(head: RequestHead, host: bytes, path: bytes, documents: Documents) -> Answer:
+def serve_document(head: RequestHead, host: bytes, path: bytes, documents: Documents) -> Answer:
     """The answer to a request for a document."""
     if head.method not in (b"GET", b"HEAD"):
         return METHOD_NOT_ALLOWED

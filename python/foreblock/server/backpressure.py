@@ -1,9 +1,15 @@
-"""Backpressure: pause reading from a client, and count the answers that it has not read.
+"""Output that a client has not read: pause reading from it, count it, and queue messages.
 
 The kernel takes what a client is about to read; the rest is held here, and while there is a
 rest nothing more is written. Pieces of a long answer are counted by the answer itself, the
 rest is counted here. The kernel takes megabytes at a time, so the progress of a slow client is
 measured by what has arrived at its side. How long a client may take is in `sweep`.
+
+`Outbox` is the outgoing half of a WebSocket. Short messages of one turn are joined and
+written at once. A long answer is written in fragments, each when the one before has left the
+process, so that pongs and closes come between them and nothing long is copied. While the client
+does not read, or a long answer is being sent, further messages wait here and are counted in
+the worker's budget. The connection decides when a client is too slow.
 """
 
 import asyncio

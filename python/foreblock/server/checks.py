@@ -4,6 +4,15 @@
 after which the connection closes because the start of the next request is uncertain. A complete
 request for an unknown path or another method is accepted with its answer: its body is skipped
 and the connection stays open.
+
+A request may demand a minimum state:
+
+    Foreblock-Min-Commit: 56
+    Foreblock-Min-Commit: 56; wait=100
+    Foreblock-Min-Place: 0x37.4
+
+Browsers cannot set headers of a handshake, so a request for WebSocket may have the same values
+as the parameters `min_commit` and `min_place` of its query.
 """
 
 import re
@@ -21,9 +30,9 @@ from foreblock.server.answers import (
     Scrape,
     bad_request,
     prefers_page,
-    serve,
+    serve_document,
 )
-from foreblock.server.head import ALL, RequestHead, host_allowed, origin_allowed
+from foreblock.server.head import ALL_ORIGINS, RequestHead, host_allowed, origin_allowed
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
 
@@ -215,7 +224,7 @@ def _answer(
     if wants_websocket(head):
         return check_upgrade(head, host, path, length, rules.origins, rules.documents.siblings)
     if path == ROOT and not query and not length and prefers_page(head, rules.documents):
-        return serve(head, host, rules.documents.page, rules.documents)
+        return serve_document(head, host, rules.documents.page, rules.documents)
     return _answer_by_method(head, query, length, rules)
 
 
@@ -238,7 +247,7 @@ def _answer_elsewhere(
     if path in (b"/healthz", b"/readyz") or (path == METRICS and rules.metrics):
         return _probe(head, path, query)
     if path in rules.documents.by_path:
-        return serve(head, host, path, rules.documents)
+        return serve_document(head, host, path, rules.documents)
     page = rules.documents.page
     return MOVED if page and path == page + b"/" else answers.NOT_FOUND
 
@@ -280,7 +289,7 @@ def cors_headers(head: RequestHead, rules: RequestRules) -> bytes:
     origin = head.get(b"origin")
     if origin is None or not rules.origins:
         return b""
-    if ALL in rules.origins:
+    if ALL_ORIGINS in rules.origins:
         named = b"Access-Control-Allow-Origin: *\r\n"
     elif origin_allowed(origin, rules.origins):
         named = b"Access-Control-Allow-Origin: %b\r\nVary: Origin\r\n" % origin

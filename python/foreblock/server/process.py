@@ -1,6 +1,11 @@
-"""The child side of the supervisor: receive the order, prepare the process, answer, stop.
+"""The child side of the supervisor: receive the order, prepare the process, serve, drain, stop.
 
 The content of an order is opaque here; the service decodes it.
+
+Draining loses no accepted request. Connections in the accept queue are accepted; every request
+that has arrived is answered, pipelined ones too; the last answer of a connection says that it
+closes; an idle connection is closed after a moment in which its client could have sent. The
+grace bounds all of that.
 """
 
 import asyncio

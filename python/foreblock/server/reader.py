@@ -1,8 +1,15 @@
 """The incoming half of a connection: bytes to requests. No I/O.
 
-`feed` bytes, then call `step` until it returns none. The steps do not depend on how the bytes
+`feed` bytes, then call `step` until it returns None. The steps do not depend on how the bytes
 were split. A head ends at its first empty line and is parsed as it arrives, so that garbage is
-refused at once; the checked head determines how the body is framed.
+refused immediately; the checked head determines how the body is framed.
+
+`ChunkedBody` decodes a chunked body (RFC 9112 section 7.1) as it arrives. httptools does not
+report where in its input a message ends, which the next request needs, so chunks are read here,
+strictly: CRLF ends every line, sizes are hexadecimal digits only, well-formed extensions and
+trailers are skipped. The limit of the body applies to the size that a chunk announces, before
+any of it is kept, and framing may not outweigh content: a body of one-byte chunks costs the
+reader a hundred times what it costs the sender.
 """
 
 import re

@@ -3,6 +3,10 @@
 One timer per worker. A request costs one attribute store, where its own timer would cost
 1.7 µs. Each tick visits a tenth of the connections, so each is checked once a second and
 timeouts are precise to about a second.
+
+`Liveness` decides whether the client of a WebSocket is still connected, by pings, idle times
+and messages that never end. It does not judge a client that does not read, or that the server
+does not read from.
 """
 
 import asyncio

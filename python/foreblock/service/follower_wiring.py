@@ -68,7 +68,7 @@ def _fetched_state(
 
     assert network.follow is not None, "it has upstreams"
     wants = partial(link.ask_state, network.name)
-    state_metrics = StateMetrics(metrics.sheet, network.name)
+    state_metrics = StateMetrics(metrics.counters, network.name)
     return FetchedState(
         ledger,
         network.follow,

@@ -18,8 +18,8 @@ import msgspec
 
 from foreblock.ledger.storage.store_watch import seen_page
 from foreblock.metrics.catalogue import PROCESS_RESTARTS
-from foreblock.metrics.meters import SECONDS, ProcessMetrics, sheet_of
 from foreblock.metrics.counter_file import Count
+from foreblock.metrics.meters import SECONDS, ProcessMetrics, open_counter_file
 from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
@@ -35,9 +35,9 @@ class SupervisorMetrics:
     """The metrics of the supervisor."""
 
     def __init__(self, runtime: str) -> None:
-        sheet = sheet_of(runtime, "supervisor")
-        self._process: Final = ProcessMetrics(sheet, "supervisor")
-        self._restarts: Final = {role: Count(sheet, PROCESS_RESTARTS, role) for role in ROLES}
+        counters = open_counter_file(runtime, "supervisor")
+        self._process: Final = ProcessMetrics(counters, "supervisor")
+        self._restarts: Final = {role: Count(counters, PROCESS_RESTARTS, role) for role in ROLES}
 
     def restarted(self, role: str) -> None:
         """Count a process that is replaced."""

@@ -64,7 +64,7 @@ async def _run(text: bytes, line: socket.socket) -> None:
         hub, printer = Writer(), make_printers([network])[network.name]
         opened.callback(printer.close)
         hub.add_printer(network.name, printer)
-        metrics = NetworkMetrics(worker.metrics.sheet, network.name)
+        metrics = NetworkMetrics(worker.metrics.counters, network.name)
         watchers = Watchers(printer, metrics)
         source = await open_dev_source(network, clock, feed, executor, seen, watchers)
         exchange = hub.exchange

@@ -1,6 +1,6 @@
 """The text of /metrics, made by the worker that is asked for all processes of the service.
 
-It reads the sheets of all processes, adds them up, and adds what stores say of their chains.
+It reads the counter files of all processes, adds them up, and adds what stores say of their chains.
 All who ask at the same time get the same text, which is made in slices of the loop.
 """
 
@@ -12,9 +12,9 @@ from foreblock import __version__
 from foreblock.ledger.reading.availability import AbsentLedger
 from foreblock.ledger.reading.view import Ledger
 from foreblock.metrics.catalogue import BUILD_INFO
+from foreblock.metrics.counter_file import CounterFileReader
 from foreblock.metrics.exposition import Table, exposition
-from foreblock.metrics.meters import sheets_folder
-from foreblock.metrics.counter_file import SheetReader
+from foreblock.metrics.meters import counter_files_folder
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
@@ -36,7 +36,7 @@ class Scraper:
         self._own: Final = own
         self._networks: Final = networks
         self._scheduler: Final = scheduler
-        self._readers: Final[dict[Path, SheetReader]] = {}
+        self._readers: Final[dict[Path, CounterFileReader]] = {}
 
     def text(self) -> bytes | Awaitable[Text]:
         """The text for Prometheus, at once or later; raises `TimedOut`."""
@@ -45,7 +45,7 @@ class Scraper:
     def _steps(self) -> Steps[Text]:
         self._own.sample()
         table = Table()
-        for reader in self._sheets():
+        for reader in self._counter_files():
             yield from table.add_rows(*reader.read())
             yield None
         for network, ledger in self._networks:
@@ -56,11 +56,11 @@ class Scraper:
         pieces = yield from exposition(table)
         return b"".join(pieces)
 
-    def _sheets(self) -> Iterator[SheetReader]:
-        """The sheets of all processes; they stay as long as the service."""
+    def _counter_files(self) -> Iterator[CounterFileReader]:
+        """The counter files of all processes; they stay as long as the service."""
         if not self._own.runtime:
             return
-        for file in sorted(sheets_folder(self._own.runtime).iterdir()):
+        for file in sorted(counter_files_folder(self._own.runtime).iterdir()):
             if file not in self._readers:
-                self._readers[file] = SheetReader(file)
+                self._readers[file] = CounterFileReader(file)
             yield self._readers[file]

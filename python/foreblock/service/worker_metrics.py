@@ -18,8 +18,8 @@ from foreblock.metrics.catalogue import (
     UNSENT_BYTES,
     WAITING_REQUESTS,
 )
-from foreblock.metrics.meters import ProcessMetrics, RequestMeter, sheet_of
 from foreblock.metrics.counter_file import Count, Gauge
+from foreblock.metrics.meters import ProcessMetrics, RequestMeter, open_counter_file
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
@@ -39,25 +39,25 @@ class WorkerMetrics:
     ) -> None:
         """Without `runtime`, the folder that all processes share, nobody reads them."""
         self.runtime: Final = runtime
-        self.sheet: Final = sheet_of(runtime, process)
-        self._process: Final = ProcessMetrics(self.sheet, process)
+        self.counters: Final = open_counter_file(runtime, process)
+        self._process: Final = ProcessMetrics(self.counters, process)
         self._connections: Final = connections
         self._scheduler: Scheduler | None = None
         self._sessions: Final[list[tuple[Gauge, Sequence[Sessions]]]] = []
-        sheet = self.sheet
-        self._http: Final = Gauge(sheet, CONNECTIONS, "http")
-        self._websocket: Final = Gauge(sheet, CONNECTIONS, "websocket")
-        self._waiting: Final = Gauge(sheet, WAITING_REQUESTS)
-        self._unsent: Final = Gauge(sheet, UNSENT_BYTES)
-        self._unanswered: Final = Gauge(sheet, UNANSWERED_BYTES)
-        self._queue: Final = Gauge(sheet, QUEUE_LENGTH)
-        self._slices: Final = Count(sheet, SLICES)
-        self._calls: Final = Gauge(sheet, THREAD_CALLS)
-        self._calls_begun: Final = Count(sheet, THREAD_CALLS_BEGUN)
+        counters = self.counters
+        self._http: Final = Gauge(counters, CONNECTIONS, "http")
+        self._websocket: Final = Gauge(counters, CONNECTIONS, "websocket")
+        self._waiting: Final = Gauge(counters, WAITING_REQUESTS)
+        self._unsent: Final = Gauge(counters, UNSENT_BYTES)
+        self._unanswered: Final = Gauge(counters, UNANSWERED_BYTES)
+        self._queue: Final = Gauge(counters, QUEUE_LENGTH)
+        self._slices: Final = Count(counters, SLICES)
+        self._calls: Final = Gauge(counters, THREAD_CALLS)
+        self._calls_begun: Final = Count(counters, THREAD_CALLS_BEGUN)
 
     def meter(self, network: str, slow_seconds: float) -> RequestMeter:
         """The meter of one network's requests, of which those are slow that take so long."""
-        return RequestMeter(self.sheet, network, slow_seconds)
+        return RequestMeter(self.counters, network, slow_seconds)
 
     def watch(self, scheduler: Scheduler) -> None:
         """Look at the scheduler of this worker."""
@@ -65,7 +65,7 @@ class WorkerMetrics:
 
     def watch_sessions(self, network: str, sessions: Sequence[Sessions]) -> None:
         """Look at the sessions of all views of a network."""
-        self._sessions.append((Gauge(self.sheet, SUBSCRIPTIONS, network), sessions))
+        self._sessions.append((Gauge(self.counters, SUBSCRIPTIONS, network), sessions))
 
     def sample(self) -> None:
         """Look at everything."""

@@ -40,7 +40,7 @@ from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.metrics.process_metrics import SECONDS, ProcessMetrics, sheet_of
 from foreblock.server.heartbeat import READY
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
-from foreblock.metrics.meters import SECONDS, NetworkMetrics, ProcessMetrics, sheet_of
+from foreblock.metrics.meters import SECONDS, NetworkMetrics, ProcessMetrics, open_counter_file
 from foreblock.server.child import READY
 from foreblock.server.process import (
     answering,
@@ -142,8 +142,8 @@ async def _write(text: bytes, line: socket.socket) -> None:
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_reader(line, answering(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
-    sheet = sheet_of(order.runtime, WRITER)
-    _keep_sampling(loop, ProcessMetrics(sheet, WRITER))
+    counters = open_counter_file(order.runtime, WRITER)
+    _keep_sampling(loop, ProcessMetrics(counters, WRITER))
     # Stores are released first, since a new instance may wait for them.
     async with AsyncExitStack() as opened, AsyncExitStack() as running:
         feeds: list[FeedServer] = []
@@ -167,7 +167,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     frames=order.settings.feed.frames,
                     control_frames=order.settings.feed.control_frames,
                 )
-                metrics = NetworkMetrics(sheet, network.name)
+                metrics = NetworkMetrics(counters, network.name)
                 begin = partial(
                     _begin if network.log is None else _begin_with_log(snapshots, opened),
                     network,

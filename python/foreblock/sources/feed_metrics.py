@@ -20,7 +20,7 @@ from foreblock.metrics.catalogue import (
     FEED_OUTCOMES,
     FEED_RECEIVED,
 )
-from foreblock.metrics.counter_file import Count, Gauge, Sheet
+from foreblock.metrics.counter_file import Count, CounterFile, Gauge
 from foreblock.sources.feed_facts import CanonicalState, FeedState, Following
 
 _SECOND_NS: Final = 10**9
@@ -37,13 +37,13 @@ def outcome_label(name: str) -> str:
 class OneFeed:
     """The metrics of one feed."""
 
-    def __init__(self, sheet: Sheet, network: str, number: int) -> None:
+    def __init__(self, counters: CounterFile, network: str, number: int) -> None:
         labels = (network, str(number))
-        self._connected: Final = Gauge(sheet, FEED_CONNECTED, *labels)
-        self._last: Final = Gauge(sheet, FEED_LAST_MESSAGE, *labels)
-        self._connections: Final = Count(sheet, FEED_CONNECTIONS, *labels)
-        self._received: Final = Count(sheet, FEED_RECEIVED, *labels)
-        self._dropped: Final = Count(sheet, FEED_DROPPED, *labels)
+        self._connected: Final = Gauge(counters, FEED_CONNECTED, *labels)
+        self._last: Final = Gauge(counters, FEED_LAST_MESSAGE, *labels)
+        self._connections: Final = Count(counters, FEED_CONNECTIONS, *labels)
+        self._received: Final = Count(counters, FEED_RECEIVED, *labels)
+        self._dropped: Final = Count(counters, FEED_DROPPED, *labels)
 
     def sample(self, feed: FeedState, now_ns: int, wall_ns: int) -> None:
         """Look at it, at this monotonic and wall time."""
@@ -58,12 +58,12 @@ class OneFeed:
 class FeedMetrics:
     """The metrics of one followed network, from its start to its end."""
 
-    def __init__(self, sheet: Sheet, network: str, feeds: int, *, canonical: bool) -> None:
-        self._feeds: Final = [OneFeed(sheet, network, number) for number in range(feeds)]
+    def __init__(self, counters: CounterFile, network: str, feeds: int, *, canonical: bool) -> None:
+        self._feeds: Final = [OneFeed(counters, network, number) for number in range(feeds)]
         self._outcomes: Final = {
-            outcome: Count(sheet, FEED_MESSAGES, network, outcome) for outcome in FEED_OUTCOMES
+            outcome: Count(counters, FEED_MESSAGES, network, outcome) for outcome in FEED_OUTCOMES
         }
-        self._canonical: Final = _Canonical(sheet, network) if canonical else None
+        self._canonical: Final = _Canonical(counters, network) if canonical else None
 
     def sample(
         self,
@@ -83,10 +83,10 @@ class FeedMetrics:
 
 
 class _Canonical:
-    def __init__(self, sheet: Sheet, network: str) -> None:
-        self._number: Final = Gauge(sheet, CANONICAL_NUMBER, network)
-        self._blocks: Final = Count(sheet, CANONICAL_BLOCKS, network)
-        self._failures: Final = Count(sheet, CANONICAL_FAILURES, network)
+    def __init__(self, counters: CounterFile, network: str) -> None:
+        self._number: Final = Gauge(counters, CANONICAL_NUMBER, network)
+        self._blocks: Final = Count(counters, CANONICAL_BLOCKS, network)
+        self._failures: Final = Count(counters, CANONICAL_FAILURES, network)
 
     def sample(self, state: CanonicalState) -> None:
         if state.tip is not None:

@@ -89,7 +89,7 @@ class FeedNetwork:
         self._clients: Sequence[FeedClient | PolledFeed] = self._make_clients()
         self._canonical: Final = self._make_canonical()
         self._feed_metrics: Final = FeedMetrics(
-            self._metrics.sheet,
+            self._metrics.counters,
             network.name,
             len(self._clients),
             canonical=self._canonical is not None,

@@ -28,7 +28,7 @@ export function missing(sheet, title, network, why, waits = false) {
  * Keeps a sheet up to date: `render` draws it and says which events of the network change it.
  * One runs at a time; of what happens meanwhile only the last matters.
  */
-export class Sheet {
+export class CounterFile {
   constructor(node) {
     this.node = node;
     this.shown = 0;

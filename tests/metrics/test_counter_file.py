@@ -15,15 +15,15 @@ from foreblock.metrics.catalogue import (
     SUBMISSIONS,
     alone,
 )
+from foreblock.metrics.counter_file import Count, CounterFile, CounterFileReader, Gauge, Histogram
 from foreblock.metrics.exposition import Table
-from foreblock.metrics.counter_file import Count, Gauge, Histogram, Sheet, SheetReader
 
 
 def cells_of(*files: Path) -> dict[tuple[str, tuple[str, ...]], list[float]]:
-    """All series of some sheets, added up."""
+    """Return all series of some counter files, added up."""
     table = Table()
     for file in files:
-        for _ in table.add_rows(*SheetReader(file).read()):
+        for _ in table.add_rows(*CounterFileReader(file).read()):
             pass
     return {
         (name, labels): cells
@@ -44,9 +44,9 @@ def test_counters_rise_over_successive_processes(lives: list[list[tuple[str, str
     with TemporaryDirectory() as folder:
         file = Path(folder) / "worker-0"
         for life in lives:
-            sheet = Sheet(file)
+            counters = CounterFile(file)
             for network, outcome, number in life:
-                Count(sheet, SUBMISSIONS, network, outcome).add(number)
+                Count(counters, SUBMISSIONS, network, outcome).add(number)
                 model[network, outcome] = model.get((network, outcome), 0) + number
             found = cells_of(file)
             assert found == {(SUBMISSIONS.name, key): [value] for key, value in model.items()}
@@ -54,21 +54,21 @@ def test_counters_rise_over_successive_processes(lives: list[list[tuple[str, str
 
 def test_gauges_begin_at_zero_with_each_process(tmp_path: Path) -> None:
     for value in (7.0, 2.0):
-        sheet = Sheet(tmp_path / "a")
+        counters = CounterFile(tmp_path / "a")
         if value == 2.0:
             assert cells_of(tmp_path / "a") == {
                 (CONNECTIONS.name, ("http",)): [0.0], (SLICES.name, ()): [5.0],
             }  # fmt: skip
-        Gauge(sheet, CONNECTIONS, "http").set(value)
+        Gauge(counters, CONNECTIONS, "http").set(value)
         if value == 7.0:
-            Count(sheet, SLICES).add(5)
+            Count(counters, SLICES).add(5)
 
 
 def test_series_of_several_processes_are_added_up(tmp_path: Path) -> None:
     for name, number in (("a", 1), ("b", 2)):
-        sheet = Sheet(tmp_path / name)
-        Count(sheet, SLICES).add(number)
-        Gauge(sheet, CONNECTIONS, name).set(number)
+        counters = CounterFile(tmp_path / name)
+        Count(counters, SLICES).add(number)
+        Gauge(counters, CONNECTIONS, name).set(number)
     assert cells_of(tmp_path / "a", tmp_path / "b") == {
         (SLICES.name, ()): [3.0],
         (CONNECTIONS.name, ("a",)): [1.0],
@@ -77,31 +77,31 @@ def test_series_of_several_processes_are_added_up(tmp_path: Path) -> None:
 
 
 def test_a_reader_sees_rows_that_are_added_later(tmp_path: Path) -> None:
-    sheet = Sheet(tmp_path / "a")
-    reader = SheetReader(tmp_path / "a")
+    counters = CounterFile(tmp_path / "a")
+    reader = CounterFileReader(tmp_path / "a")
     assert reader.read() == ([], [])
-    Count(sheet, SLICES).add()
+    Count(counters, SLICES).add()
     assert [row.layout.name for row in reader.read()[0]] == [SLICES.name]
-    Gauge(sheet, CONNECTIONS, "http").set(3)
+    Gauge(counters, CONNECTIONS, "http").set(3)
     rows, cells = reader.read()
     assert [cells[row.cell] for row in rows] == [1.0, 3.0]
 
 
 def test_rows_that_find_no_room_count_nowhere_and_harm_nobody() -> None:
-    sheet = Sheet()
+    counters = CounterFile()
     names = [f"method_{number}" for number in range(10_000)]
-    cells = [sheet.row(REQUESTS, "main", name) for name in names]
+    cells = [counters.row(REQUESTS, "main", name) for name in names]
     assert 0 in cells
     kept = [cell for cell in cells if cell]
     assert len(set(kept)) == len(kept)
     assert min(kept) >= REQUESTS.width
-    assert sheet.row(REQUESTS, "main", names[0]) == cells[0]
+    assert counters.row(REQUESTS, "main", names[0]) == cells[0]
 
 
 def test_a_total_that_is_kept_elsewhere_is_followed_and_never_falls(tmp_path: Path) -> None:
     totals = ([1, 4, 4, 9], [2, 3])  # of two processes, each begins at zero
     for life in totals:
-        count = Count(Sheet(tmp_path / "a"), SLICES)
+        count = Count(CounterFile(tmp_path / "a"), SLICES)
         for total in life:
             count.follow(total)
     assert cells_of(tmp_path / "a") == {(SLICES.name, ()): [12.0]}
@@ -109,12 +109,12 @@ def test_a_total_that_is_kept_elsewhere_is_followed_and_never_falls(tmp_path: Pa
 
 @given(st.lists(st.floats(0, 10)))
 def test_histograms_have_each_time_in_the_first_bucket_that_holds_it(times: list[float]) -> None:
-    sheet = Sheet()
-    histogram = Histogram(sheet, COMMIT_DURATION, "main")
+    counters = CounterFile()
+    histogram = Histogram(counters, COMMIT_DURATION, "main")
     for each in times:
         histogram.observe(each)
-    cell = sheet.row(COMMIT_DURATION, "main")
-    found = sheet.cells[cell : cell + COMMIT_DURATION.width].tolist()
+    cell = counters.row(COMMIT_DURATION, "main")
+    found = counters.cells[cell : cell + COMMIT_DURATION.width].tolist()
     bounds = [*COMMIT_DURATION.bounds, float("inf")]
     expected = [
         sum(low < each <= high for each in times)
