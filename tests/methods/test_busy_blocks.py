@@ -18,10 +18,8 @@ from foreblock.ledger.reading.transaction_lookup import count_starts, find_start
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
-from foreblock.methods.blocks import block_places
-from foreblock.methods.blocks.block_places import BlockPlaces
-from foreblock.methods.blocks.block_texts import BlockTexts
-from foreblock.methods.blocks.receipt_text import ReceiptsText
+from foreblock.methods.blocks.block_text import BlockTexts
+from foreblock.methods.blocks.receipts import BlockPlaces, ReceiptsText
 from foreblock.methods.node import fees
 from foreblock.methods.node.fees import KEPT_BYTES
 from foreblock.methods.options import Options
@@ -111,7 +109,7 @@ def test_a_receipt_reads_one_portion(
     client.ask("eth_getTransactionReceipt", places[0])  # what all receipts say alike is kept
     monkeypatch.setattr(placed_receipt, "receipt_at", counting)
     monkeypatch.setattr(LedgerView, "row", forbidden)
-    monkeypatch.setattr(block_places, "count_starts", forbidden)
+    monkeypatch.setattr("foreblock.methods.blocks.receipts.count_starts", forbidden)
     for place, transaction in enumerate(places):
         read.clear()
         assert client.ask("eth_getTransactionReceipt", transaction)["transactionIndex"] == hex(

@@ -13,13 +13,13 @@ from msgspec import Raw
 
 from foreblock.ledger.reading.events import BlockSealed, Event
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.methods.options import Options
-from foreblock.methods.subscriptions.flashblock_kinds import (
+from foreblock.methods.events.flashblock_kinds import (
     FlashblockTransactions,
     TransactionsWanted,
 )
-from foreblock.methods.subscriptions.kinds import SEALED, Wanted
-from foreblock.methods.subscriptions.log_kinds import LogKind, read_wanted
+from foreblock.methods.events.kinds import SEALED, Wanted
+from foreblock.methods.events.log_kinds import LogKind, read_wanted
+from foreblock.methods.options import Options
 from foreblock.scheduling.steps import Steps
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
 from support.chains.following import Following, Truth

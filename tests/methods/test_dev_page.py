@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from foreblock.methods import make_families
-from foreblock.methods.openrpc.dev_schemas import DEV
 from foreblock.methods.openrpc.discovery import read_signature, summary_of
 from foreblock.methods.openrpc.schemas import SCHEMAS
+from foreblock.methods.openrpc.tool_schemas import DEV
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.table import Family

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.reading.logs import LogFilter
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.blocks.block_texts import BlockTexts
+from foreblock.methods.blocks.block_text import BlockTexts
+from foreblock.methods.events.flashblock_kinds import NewestWanted, NewFlashblocks
+from foreblock.methods.events.kinds import FLASHBLOCKS, NEW_HEADS
+from foreblock.methods.events.log_index import LogsWanted
+from foreblock.methods.events.log_kinds import LOGS, LogKind
 from foreblock.methods.options import Options
-from foreblock.methods.subscriptions.flashblock_kinds import NewestWanted, NewFlashblocks
-from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, NEW_HEADS
-from foreblock.methods.subscriptions.log_index import LogsWanted
-from foreblock.methods.subscriptions.log_kinds import LOGS, LogKind
 from support.chains.following import Following, Truth
 from support.servers.asking import Asker, asker
 from support.servers.long_work import scheduler

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from foreblock.errors import TooManyFilters, TooManyWaiting
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
+from foreblock.methods.events.filter_table import FilterTable, StoredFilter
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply, whole
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler

@@ -7,8 +7,8 @@ import pytest
 
 from foreblock._engine import Log
 from foreblock.ledger.reading.logs import LogFilter
-from foreblock.methods.subscriptions import log_index
-from foreblock.methods.subscriptions.log_index import FEW, LogIndex, LogsWanted, keys_of
+from foreblock.methods.events import log_index
+from foreblock.methods.events.log_index import FEW, LogIndex, LogsWanted, keys_of
 from support.thresholds import thresholds
 
 ADDRESSES = [bytes([number]) * 20 for number in range(6)]

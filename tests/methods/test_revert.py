@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.methods.calls.revert import PANICS, revert_reason
+from foreblock.methods.calls.call_methods import PANICS, revert_reason
 
 ERROR = bytes.fromhex("08c379a0")
 PANIC = bytes.fromhex("4e487b71")

@@ -2,7 +2,7 @@
 
 from foreblock.methods import make_families
 from foreblock.methods.options import Options
-from foreblock.methods.run_once import RUN_ONCE
+from foreblock.methods.table import RUN_ONCE
 from support.servers.long_work import scheduler
 
 # Families whose methods change something, but for those that only read.

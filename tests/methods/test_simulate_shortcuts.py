@@ -23,7 +23,7 @@ from foreblock.ledger.simulation.simulation_request import (
     SimulationRequest,
 )
 from foreblock.methods import shapes
-from foreblock.methods.calls.simulate_text import BlockShape, render
+from foreblock.methods.calls.simulate import BlockShape, render
 from foreblock.methods.options import Dialect
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work

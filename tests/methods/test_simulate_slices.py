@@ -16,8 +16,7 @@ import pytest
 
 from abuse.simulations import EXCESSES
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.calls import simulate_text
-from foreblock.methods.calls.simulate_text import _pieces
+from foreblock.methods.calls.simulate import join_array, text_pieces
 from foreblock.methods.options import Dialect, Options
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -55,13 +54,13 @@ def test_an_answer_is_written_in_pieces() -> None:
 
     text: Any = Text()
     begun = text.left
-    most, pieces = longest(_pieces(text, Over()), lambda: begun - text.left)
+    most, pieces = longest(text_pieces(text, Over()), lambda: begun - text.left)
     assert sum(map(len, pieces)) == begun
     assert most <= THRESHOLDS.piece_bytes
 
 
 def test_long_answers_are_never_joined() -> None:
-    assert simulate_text._join([b"a", [b"b", b"c"], b"d"]) == [
+    assert join_array([b"a", [b"b", b"c"], b"d"]) == [
         b"[", b"a", b",", b"b", b"c", b",", b"d", b"]",
     ]  # fmt: skip
 

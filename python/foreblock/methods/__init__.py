@@ -14,10 +14,8 @@ from foreblock.methods.dev.account_table import account_families, filling_at_pen
 from foreblock.methods.dev.elsewhere import hide
 from foreblock.methods.dev.placing import Placing
 from foreblock.methods.dev.preparing import Preparing
-from foreblock.methods.events import Events
-from foreblock.methods.filters import filter_family
+from foreblock.methods.events import Events, event_families
 from foreblock.methods.keys import NO_KEYS, Keys
-from foreblock.methods.logs import log_family
 from foreblock.methods.node import node_family
 from foreblock.methods.node.about import Identity
 from foreblock.methods.node.fees import PriorityFees
@@ -26,7 +24,6 @@ from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.state import state_family
-from foreblock.methods.subscriptions import subscription_family
 from foreblock.methods.table import Family, MethodFunction
 from foreblock.methods.tracing import tracing_families
 from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
@@ -76,11 +73,7 @@ def make_families(
         shared.blocks,
         state_family(options, scheduler, submissions),
         call_family(options, scheduler),
-        log_family(options, scheduler),
-        filter_family(options, scheduler, events.filters),
-        subscription_family(
-            options, scheduler, events.open_view, events.subscribers, events.follow
-        ),
+        *event_families(options, scheduler, events),
         pool_family(options, scheduler, submissions, pool, shared.priority_fees, events.follow),
         shared.node,
         *tracing_families(options, scheduler),

@@ -6,7 +6,7 @@ the dialect decides: `preconf` requires it. After a shape, `?` means that it may
 """
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Raw
 
@@ -41,3 +41,18 @@ class Family(NamedTuple):
 
     title: str
     methods: tuple[Method, ...]
+
+
+RUN_ONCE: Final = frozenset(
+    {
+        "eth_getFilterChanges",
+        "eth_newBlockFilter",
+        "eth_newFilter",
+        "eth_newPendingTransactionFilter",
+        "eth_sendRawTransaction",
+        "eth_sendRawTransactionSync",
+        "eth_subscribe",
+        "eth_uninstallFilter",
+        "eth_unsubscribe",
+    }
+)

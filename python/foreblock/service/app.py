@@ -26,14 +26,14 @@ from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
-from foreblock.methods.calls.call_params import UNCAPPED
+from foreblock.methods.calls.call_methods import UNCAPPED
 from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
-from foreblock.methods.filters.filter_table import FilterTable
+from foreblock.methods.events.delivery import FollowCommits, no_hints
+from foreblock.methods.events.filter_table import FilterTable
 from foreblock.methods.keys import Keys
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
-from foreblock.methods.subscriptions.delivery import FollowCommits, no_hints
 from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
@@ -158,7 +158,7 @@ def _dispatcher_over(state: "FetchedState | None") -> Callable[..., Dispatcher[L
     """What makes a dispatcher over a store that knows everything, or one that is helped."""
     if state is None:
         return Dispatcher
-    from foreblock.methods.run_once import RUN_ONCE  # noqa: PLC0415, others need none
+    from foreblock.methods.table import RUN_ONCE  # noqa: PLC0415, others need none
     from foreblock.rpc.fetching import FetchingDispatcher  # noqa: PLC0415
 
     return partial(FetchingDispatcher, begin_rounds=state.begin_rounds, once=RUN_ONCE)

@@ -14,7 +14,7 @@ from typing import Final
 from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.availability import AbsentLedger
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.subscriptions.delivery import FollowCommits
+from foreblock.methods.events.delivery import FollowCommits
 from foreblock.scheduling.minimum import Minimum, Missing, Reached, is_met, missing
 from foreblock.scheduling.room import CommitPlace, Room
 from foreblock.scheduling.thresholds import THRESHOLDS

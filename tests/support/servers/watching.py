@@ -6,7 +6,7 @@ from typing import Any
 
 from foreblock.ledger.reading.cursors import read_cursor
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.subscriptions.kinds import Kind, position_after
+from foreblock.methods.events.kinds import Kind, position_after
 from foreblock.scheduling.steps import Steps
 
 Json = Any

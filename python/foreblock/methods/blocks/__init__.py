@@ -1,11 +1,8 @@
 """Blocks, and the transactions and receipts in them."""
 
-from foreblock.methods.blocks.block_methods import BlockMethods
-from foreblock.methods.blocks.block_places import BlockPlaces
-from foreblock.methods.blocks.raw_forms import RawMethods
-from foreblock.methods.blocks.receipts import ReceiptMethods
-from foreblock.methods.blocks.transactions import TransactionMethods
-from foreblock.methods.blocks.uncles import UncleMethods
+from foreblock.methods.blocks.block_methods import BlockMethods, UncleMethods
+from foreblock.methods.blocks.receipts import BlockPlaces, ReceiptMethods
+from foreblock.methods.blocks.transactions import RawMethods, TransactionMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.methods.waiting_pool import WaitingPool

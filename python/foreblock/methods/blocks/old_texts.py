@@ -14,7 +14,7 @@ from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_text import BlockText, PortionText
-from foreblock.methods.blocks.receipt_text import ReceiptShape
+from foreblock.methods.blocks.receipts import ReceiptShape
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.steps import UNHURRIED, paced
 from foreblock.types import Block

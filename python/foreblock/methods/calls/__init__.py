@@ -1,8 +1,6 @@
 """Calls, estimates and simulations: methods that run something."""
 
-from foreblock.methods.calls.access_list import AccessListMethods
-from foreblock.methods.calls.call_methods import CallMethods
-from foreblock.methods.calls.estimates import EstimateMethods
+from foreblock.methods.calls.call_methods import AccessListMethods, CallMethods, EstimateMethods
 from foreblock.methods.calls.simulate import SimulateMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method

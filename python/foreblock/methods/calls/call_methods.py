@@ -2,19 +2,119 @@
 
 from collections.abc import Awaitable, Hashable
 from functools import partial
+from typing import Any, Final, Literal
 
-from msgspec import Raw
+import msgspec
+from msgspec import Raw, Struct
 
+from foreblock._engine import read_call
 from foreblock.errors import Halted, Reverted
-from foreblock.ledger.calls.block_overrides import state_and_context
+from foreblock.ledger.calls.block_overrides import BlockOverrides, state_and_context
 from foreblock.ledger.calls.call import Outcome, Run, prepare
+from foreblock.ledger.calls.gas_estimate import estimate_gas
+from foreblock.ledger.calls.request import Call, Overrides
+from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.calls.call_params import CallReader
-from foreblock.methods.calls.revert import revert_reason
+from foreblock.ledger.tracing.traces import TraceBounds, access_list
+from foreblock.methods.block_param import named_block, read_block
 from foreblock.methods.options import Options
 from foreblock.methods.params import is_long, read_in_turn
+from foreblock.methods.shapes import write_quantity
+from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, Then
+
+ERROR: Final = bytes.fromhex("08c379a0")  # Error(string)
+PANIC: Final = bytes.fromhex("4e487b71")  # Panic(uint256)
+
+# The texts of geth.
+PANICS: Final = {
+    0x00: "generic panic",
+    0x01: "assert(false)",
+    0x11: "arithmetic underflow or overflow",
+    0x12: "division or modulo by zero",
+    0x21: "enum overflow",
+    0x22: "invalid encoded storage byte array accessed",
+    0x31: "out-of-bounds array access; popping on an empty array",
+    0x32: "out-of-bounds access of an array or bytesN",
+    0x41: "out of memory",
+    0x51: "uninitialized function",
+}
+
+
+def revert_reason(output: bytes) -> str:
+    """The reason, or an empty text."""
+    selector, arguments = output[:4], output[4:]
+    if selector == ERROR:
+        return _text(arguments)
+    if selector == PANIC and len(arguments) >= 32:
+        code = int.from_bytes(arguments[:32])
+        return PANICS.get(code, f"unknown panic code: {code:#x}")
+    return ""
+
+
+def _text(arguments: bytes) -> str:
+    """The string among ABI-encoded arguments: an offset to its length and its bytes."""
+    start = int.from_bytes(arguments[:32])
+    if len(arguments) < 64 or start + 32 > len(arguments):
+        return ""
+    length = int.from_bytes(arguments[start : start + 32])
+    text = arguments[start + 32 : start + 32 + length]
+    # JSON holds UTF-8 only.
+    return text.decode("utf-8", "replace") if len(text) == length else ""
+
+
+UNCAPPED: Final = (1 << 63) - 1  # the gas of a call where nobody says how much
+
+
+class CallParams(Struct, frozen=True, gc=False):
+    """A call, the block it runs in, and what is to be seen otherwise there."""
+
+    call: Call
+    block: BlockId
+    overrides: Overrides | None
+    changes: BlockOverrides | None
+
+
+class CallReader:
+    """Reads params by what a method requires and an operator chose."""
+
+    def __init__(
+        self,
+        gas_cap: int,
+        required: int,
+        unnamed: Literal["latest", "pending"],
+        *,
+        creates: bool,
+        gas: int | None = None,
+    ) -> None:
+        """`unnamed` is the block where none is named, `gas` that of a call that names none."""
+        self.gas_cap: Final = gas_cap or UNCAPPED
+        self._required: Final = required
+        self._unnamed: Final[BlockId] = unnamed
+        self._creates: Final = creates
+        self._gas: Final = self.gas_cap if gas is None else gas
+
+    def read(self, raw: Raw) -> CallParams:
+        """The arguments; raises `InvalidParams`, `RefusedOverride`."""
+        fields, named, overrides, changes, refusal = read_call(raw, self._required, self._creates)
+        block = self._unnamed if named is None else read_block(named_block(named), 1)
+        if refusal is not None:
+            raise refusal
+        call = read_fields(fields, self._gas, self.gas_cap)
+        return CallParams(
+            call, block, overrides, None if changes is None else BlockOverrides(*changes)
+        )
+
+
+def read_fields(fields: tuple[Any, ...], gas: int, gas_cap: int) -> Call:
+    """The call of fields as the engine gives them; `gas` is for one that names none."""
+    to, sender, data, value, asked, _nonce, rest = fields
+    if asked is not None:
+        gas = min(asked, gas_cap)
+    if rest is None:
+        return Call(to, gas, sender, data, value)
+    return Call(to, gas, sender, data, value, *rest)
 
 
 class CallMethods:
@@ -74,3 +174,60 @@ def result_of(outcome: Outcome) -> bytes:
         output = outcome.output
         raise Reverted(output, revert_reason(output))
     raise Halted(outcome.halt or "execution failed")
+
+
+class EstimateMethods:
+    """The method that estimates."""
+
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+        # A call that names no gas may have a whole block's.
+        self._reader = CallReader(options.gas_cap, 1, options.unnamed_block, creates=True, gas=0)
+        self._in_next = CallReader(options.gas_cap, 1, "pending", creates=True, gas=0)
+        self._scheduler = scheduler
+
+    def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The gas with which the transaction would succeed; its failure is an error."""
+        return self._scheduler.run(partial(self._steps, view, raw), view.client)
+
+    def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
+        dev = view.dev_state
+        reader = self._reader if dev is None or dev.mining == "clock" else self._in_next
+        asked = yield from read_in_turn(reader.read, raw)
+        is_next = dev is not None and dev.mining == "automine" and asked.block == "latest"
+        block = "pending" if is_next else asked.block
+        state, context = state_and_context(view, block, asked.changes)
+        found = yield from estimate_gas(
+            asked.call, state, context, asked.overrides, self._reader.gas_cap, pace
+        )
+        return write_quantity(found) if isinstance(found, int) else result_of(found)
+
+
+class AccessListMethods:
+    """The method that finds access lists."""
+
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+        self._reader = CallReader(options.gas_cap, 1, "latest", creates=True)
+        self._bounds = TraceBounds(options.trace_output)
+        self._scheduler = scheduler
+
+    def create_access_list(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The access list of the transaction, and the gas that it uses with it."""
+        return self._scheduler.run(partial(self._steps, view, raw), view.client)
+
+    def _steps(self, view: LedgerView, raw: Raw, _pace: Pace) -> Steps[bytes]:
+        asked = yield from read_in_turn(self._reader.read, raw)
+        state, context = state_and_context(view, asked.block, asked.changes)
+        run = prepare(asked.call, state, context, asked.overrides)
+        found: tuple[bytes, Outcome] = yield access_list(run, self._bounds)
+        listed, outcome = found
+        error = _error(outcome)
+        shown = b"" if error is None else b',"error":' + msgspec.json.encode(error)
+        gas_used = write_quantity(outcome.gas_used)
+        return b'{"accessList":%b%b,"gasUsed":%b}' % (listed, shown, gas_used)
+
+
+def _error(outcome: Outcome) -> str | None:
+    """What a call that failed says; a revert without its reason, as in geth."""
+    if outcome.status == "success":
+        return None
+    return "execution reverted" if outcome.status == "revert" else outcome.halt

@@ -17,7 +17,7 @@ from foreblock.ledger.calls.call import prepare
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.call_tree import explained, read_call
-from foreblock.methods.calls.call_params import CallReader
+from foreblock.methods.calls.call_methods import CallReader
 from foreblock.methods.options import Options
 from foreblock.methods.params import read_in_turn
 from foreblock.methods.table import MethodFunction

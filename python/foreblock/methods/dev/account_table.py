@@ -3,20 +3,19 @@
 from dataclasses import replace
 from functools import partial
 
-from foreblock.methods.blocks.block_places import BlockPlaces
-from foreblock.methods.blocks.receipts import find_receipt
+from foreblock.methods.blocks.receipts import BlockPlaces, find_receipt
 from foreblock.methods.dev.dropping import DropMethods
 from foreblock.methods.dev.impersonation import ImpersonationMethods
 from foreblock.methods.dev.node_info import NodeInfoMethods
 from foreblock.methods.dev.printing import PrintingMethods
 from foreblock.methods.dev.signing import SignMethods
 from foreblock.methods.dev.unlocked import UnlockedMethods
+from foreblock.methods.events.delivery import FollowCommits
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sync_sending import SyncSendMethods
 from foreblock.methods.sequencing import Sequencing
-from foreblock.methods.subscriptions.delivery import FollowCommits
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 

@@ -17,7 +17,7 @@ from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing.token_slots import find_slot
 from foreblock.ledger.tracing.traces import TraceBounds
-from foreblock.methods.calls.call_params import UNCAPPED
+from foreblock.methods.calls.call_methods import UNCAPPED
 from foreblock.methods.dev.commanding import U256, Commands, Number, number, word
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, reader

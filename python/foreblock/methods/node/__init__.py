@@ -1,10 +1,8 @@
 """The node and its chain: fees, ids, versions."""
 
 from foreblock.methods.node import about
-from foreblock.methods.node.capabilities import capabilities, supported_capabilities
-from foreblock.methods.node.chain_config import config
+from foreblock.methods.node.about import HashMethods, capabilities, config, supported_capabilities
 from foreblock.methods.node.fees import FeeMethods, PriorityFees
-from foreblock.methods.node.hashing import HashMethods
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 

@@ -1,6 +1,8 @@
 """Methods about the chain and the service, such as eth_chainId and eth_blockNumber."""
 
-from functools import cache
+import json
+from collections.abc import Awaitable
+from functools import cache, partial
 from typing import Final
 
 import msgspec
@@ -8,9 +10,14 @@ from msgspec import Raw
 
 import foreblock
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.fork_config import ForkConfig, fork_configs
+from foreblock.ledger.storage.chain_head import stated_forks
 from foreblock.methods.keys import Keys, write_accounts
-from foreblock.methods.params import Params, explain
-from foreblock.methods.shapes import write_data
+from foreblock.methods.params import Params, data, explain, read_in_turn, reader
+from foreblock.methods.shapes import members, write_data, write_quantity
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Pace, Steps
+from foreblock.types import keccak256
 
 _NOTHING: Final = frozenset({b"", b"[]"})
 
@@ -127,3 +134,109 @@ def peer_count(_view: LedgerView, raw: Raw) -> bytes:
     """Zero: blocks come from a source and not from peers."""
     take_none(raw)
     return b'"0x0"'
+
+
+def capabilities(view: LedgerView, raw: Raw) -> bytes:
+    """The oldest block of each kind of data, for clients that choose among nodes."""
+    take_none(raw)
+    head = {b"number": write_quantity(view.latest.number), b"hash": write_data(view.latest.hash)}
+    state = _states(view)
+    everything = _from(0)  # bodies, receipts and their index are never deleted
+    return b"{%b}" % members(
+        {
+            b"head": b"{%b}" % members(head),
+            b"state": state,
+            b"tx": everything,
+            b"logs": everything,
+            b"receipts": everything,
+            b"blocks": everything,
+            b"stateproofs": state,
+        }
+    )
+
+
+def _states(view: LedgerView) -> bytes:
+    """States from the oldest on; where older ones were deleted, how many are kept."""
+    earliest = view.behind.earliest
+    if earliest == 0:
+        return _from(0)
+    kept = write_quantity(view.latest.number - earliest + 1)
+    return _from(earliest, b',"deleteStrategy":{"type":"window","retentionBlocks":%b}' % kept)
+
+
+def _from(oldest: int, strategy: bytes = b"") -> bytes:
+    return b'{"disabled":false,"oldestBlock":%b%b}' % (write_quantity(oldest), strategy)
+
+
+def supported_capabilities(view: LedgerView, raw: Raw) -> bytes:
+    """The extensions of the OP stack that this chain is served with."""
+    take_none(raw)
+    return b"[]" if view.profile.optimism is None else b'["flashblocksv1"]'
+
+
+def config(view: LedgerView, raw: Raw) -> bytes:
+    """What the forks of the chain bring: precompiles, system contracts, blobs, and their ids."""
+    take_none(raw)
+    genesis = view.resolve(0).header
+    found = fork_configs(
+        view.profile, stated_forks(view.stored), genesis, view.latest.header.timestamp
+    )
+    chain_id = view.profile.chain_id
+    return json.dumps(
+        {
+            "current": _shown(found.current, chain_id),
+            "next": _shown(found.next, chain_id),
+            "last": _shown(found.last, chain_id),
+        },
+        separators=(",", ":"),
+    ).encode()
+
+
+def _shown(fork: ForkConfig | None, chain_id: int) -> dict[str, object] | None:
+    if fork is None:
+        return None
+    blobs = fork.blobs
+    return {
+        "activationTime": fork.activation_time,
+        "blobSchedule": None
+        if blobs is None
+        else {
+            "target": blobs.target,
+            "max": blobs.maximum,
+            "baseFeeUpdateFraction": blobs.update_fraction,
+        },
+        "chainId": f"{chain_id:#x}",
+        "forkId": f"0x{fork.fork_id.hex()}",
+        "precompiles": {name: f"0x{each.hex()}" for name, each in fork.precompiles.items()},
+        "systemContracts": {
+            name: f"0x{each.hex()}" for name, each in fork.system_contracts.items()
+        },
+    }
+
+
+class DataParams(Params):
+    """The arguments of web3_sha3."""
+
+    data: str
+
+
+_read_data = reader(DataParams)
+
+
+class HashMethods:
+    """The method that hashes."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def sha3(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The Keccak-256 hash of the data."""
+        return self._scheduler.run(partial(_hashed, raw), view.client)
+
+
+def _hashed(raw: Raw, _pace: Pace) -> Steps[bytes]:
+    return (yield from read_in_turn(_hash, raw))
+
+
+def _hash(raw: Raw) -> bytes:
+    return write_data(keccak256(data(_read_data(raw).data, 0)))

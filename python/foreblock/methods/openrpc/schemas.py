@@ -8,10 +8,11 @@ development chains are in `event_schemas`, `trace_schemas` and `dev_schemas`.
 
 from typing import Final
 
-from foreblock.methods.openrpc.dev_schemas import DEV
-from foreblock.methods.openrpc.schema_parts import (
+from foreblock.methods.openrpc.tool_schemas import (
     ADDRESS_KEY,
+    DEV,
     HEX,
+    TRACES,
     Schema,
     array,
     keyed,
@@ -20,7 +21,6 @@ from foreblock.methods.openrpc.schema_parts import (
     ref,
     text,
 )
-from foreblock.methods.openrpc.trace_schemas import TRACES
 
 _NULL: Final[Schema] = {"type": "null"}
 _ID: Final = text(f"0x{HEX}+", "an id that the service gave")

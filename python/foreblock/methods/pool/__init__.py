@@ -2,16 +2,14 @@
 
 from functools import partial
 
-from foreblock.methods.blocks.block_places import BlockPlaces
-from foreblock.methods.blocks.receipts import find_receipt
+from foreblock.methods.blocks.receipts import BlockPlaces, find_receipt
+from foreblock.methods.events.delivery import FollowCommits, no_hints
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sending import SendMethods, Submissions
 from foreblock.methods.pool.sync_sending import SyncSendMethods
-from foreblock.methods.pool.txpool import PoolMethods
-from foreblock.methods.pool.unsealed import UnsealedTransactions
-from foreblock.methods.subscriptions.delivery import FollowCommits, no_hints
+from foreblock.methods.pool.txpool import PoolMethods, UnsealedTransactions
 from foreblock.methods.table import Family, Method
 from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler

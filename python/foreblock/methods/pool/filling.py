@@ -20,8 +20,7 @@ from foreblock.ledger.calls.gas_estimate import estimate_gas
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.block_fees import blob_fees_of, next_base_fee
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.calls.call_methods import result_of
-from foreblock.methods.calls.call_params import UNCAPPED, read_fields
+from foreblock.methods.calls.call_methods import UNCAPPED, read_fields, result_of
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, read_in_turn, reader

@@ -15,10 +15,10 @@ from msgspec import Raw
 
 from foreblock.errors import ForeblockError, SyncTimedOut, TooManyWaiting
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.events.delivery import FollowCommits, Hints
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, data, quantity, reader, refuse
 from foreblock.methods.pool.sending import Submissions, read_transaction
-from foreblock.methods.subscriptions.delivery import FollowCommits, Hints
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.room import LongPlace, Room
 from foreblock.scheduling.steps import LongWait, Steps

@@ -2,9 +2,8 @@
 
 from foreblock.methods.options import Options
 from foreblock.methods.pool.sending import Submissions
-from foreblock.methods.state.accounts import StateMethods
+from foreblock.methods.state.accounts import StateMethods, StorageValuesMethods
 from foreblock.methods.state.proofs import ProofMethods
-from foreblock.methods.state.storage_values import StorageValuesMethods
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 

@@ -3,9 +3,8 @@
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.methods.tracing.debug_traces import TraceMethods
-from foreblock.methods.tracing.otterscan import OtterscanMethods
+from foreblock.methods.tracing.otterscan import OtterscanMethods, OtterscanSearchMethods
 from foreblock.methods.tracing.otterscan_blocks import OtterscanBlockMethods
-from foreblock.methods.tracing.otterscan_search import OtterscanSearchMethods
 from foreblock.methods.tracing.parity_traces import ParityMethods
 from foreblock.methods.tracing.replays import ReplayMethods
 from foreblock.methods.tracing.witnesses import WitnessMethods

@@ -18,7 +18,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockName, find_block
-from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.receipts import BlockPlaces
 from foreblock.methods.params import Params, hash32, reader, refuse
 from foreblock.methods.shapes import array, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces

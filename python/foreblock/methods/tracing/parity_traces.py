@@ -22,8 +22,7 @@ from foreblock.methods.block_param import BlockName, BlockParam, find_block
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse
 from foreblock.methods.shapes import write_quantity
-from foreblock.methods.tracing.debug_traces import encode_hash
-from foreblock.methods.tracing.trace_text import pieces_of, whole_text
+from foreblock.methods.tracing.debug_traces import encode_hash, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps

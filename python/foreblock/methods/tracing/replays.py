@@ -20,12 +20,11 @@ from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.replay import read_replay
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer
 from foreblock.methods.block_param import BlockName, BlockParam, find_block
-from foreblock.methods.calls.call_params import CallReader
+from foreblock.methods.calls.call_methods import CallReader
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, data, hash32, read_in_turn, reader, refuse
 from foreblock.methods.pool.sending import read_transaction
-from foreblock.methods.tracing.debug_traces import find_placed
-from foreblock.methods.tracing.trace_text import pieces_of, whole_text
+from foreblock.methods.tracing.debug_traces import find_placed, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps

@@ -24,7 +24,7 @@ from foreblock.errors import CursorTooOld, NotHere, StoreError, TimedOut
 from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.events import NextEvent
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.subscriptions.kinds import (
+from foreblock.methods.events.kinds import (
     Kind,
     Notice,
     Track,

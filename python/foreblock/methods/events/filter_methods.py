@@ -14,15 +14,15 @@ from msgspec import Raw
 from foreblock.errors import CursorTooOld, FilterNotFound, RefusedFilter, TooManyWaiting
 from foreblock.ledger.reading.cursors import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
-from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, reader
-from foreblock.methods.subscriptions.flashblock_kinds import (
+from foreblock.methods.events.filter_table import FilterTable, StoredFilter
+from foreblock.methods.events.flashblock_kinds import (
     FlashblockTransactions,
     TransactionsWanted,
 )
-from foreblock.methods.subscriptions.kinds import BLOCK_HASHES, Kind, Wanted, position_after
-from foreblock.methods.subscriptions.log_kinds import LOGS, read_wanted
+from foreblock.methods.events.kinds import BLOCK_HASHES, Kind, Wanted, position_after
+from foreblock.methods.events.log_kinds import LOGS, read_wanted
+from foreblock.methods.node.about import take_none
+from foreblock.methods.params import Params, reader
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler

@@ -14,17 +14,16 @@ from foreblock.ledger.reading.event_items import PlacedLog, header_of, read_logs
 from foreblock.ledger.reading.events import BlockRemoved, Event, FlashblockDropped
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
-from foreblock.methods.logs.log_filter import FilterObject, make_query
-from foreblock.methods.logs.log_texts import log_text
-from foreblock.methods.params import DECODING, refuse
-from foreblock.methods.subscriptions.kinds import (
+from foreblock.methods.events.kinds import (
     SEALED,
     Kind,
     Notice,
     Track,
     Wanted,
 )
-from foreblock.methods.subscriptions.log_index import ANY, LogIndex, LogsWanted, keys_of
+from foreblock.methods.events.log_index import ANY, LogIndex, LogsWanted, keys_of
+from foreblock.methods.events.log_methods import FilterObject, log_text, make_query
+from foreblock.methods.params import DECODING, refuse
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Header

@@ -21,10 +21,10 @@ from foreblock.ledger.reading.event_items import (
 from foreblock.ledger.reading.events import Event, FlashblockAdded
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
-from foreblock.methods.blocks.block_texts import BlockTexts
-from foreblock.methods.logs.log_texts import log_text
-from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, Kind, Notice, Wanted
-from foreblock.methods.subscriptions.log_kinds import shared_log_members
+from foreblock.methods.blocks.block_text import BlockTexts
+from foreblock.methods.events.kinds import FLASHBLOCKS, Kind, Notice, Wanted
+from foreblock.methods.events.log_kinds import shared_log_members
+from foreblock.methods.events.log_methods import log_text
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS

@@ -19,17 +19,17 @@ from foreblock.errors import (
 )
 from foreblock.ledger.reading.cursors import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.params import DECODING, Params, reader, refuse
-from foreblock.methods.subscriptions.delivery import Delivery, Subscriber
-from foreblock.methods.subscriptions.flashblock_kinds import (
+from foreblock.methods.events.delivery import Delivery, Subscriber
+from foreblock.methods.events.flashblock_kinds import (
     FlashblockTransactions,
     NewestWanted,
     NewFlashblocks,
     TransactionsWanted,
 )
-from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, NEW_HEADS, SEALED, Kind, Wanted
-from foreblock.methods.subscriptions.log_index import LogsWanted
-from foreblock.methods.subscriptions.log_kinds import LogKind, read_wanted
+from foreblock.methods.events.kinds import FLASHBLOCKS, NEW_HEADS, SEALED, Kind, Wanted
+from foreblock.methods.events.log_index import LogsWanted
+from foreblock.methods.events.log_kinds import LogKind, read_wanted
+from foreblock.methods.params import DECODING, Params, reader, refuse
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 NOTIFICATION: Final = b"eth_subscription"
