@@ -5,13 +5,8 @@ from pathlib import Path
 from foreblock.clock import DrivenClock
 from foreblock.follow.audit import UNTRUE, StateAudit
 from foreblock.follow.upstream_metrics import LABELS, UpstreamMetrics
-from foreblock.metrics.sheet import Sheet
-from foreblock.upstream.endpoint import UpstreamState
-from foreblock.metrics.counter_file import Sheet
 from foreblock.metrics.counter_file import CounterFile
-from foreblock.sources.state_audit import UNTRUE, StateAudit
-from foreblock.sources.upstream_metrics import LABELS, UpstreamMetrics
-from foreblock.upstream.upstream_endpoint import UpstreamState
+from foreblock.upstream.endpoint import UpstreamState
 from sources.test_feed_metrics import series
 
 BUSY = UpstreamState("https://a", "geth", True, 10, 40, {"rate limited": 2, "?": 1}, 0.25, 0, 0)

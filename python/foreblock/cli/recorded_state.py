@@ -17,10 +17,10 @@ from foreblock.chains.chain_file import FollowedChain, followed_chain
 from foreblock.clock import SystemClock
 from foreblock.errors import BadRecording, MalformedFlashblock
 from foreblock.feed.messages import decode
+from foreblock.feed.recording import Recorded, read_recording
 from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.state_upstream import StateUpstream
-from foreblock.feed.recording import Recorded, read_recording
 from foreblock.recording.gathering import Gathering, Report
 from foreblock.recording.offline_node import OfflineNode
 from foreblock.recording.offline_run import run_offline

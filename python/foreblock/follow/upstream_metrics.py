@@ -19,15 +19,10 @@ from foreblock.metrics.catalogue import (
     UPSTREAM_REQUESTS,
     UPSTREAM_UNITS,
 )
+from foreblock.metrics.counter_file import Count, CounterFile, Gauge
 from foreblock.metrics.instruments import Count, Gauge
-from foreblock.metrics.sheet import Sheet
 from foreblock.upstream.endpoint import UpstreamState
 from foreblock.upstream.json_rpc import RefusalKind
-from foreblock.metrics.counter_file import Count, Gauge, Sheet
-from foreblock.metrics.counter_file import Count, CounterFile, Gauge
-from foreblock.sources.state_audit import UNTRUE, StateAudit
-from foreblock.upstream.refusals import RefusalKind
-from foreblock.upstream.upstream_endpoint import UpstreamState
 
 OTHER: Final = "other"
 LABELS: Final = {

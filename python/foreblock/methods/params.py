@@ -25,7 +25,7 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 
 __all__ = [
     "DECODING", "address", "data", "explain", "hash32", "is_long", "quantity", "read_in_turn",
-    "refuse", "slot",
+    "refuse", "slot", "take_none",
 ]  # fmt: skip
 
 S = TypeVar("S", bound=Struct)
@@ -125,6 +125,19 @@ def _in_words(said: str) -> str:
         return said[0].lower() + said[1:].replace("`", "'")
     kinds = [_KINDS.get(kind, kind) for kind in match[1].split(" | ") if kind != "null"]
     return f"expected {' or '.join(kinds)}, found {_KINDS.get(match[2], match[2])}"
+
+
+class _NoParams(Params):
+    """The arguments of a method that takes none."""
+
+
+_NOTHING: Final = frozenset({b"", b"[]"})
+
+
+def take_none(raw: Raw) -> None:
+    """Refuse arguments of a method that takes none."""
+    if bytes(raw) not in _NOTHING:
+        explain(raw, _NoParams, 0)
 
 
 def refuse(argument: int, path: str, why: str) -> NoReturn:

@@ -1,8 +1,8 @@
-"""Rows of the table of methods: what a method takes and gives, and the function that answers.
+"""Rows of the table of methods: signature, function, and other names on the wire.
 
-A row is all there is to know of a method. Its signature is `name(parameters) -> shape`, each
-parameter `name: Shape`; after a name, `?` means that it may be left out or null, and `!` that
-the dialect decides: `preconf` requires it. After a shape, `?` means that it may be null.
+A signature is `name(parameters) -> shape`, each parameter `name: Shape`; after a name, `?` means
+that it may be omitted or null, and `!` that the dialect decides: `preconf` requires it. After a
+shape, `?` means that it may be null.
 """
 
 from collections.abc import Awaitable, Callable
@@ -43,6 +43,9 @@ class Family(NamedTuple):
     methods: tuple[Method, ...]
 
 
+# Methods that change something besides their response; they run once for each request. Where state
+# is fetched, a body runs again until nothing is missing (`rpc.fetching`): all other methods only
+# read, and may run any number of times.
 RUN_ONCE: Final = frozenset(
     {
         "eth_getFilterChanges",

@@ -1,4 +1,12 @@
-"""eth_getBlockByNumber, eth_getBlockByHash: a block as JSON."""
+"""eth_getBlockBy…, eth_getUncle…, and pairs of methods that name a block by number or by hash.
+
+The methods of a pair (`Counting`, `ShowingPlace`) differ only in how the block is named. The
+module that makes the pair decides what is shown of the block, and the response for an unknown
+block.
+
+A block after the merge has no uncles, and neither has a block of an OP chain. An uncle is shown
+as a block without its transactions, which no node keeps.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Final

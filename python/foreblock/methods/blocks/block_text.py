@@ -1,9 +1,13 @@
-"""One block as JSON, joined from the texts of its portions.
+"""Blocks as JSON, joined from the texts of their portions and cached.
 
 The transactions of a portion are rendered once and without the hash of their block, so that
 they serve every later partial of the block and the sealed one. A block has two forms: with
 hashes, and with full transactions. Each is made on first use, in steps, because a portion may
 be a whole block and senders may have to be recovered; a long text is left in pieces.
+
+`BlockTexts` caches portions and whole texts. A block of many transactions is rendered once for
+all requests that wait for it; each step is cached, so that another request continues where the
+first ended.
 """
 
 from binascii import hexlify

@@ -1,7 +1,12 @@
-"""eth_getTransactionReceipt, eth_getBlockReceipts.
+"""eth_getTransactionReceipt, eth_getBlockReceipts: receipts as JSON text.
 
-A pre-confirmed transaction has its receipt at once, in the block as of its flashblock, unless
-the view is sealed.
+A pre-confirmed transaction has its receipt immediately, in the block as of its flashblock,
+unless the view is sealed. Fields of the block are rendered once for all its receipts
+(`ReceiptShape`). On OP chains a receipt also has the L1 cost of its transaction, computed from
+the prices in the block's first transaction.
+
+A receipt is read by itself: its portion is found with a few small reads, and no other portion
+is read. `BlockPlaces` caches the positions of portions whose rows lack them, and the shapes.
 """
 
 from binascii import hexlify

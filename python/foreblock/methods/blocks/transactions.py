@@ -1,8 +1,12 @@
-"""eth_getTransactionBy…, eth_getBlockTransactionCountBy…: transactions of blocks, and their number.
+"""Transactions of blocks, by hash or by position, and the raw forms of blocks and their parts.
 
-A transaction is found by its hash, by its sender and nonce, or by a block and its place in that.
-One that is only in the pool is in no block and is not shown, unless the view is sealed: an ordinary
-node shows all that wait for a sealed block, with null for the block.
+A transaction is found by its hash, by its sender and nonce, or by a block and its index. A
+transaction that is only in the pool is not shown, unless the view is sealed: an ordinary node
+shows all that wait for a sealed block, with null for the block.
+
+Raw forms are the bytes that are hashed: of a header and a block its RLP, of a transaction and a
+receipt its encoding in the trie (EIP-2718). They let one service be the source of another. An
+unknown block is an error, and an unknown transaction is `0x`, as in geth.
 """
 
 from binascii import hexlify

@@ -1,4 +1,21 @@
-"""eth_call: run a message on the state after a block, and keep nothing of it."""
+"""eth_call, eth_estimateGas, eth_createAccessList: run a message on the state after a block.
+
+The engine reads params of any size and reports their errors; defaults are filled in here. The
+block parameter is left as JSON, because all methods read it alike.
+
+Without a block, eth_estimateGas runs at `pending` in either dialect: a transaction that builds on
+a pre-confirmed one needs an estimate that includes it. In a sealed view it runs at `latest`,
+unless transactions or requests seal the blocks of a development chain: then, as in anvil, it
+runs in the block in progress, in which the transaction will run, with its base fee. If
+transactions seal blocks, `latest` means the same: that block is still empty.
+
+The rules of eth_createAccessList are geth's. A call without fees pays none, as in eth_call; geth
+fills in fees of its own suggestion, which no chain determines, and then requires the funds.
+
+Solidity reverts with `Error(string)` or `Panic(uint256)`. Decoding is tolerant: the text must be
+inside the data, but need not be padded, and bytes may follow it. Any other data, custom errors
+included, has no reason.
+"""
 
 from collections.abc import Awaitable, Hashable
 from functools import partial

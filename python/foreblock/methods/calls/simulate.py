@@ -1,4 +1,11 @@
-"""eth_simulateV1: blocks that could follow one, run and shown as whole blocks."""
+"""eth_simulateV1: blocks that could follow one, run and shown as whole blocks, in either dialect.
+
+a failed call     preconf: `error` is a text, revert data is what it returned
+                  ethereum: `error` is an object with the data, nothing is returned
+fillers           preconf: left out; ethereum: shown
+
+The engine writes the parts that are equal in both dialects: headers, results, logs.
+"""
 
 from collections.abc import Awaitable, Sequence
 from functools import partial

@@ -15,8 +15,7 @@ from foreblock.bus.commands import (
 )
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import Commands, Number, answered, number
-from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, reader
+from foreblock.methods.params import Params, reader, take_none
 
 
 class IntervalParams(Params):

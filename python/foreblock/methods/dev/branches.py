@@ -16,8 +16,7 @@ from foreblock.methods.dev.commanding import (
     write_bool,
 )
 from foreblock.methods.dev.placing import Asked, Placing
-from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, reader, refuse
+from foreblock.methods.params import Params, reader, refuse, take_none
 
 
 class RevertParams(Params):

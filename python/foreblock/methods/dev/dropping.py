@@ -13,8 +13,7 @@ from foreblock.bus.commands import DropTransactions
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.dev.commanding import Commands, done_or_answered, write_bool
-from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, address, reader
+from foreblock.methods.params import Params, address, reader, take_none
 from foreblock.methods.shapes import write_data
 
 

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from foreblock.errors import HiddenMethod
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.node.about import take_none
+from foreblock.methods.params import take_none
 from foreblock.methods.table import Family, MethodFunction
 
 ON_LOOPBACK: Final = (

@@ -11,8 +11,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import Commands, done_or_answered, write_true
 from foreblock.methods.dev.mining import SwitchParams
 from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated, write_accounts
-from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, address, reader
+from foreblock.methods.params import Params, address, reader, take_none
 
 
 class ImpersonateParams(Params):

@@ -25,8 +25,7 @@ from foreblock.methods.dev.commanding import (
     write_bool,
     write_true,
 )
-from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, address, hash32, reader, refuse
+from foreblock.methods.params import Params, address, hash32, reader, refuse, take_none
 
 MILLISECONDS: Final = 1000
 # A time above this is in milliseconds, as JavaScript has it: the year 5138.

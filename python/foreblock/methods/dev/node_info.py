@@ -9,9 +9,9 @@ from msgspec import Raw
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import Number, number
-from foreblock.methods.node.about import client, network_version, take_none
+from foreblock.methods.node.about import client, network_version
 from foreblock.methods.node.fees import PriorityFees
-from foreblock.methods.params import Params, reader
+from foreblock.methods.params import Params, reader, take_none
 from foreblock.methods.shapes import members, write_data, write_quantity
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps

@@ -21,8 +21,7 @@ from foreblock.methods.events.flashblock_kinds import (
 )
 from foreblock.methods.events.kinds import BLOCK_HASHES, Kind, Wanted, position_after
 from foreblock.methods.events.log_kinds import LOGS, read_wanted
-from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, reader
+from foreblock.methods.params import Params, reader, take_none
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler

@@ -1,4 +1,13 @@
-"""eth_getLogs: logs that match a filter, of one block or of a range of blocks."""
+"""eth_getLogs: logs that match a filter, of one block or of a range of blocks.
+
+A filter has one address or many, topics by position (one, many, or null for any), and either the
+hash of a block or a range. A range is given by numbers or tags, or as block parameters are. An
+omitted end is `latest`, or `pending` if it follows `pending`. Limits and refusals are geth's.
+
+A query over several blocks is refused when it finds too many logs, too many bytes, or takes too
+long; the refusal names the blocks up to the one at which it happened. One block is never
+refused: its logs could not be read otherwise, and a block is limited by its gas.
+"""
 
 from binascii import hexlify
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""Methods about the chain and the service, such as eth_chainId and eth_blockNumber."""
+"""Methods about the chain and the service, such as eth_chainId, eth_config and web3_sha3."""
 
 import json
 from collections.abc import Awaitable
@@ -13,29 +13,17 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fork_config import ForkConfig, fork_configs
 from foreblock.ledger.storage.chain_head import stated_forks
 from foreblock.methods.keys import Keys, write_accounts
-from foreblock.methods.params import Params, data, explain, read_in_turn, reader
+from foreblock.methods.params import Params, data, read_in_turn, reader, take_none
 from foreblock.methods.shapes import members, write_data, write_quantity
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.types import keccak256
-
-_NOTHING: Final = frozenset({b"", b"[]"})
 
 
 @cache
 def client() -> str:
     """Name and version of this software; looking that up takes some milliseconds."""
     return f"foreblock/v{foreblock.__version__}"
-
-
-class NoParams(Params):
-    """The arguments of a method that takes none."""
-
-
-def take_none(raw: Raw) -> None:
-    """Refuse arguments of a method that takes none."""
-    if bytes(raw) not in _NOTHING:
-        explain(raw, NoParams, 0)
 
 
 def chain_id(view: LedgerView, raw: Raw) -> bytes:

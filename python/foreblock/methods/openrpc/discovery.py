@@ -13,9 +13,9 @@ from msgspec import Raw
 
 import foreblock
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.node.about import take_none
 from foreblock.methods.openrpc.schemas import SCHEMAS
 from foreblock.methods.options import Options
+from foreblock.methods.params import take_none
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler

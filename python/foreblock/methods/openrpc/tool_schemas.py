@@ -1,4 +1,4 @@
-"""Shapes of traces: as in geth, Parity's lists, and what Otterscan shows."""
+"""Parts of JSON Schemas, and the shapes of traces and of the methods of development chains."""
 
 from typing import Final
 

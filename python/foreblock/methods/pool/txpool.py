@@ -1,9 +1,11 @@
 """txpool_status, txpool_content, txpool_contentFrom, txpool_inspect, base_transactionStatus.
 
 Transactions in no committed flashblock: `pending` are those that can run, `queued` those that
-wait for a nonce. In a sealed view those of flashblocks wait, too: for the sealed block. The forms
-are geth's; the order of accounts is the pool's. These answers come from the writer and belong to
-no snapshot.
+wait for a nonce. The forms are geth's; the order of accounts is the pool's. The writer provides
+these responses, which belong to no snapshot.
+
+A sealed view shows nothing above `latest`, so the transactions of flashblocks (`Unsealed`) are
+in the pool, too, until their block is sealed.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -24,8 +26,7 @@ from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.unsigned_deposits import is_from_user
 from foreblock.methods.blocks.receipts import BlockPlaces, read_hash
-from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, address, reader
+from foreblock.methods.params import Params, address, reader, take_none
 from foreblock.methods.waiting_pool import (
     InPool,
     WaitingPool,

@@ -1,6 +1,6 @@
-"""eth_getBalance, eth_getCode, eth_getStorageAt and others: fields of an account.
+"""eth_getBalance, eth_getCode, eth_getStorageAt, eth_getStorageValues and others: account fields.
 
-The nonce at `pending` is the one answer that does not come from the snapshot alone: it counts
+The nonce at `pending` is the one result that does not come from the snapshot alone: it counts
 the sender's transactions in the pool. Otherwise a client that sends two within one flashblock
 would give both the same nonce.
 """

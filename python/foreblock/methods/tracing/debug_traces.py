@@ -2,6 +2,9 @@
 
 Transactions before the traced one are run again on the state of the block's parent. A block
 in progress is traced like a sealed one, as of the flashblock that the request sees or pins.
+
+Names and defaults of options are geth's. Options without effect here (`reexec`) are accepted;
+unknown options that would change the result are refused. A long text is sent in pieces.
 """
 
 import re

@@ -1,6 +1,9 @@
-"""ots_*: what the explorer Otterscan asks of a transaction or an account, at API level 8.
+"""ots_*: transactions and accounts for the explorer Otterscan, at API level 8.
 
-Blocks in its format are in `otterscan_blocks`, searches by address in `otterscan_search`.
+A page of a search has the transactions that touch an address and their receipts, the newest
+first. Block 0 means the newest page of a search downwards and the oldest of one upwards. The
+transactions of a block stay together, so a page may be longer than requested. Blocks in
+Otterscan's format are in `otterscan_blocks`.
 """
 
 from collections.abc import Awaitable
@@ -22,9 +25,8 @@ from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.blocks.receipts import BlockPlaces
-from foreblock.methods.node.about import take_none
 from foreblock.methods.options import Options
-from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse
+from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse, take_none
 from foreblock.methods.shapes import write_data, write_quantity
 from foreblock.methods.tracing.debug_traces import pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
