@@ -4,7 +4,7 @@ A client that goes from one instance to another names the highest commit it has 
 flashblock that it has heard of. The commit is exact: numbers of commits never fall. A flashblock
 may be replaced by a reorganisation; it counts as here when its place in the chain is reached.
 
-How it is written in a request is in `server/minimum.py`; who waits for it is in
+How it is written in a request is in `server/checks.py`; who waits for it is in
 `service/awaited_commits.py`.
 """
 
