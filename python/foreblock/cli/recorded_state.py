@@ -18,7 +18,6 @@ from foreblock.clock import SystemClock
 from foreblock.errors import BadRecording, MalformedFlashblock
 from foreblock.feed.messages import decode
 from foreblock.feed.recording import Recorded, read_recording
-from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.recording.gathering import Gathering, Report

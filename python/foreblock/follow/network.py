@@ -50,9 +50,6 @@ from foreblock.ledger.rules.rules_end import RulesEnd, diverged, rules_end
 from foreblock.ledger.storage.anchored_store import Anchor
 from foreblock.ledger.storage.follow_rows import Trust
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.trust_row import Trust
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.following import NO_FEED
 from foreblock.settings.networks import Network

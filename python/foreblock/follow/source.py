@@ -51,8 +51,6 @@ from foreblock.ledger.storage.follow_rows import (
 from foreblock.ledger.storage.open_store import Store, check_same_profile
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.ledger.storage.template_rows import put_templates, read_templates
-from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.ledger.storage.trust_row import Trust, may_go_on, put_trust, read_trust
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.networks import Network
 from foreblock.sources.feed_source import Arrived, FeedSource

@@ -33,9 +33,6 @@ from foreblock.follow.state_upstream import StateUpstream
 from foreblock.ledger.storage.anchored_store import Anchor
 from foreblock.ledger.storage.follow_rows import Trust
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.trust_row import Trust
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings import FollowSettings
 from foreblock.settings.networks import Network

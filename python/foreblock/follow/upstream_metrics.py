@@ -20,7 +20,6 @@ from foreblock.metrics.catalogue import (
     UPSTREAM_UNITS,
 )
 from foreblock.metrics.counter_file import Count, CounterFile, Gauge
-from foreblock.metrics.instruments import Count, Gauge
 from foreblock.upstream.endpoint import UpstreamState
 from foreblock.upstream.json_rpc import RefusalKind
 

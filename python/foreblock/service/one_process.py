@@ -27,8 +27,6 @@ import structlog
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.ledger.storage.store_watch import open_seen
-from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.ledger.storage.seen_commits import open_seen
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.server.process import run_ordered
 from foreblock.service.app import WrittenHere, make_served

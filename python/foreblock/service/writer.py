@@ -36,10 +36,6 @@ from foreblock.errors import SequencerUnavailable
 from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.store_watch import SeenCommit, open_seen
-from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.metrics.process_metrics import SECONDS, ProcessMetrics, sheet_of
-from foreblock.server.heartbeat import READY
-from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
 from foreblock.metrics.meters import SECONDS, NetworkMetrics, ProcessMetrics, open_counter_file
 from foreblock.server.child import READY
 from foreblock.server.process import (

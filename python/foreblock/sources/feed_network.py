@@ -31,8 +31,6 @@ from foreblock.feed.inbox import Inbox
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.networks import Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts

@@ -24,9 +24,6 @@ from foreblock.ledger.storage.anchored_store import Learned
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
-from foreblock.metrics.network_metrics import NetworkMetrics
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import Following

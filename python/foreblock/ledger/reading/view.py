@@ -64,13 +64,6 @@ from foreblock.ledger.storage.dev_rows import DevState, held_by_snapshots, read_
 from foreblock.ledger.storage.follow_rows import read_rules_end, read_trust
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch, check_goes_on
-from foreblock.metrics.request_meter import RequestMeter
-from foreblock.ledger.storage.log_index import read_indexed
-from foreblock.ledger.storage.rules_row import read_rules_end
-from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.snapshot_rows import held_by_snapshots
-from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
-from foreblock.ledger.storage.trust_row import read_trust
 from foreblock.metrics.meters import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS
 
