@@ -17,6 +17,7 @@ from foreblock.conformance.dialects import DIALECTS, Dialect
 from foreblock.conformance.replay import ReplayRules, judge
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
+from support.each_case import each_case
 from support.servers.asking import Asker, asker
 
 CASES = read_cases(CHECKOUT / "tests" / "cases")
@@ -42,7 +43,7 @@ def services(
     ledger.close()
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case("case", CASES, ids=str)
 def test_replies_are_as_written(services: dict[Dialect, Asker], case: Case) -> None:
     for dialect in dialects(case):
         for exchange in case.exchanges:
@@ -51,7 +52,7 @@ def test_replies_are_as_written(services: dict[Dialect, Asker], case: Case) -> N
             assert judge(exchange, found, LITERALLY, shape_only=False) == [], dialect
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case("case", CASES, ids=str)
 def test_a_case_lies_with_its_method_and_has_its_counterpart(case: Case) -> None:
     assert {name for each in case.exchanges for name in each.methods} == {case.method}
     start, _, dialect = case.name.rpartition(".")

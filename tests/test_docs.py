@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import click
-import pytest
 
 from foreblock import errors
 from foreblock.cli import main
@@ -19,6 +18,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.settings import EverySetting
 from foreblock.settings.loading import declared
+from support.each_case import each_case
 from support.servers.asking import Asker
 from support.servers.long_work import scheduler
 from website.markdown_links import anchor
@@ -60,7 +60,7 @@ def commands(group: VerbGroup, prefix: str = "foreblock") -> dict[str, click.Com
     return found
 
 
-@pytest.mark.parametrize("verb", commands(main))
+@each_case("verb", commands(main))
 def test_every_verb_and_option_is_documented(checkout: Path, verb: str) -> None:
     sections = (checkout / "docs" / "cli.md").read_text("utf-8").split("\n## ")
     section = next((each for each in sections if each.startswith(f"`{verb}`\n")), None)
@@ -88,7 +88,7 @@ def test_every_documented_option_exists(checkout: Path) -> None:
     assert documented <= known | {"--help", "--version"}
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@each_case("name", ERRORS)
 def test_every_exception_is_documented(checkout: Path, name: str) -> None:
     text = (checkout / "docs" / "errors.md").read_text("utf-8")
     row = f"| `{name}` |"

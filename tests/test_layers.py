@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support.each_case import each_case
+
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "foreblock"
 
 # Each part, and the parts it may import, besides itself.
@@ -205,7 +207,7 @@ RULES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
+@each_case("path", RULES, ids=lambda path: path.stem)
 def test_rules_do_no_input_or_output(path: Path) -> None:
     """Rules take values and give values: no files, clocks, randomness or stores."""
     source = path.read_text("utf-8")

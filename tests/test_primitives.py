@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from foreblock import primitives
 from foreblock.primitives import harmless
+from support.each_case import each_case
 
 
 @given(st.integers(0, 2**256 - 1))
@@ -17,7 +18,7 @@ def test_data_survives_writing_and_reading(data: bytes) -> None:
     assert primitives.parse_data("0x" + data.hex().upper()) == data
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reason"),
     [
         ("0x", "at least one digit"),
@@ -50,20 +51,20 @@ def test_quantity_is_bounded_by_its_width() -> None:
         primitives.parse_quantity("0x10000000000000000", bits=64)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "number"), [(7, 7), ("7", 7), ("0x7", 7), ("0x07", 7), ("0", 0), (2**200, 2**200)]
 )
 def test_number_of_a_genesis_may_be_written_in_several_ways(value: object, number: int) -> None:
     assert primitives.parse_number(value) == number
 
 
-@pytest.mark.parametrize("value", [-1, 1.5, "07", "-7", "", "0x", " 7", "7 ", True, None, "\uff11"])
+@each_case("value", [-1, 1.5, "07", "-7", "", "0x", " 7", "7 ", True, None, "\uff11"])
 def test_number_refuses(value: object) -> None:
     with pytest.raises(ValueError, match=r"."):
         primitives.parse_number(value)
 
 
-@pytest.mark.parametrize("text", ["0xab cd ", "0x ab\t", "0x\n\n", "0xg0", "0x\u0661\u0662"])
+@each_case("text", ["0xab cd ", "0x ab\t", "0x\n\n", "0xg0", "0x\u0661\u0662"])
 def test_data_is_hex_digits_and_nothing_else(text: str) -> None:
     with pytest.raises(ValueError, match="not all characters are hex digits"):
         primitives.parse_data(text)
@@ -88,7 +89,7 @@ def test_negative_quantity_cannot_be_written() -> None:
         primitives.format_quantity(-1)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "noted"),
     [
         ("connection refused", "connection refused"),

@@ -2,11 +2,11 @@
 
 from urllib.parse import quote, urlsplit
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.secret_urls import safe_url, secrets_of, without_secrets, without_these
+from support.each_case import each_case
 
 KNOWN = [
     ("wss://mainnet.example/ws", "wss://mainnet.example/ws"),
@@ -24,14 +24,14 @@ KNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("url", "safe"), KNOWN)
+@each_case(("url", "safe"), KNOWN)
 def test_known_forms(url: str, safe: str) -> None:
     assert safe_url(url) == safe
     assert without_secrets(f"no answer from {url}: lost") == f"no answer from {safe}: lost"
     assert without_secrets(f"'{url}' and {url}") == f"'{safe}' and {safe}"
 
 
-@pytest.mark.parametrize("text", ["", "no url", "a://", "12:30", "block 0x12//34", "x:/y"])
+@each_case("text", ["", "no url", "a://", "12:30", "block 0x12//34", "x:/y"])
 def test_texts_without_urls_stay(text: str) -> None:
     assert without_secrets(text) == text
 

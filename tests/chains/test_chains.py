@@ -28,6 +28,7 @@ from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import OptimismFork
 from support.chains.profiles import MERGED, profile
+from support.each_case import each_case
 
 OP = Path(__file__).resolve().parents[2] / "python/foreblock/chains/presets/op-mainnet.toml"
 
@@ -36,7 +37,7 @@ def text() -> str:
     return OP.read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", names())
+@each_case("name", names())
 def test_a_preset_has_the_rules_of_a_genesis_with_its_times(name: str) -> None:
     chain = preset(name)
     config = MERGED | {
@@ -55,7 +56,7 @@ def test_a_preset_has_the_rules_of_a_genesis_with_its_times(name: str) -> None:
     assert chain.name == name
 
 
-@pytest.mark.parametrize("name", names())
+@each_case("name", names())
 def test_the_engine_knows_every_fork_of_a_preset(name: str) -> None:
     made = profile_of(preset(name))
     assert made.optimism is not None
@@ -83,7 +84,7 @@ def test_facts_that_others_publish() -> None:
         assert chain.block_time == (1 if "unichain" in name else 2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new", "why"),
     [
         ("chain_id = 10\n", "", "missing required field `chain_id`"),

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.decoding import Item, decode, fields, number, text
+from support.each_case import each_case
 from support.payloads import rlp
 
 ITEMS = st.recursive(st.binary(max_size=70), lambda inner: st.lists(inner, max_size=5))
@@ -12,7 +13,7 @@ def encoded(item: Item) -> bytes:
     return rlp.encode([encoded(each) for each in item] if isinstance(item, list) else item)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "expected"),
     [
         # Ethereum's page on RLP.
@@ -33,7 +34,7 @@ def test_what_was_encoded_comes_back(item: Item) -> None:
     assert decode(encoded(item)) == item
 
 
-@pytest.mark.parametrize("data", ["", "83646f", "c883636174", "8080", "c28363", "b9"])
+@each_case("data", ["", "83646f", "c883636174", "8080", "c28363", "b9"])
 def test_what_is_cut_short_is_refused(data: str) -> None:
     with pytest.raises(ValueError, match="RLP"):
         decode(bytes.fromhex(data))

@@ -1,9 +1,8 @@
 import random
 
-import pytest
-
 from checker.fastlz import compressed_length
 from foreblock._engine import estimated_compressed_size
+from support.each_case import each_case
 
 # A call recorded in the tests of op-geth and op-revm.
 CALL = bytes.fromhex(
@@ -18,7 +17,7 @@ CALL = bytes.fromhex(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "expected"),
     [
         (b"", 0),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from foreblock.cli.abi import parse_function, revert_reason
 from foreblock.errors import InvalidArgument
+from support.each_case import each_case
 
 ADDRESS = "0x" + "ab" * 20
 
@@ -39,7 +40,7 @@ def test_dynamic_arguments_follow_the_heads() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "text"),
     [
         ("uint8", "256"),
@@ -58,7 +59,7 @@ def test_values_outside_their_type_are_refused(kind: str, text: str) -> None:
         parse_function(f"f({kind})").call_data([text])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "signature",
     ["f", "f(", "f(uint7)", "f(uint264)", "f(uint256[])", "f((bool))", "f(bytes33)", "f(bytes0)",
      "f(uint08)", "1f()", "f(bool,)", "f(int)(x)"],
@@ -99,7 +100,7 @@ def test_short_output_is_refused(output: str) -> None:
         parse_function("f()(string)").values(bytes.fromhex(output))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "reason"),
     [
         ("", None),

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.cli.asking import ETHER_DIGITS, amount, decimal
+from support.each_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "wei"),
     [
         ("0", 0),

@@ -1,13 +1,13 @@
 """Help as a person reads it: sections, types, defaults, and lines that fit the terminal."""
 
 import click
-import pytest
 from click.testing import CliRunner
 
 from foreblock.cli import main
 from foreblock.cli.verb import SectionedOption, VerbGroup
 from foreblock.settings import SECTIONS, ServeSettings
 from foreblock.settings.loading import declared
+from support.each_case import each_case
 
 
 def help_of(*words: str, columns: int = 80) -> str:
@@ -24,8 +24,8 @@ def verbs(group: VerbGroup, *prefix: str) -> list[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.parametrize("words", verbs(main), ids=" ".join)
-@pytest.mark.parametrize("columns", [80, 120])
+@each_case("words", verbs(main), ids=" ".join)
+@each_case("columns", [80, 120])
 def test_lines_fit_the_terminal(words: tuple[str, ...], columns: int) -> None:
     assert max(map(len, help_of(*words, columns=columns).splitlines())) <= columns
 

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from foreblock.cli import main
+from support.each_case import each_case
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 ADDRESS = "0x" + "ab" * 20
@@ -119,7 +120,7 @@ def test_rpc_takes_json_and_text(url: str) -> None:
     assert json.loads(done.output) == ["latest", True, {"a": 1}, "0x1", 12]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "line"),
     [
         (["rpc", "nothing"], "error -32601: the method nothing does not exist"),
@@ -138,7 +139,7 @@ def test_signature_and_data_exclude_each_other(url: str) -> None:
     assert run(url, "call", ADDRESS, "f()", "--data", "0x").exit_code == 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "code"),
     [
         (("block",), 1),

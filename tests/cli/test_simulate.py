@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from foreblock.cli import main
+from support.each_case import each_case
 from support.payloads.bytecode import code
 from support.servers.asking import Asker
 from support.servers.simulating import A0, A1, A2, block, funded
@@ -79,7 +80,7 @@ def test_json_is_the_result_of_the_payload_as_it_is(url: str) -> None:
     assert isinstance(found["transactions"][0], str)
 
 
-@pytest.mark.parametrize("text", ["", "{", "7", '"text"'])
+@each_case("text", ["", "{", "7", '"text"'])
 def test_what_is_no_payload_is_said_in_one_line(url: str, text: str) -> None:
     done = run(url, "-", text=text)
     assert done.exit_code == 1
@@ -92,7 +93,7 @@ def test_a_refusal_is_one_line(url: str) -> None:
     assert done.stderr == "foreblock: error -32602: empty input\n"
 
 
-@pytest.mark.parametrize("answer", [None, 7, {}, [{}], [{"timestamp": 5}]])
+@each_case("answer", [None, 7, {}, [{}], [{"timestamp": 5}]])
 def test_an_endpoint_that_answers_something_else(answer: object) -> None:
     with toy_endpoint({"eth_simulateV1": lambda _: answer}) as address:
         done = run(address, "-", text="[{}]")

@@ -2,11 +2,11 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.conformance.compare import WIDTH, differences, shape_differences
+from support.each_case import each_case
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -14,7 +14,7 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expected", "found", "shown"),
     [
         ({"a": [{"b": 1}]}, {"a": [{"b": 2}]}, "$.a[0].b: expected 1, found 2"),
@@ -57,7 +57,7 @@ def test_message_differences_are_known_as_such() -> None:
     assert not differences(one, {"error": {}})[0].in_message
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expected", "found", "fits"),
     [
         ("0x1", "0xffff", True),

@@ -19,6 +19,7 @@ from foreblock.conformance.dialects import (
     revert_of_call,
     zero_state_root,
 )
+from support.each_case import each_case
 
 TO = {"to": "0x" + "11" * 20}
 
@@ -35,8 +36,8 @@ def refused(**error: object) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "error": error}
 
 
-@pytest.mark.parametrize("method", ["eth_call", "eth_getBalance", "eth_simulateV1"])
-@pytest.mark.parametrize("rest", [(), (None,)])
+@each_case("method", ["eth_call", "eth_getBalance", "eth_simulateV1"])
+@each_case("rest", [(), (None,)])
 def test_absent_block_is_refused(method: str, rest: tuple[None, ...]) -> None:
     found = call_needs_block(asked(method, {}, *rest), answered("0x1"))
     assert found == refused(code=-32602)

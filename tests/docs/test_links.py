@@ -2,16 +2,15 @@
 
 from pathlib import Path
 
-import pytest
-
 from conftest import CHECKOUT
+from support.each_case import each_case
 from website.markdown_links import anchors, dead_links, links
 from website.nav import pages
 
 FILES = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")])
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+@each_case("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_links_lead_somewhere(path: Path) -> None:
     assert list(dead_links(path)) == []
 

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from support.each_case import each_case
 from website.nav import Page, pages
 
 
@@ -22,7 +21,7 @@ def test_sections_lead_a_reader_from_the_start_to_the_design() -> None:
     assert pages()[0].path == "index.md"
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.path)
+@each_case("page", pages(), ids=lambda page: page.path)
 def test_a_page_has_the_title_that_the_navigation_shows(page: Page) -> None:
     first, *_ = page.text().splitlines()
     assert first == f"# {page.title}"

@@ -6,6 +6,7 @@ import pytest
 
 from foreblock._engine import Allowance, Executed, Overlay, Transaction, deposit_transaction
 from foreblock.errors import OverBudget
+from support.each_case import each_case
 from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
 from support.payloads.small_store import env
 
@@ -54,7 +55,7 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("code", LOOPS.values(), ids=LOOPS)
+@each_case("code", LOOPS.values(), ids=LOOPS)
 def test_the_clock_stops_whatever_it_is(code: bytes) -> None:
     overlay = Overlay.empty()
     overlay.set(CONTRACT, code=code)
@@ -64,7 +65,7 @@ def test_the_clock_stops_whatever_it_is(code: bytes) -> None:
     assert is_untouched(overlay)
 
 
-@pytest.mark.parametrize("code", LOOPS.values(), ids=LOOPS)
+@each_case("code", LOOPS.values(), ids=LOOPS)
 def test_what_spends_more_gas_than_its_block_says_is_stopped_while_it_runs(code: bytes) -> None:
     """Its own gas would last for years."""
     overlay = Overlay.empty()

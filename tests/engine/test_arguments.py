@@ -82,6 +82,7 @@ from foreblock._engine import (
     trace_transactions,
 )
 from foreblock.errors import ForeblockError
+from support.each_case import each_case
 from support.payloads.params import overrides, plain_calls
 from support.payloads.small_store import ALICE, CONTRACT, append, env, message, with_code
 
@@ -414,7 +415,7 @@ def inside(objects: Objects, path: object) -> object:
     return str(Path(objects.folder) / "other") + path if isinstance(path, str) else path
 
 
-@pytest.mark.parametrize(("kind", "name"), METHODS)
+@each_case(("kind", "name"), METHODS)
 @many
 @given(data=st.data())
 def test_methods_raise_what_is_documented(
@@ -434,7 +435,7 @@ def test_methods_raise_what_is_documented(
         call(objects.store.commit, [on], {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "kind",
     [
         Account, Allowance, LogRow, Message, Precompiles, Env, GrowingRoot, Body, FastPath,

@@ -17,6 +17,7 @@ from foreblock._engine import (
     Withdrawal,
 )
 from foreblock.errors import InvalidArgument, InvalidMessage
+from support.each_case import each_case
 from support.payloads.params import plain_calls
 from support.payloads.small_store import ALICE, env
 
@@ -56,7 +57,7 @@ def sealed(body: Body, **fields: Any) -> SealedBody:  # noqa: ANN401, fields of 
     return body.seal(HEADER, **(header | fields))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 17, 140])
+@each_case("count", [0, 1, 2, 17, 140])
 def test_header_commits_to_transactions_and_receipts(count: int) -> None:
     block = sealed(filled(count))
     transactions, outcomes = block.transactions(), block.outcomes

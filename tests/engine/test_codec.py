@@ -12,6 +12,7 @@ import pytest
 
 from foreblock import _engine
 from foreblock.errors import InvalidArgument, Undecodable
+from support.each_case import each_case
 from support.payloads.typed_transactions import BLOB, SET_CODE
 
 SENDER = bytes.fromhex("7435ed30a8b4aeb0877cef0c6e8cffe834eb865f")
@@ -147,12 +148,12 @@ def test_header_needs_the_fields_of_earlier_forks() -> None:
         )
 
 
-@pytest.mark.parametrize("number", [0, 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**200, 2**256 - 1])
+@each_case("number", [0, 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**200, 2**256 - 1])
 def test_numbers_of_256_bits_cross_the_seam(number: int) -> None:
     assert header().replace(difficulty=number).difficulty == number
 
 
-@pytest.mark.parametrize(
+@each_case(
     "number",
     [-1, -(2**63) - 1, -(2**300), 2**256, pytest.param(10**6000, id="6001 digits")],
 )
@@ -162,7 +163,7 @@ def test_numbers_out_of_range_are_invalid(number: int) -> None:
     assert caught.value.__notes__ == ["while processing 'difficulty'"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("attempt", "why"),
     [
         (lambda: header().replace(beneficiary=bytes(19)), "an address has 20 bytes, not 19"),
@@ -205,7 +206,7 @@ def test_blocks_are_taken_from_a_buffer_one_by_one() -> None:
     assert second.hash == second.header.hash == header().hash
 
 
-@pytest.mark.parametrize("damage", [b"", b"\xf8", b"\xff" * 9, b"garbage", b"\xc0", b"\x80"])
+@each_case("damage", [b"", b"\xf8", b"\xff" * 9, b"garbage", b"\xc0", b"\x80"])
 def test_what_is_no_block_is_undecodable(damage: bytes) -> None:
     with pytest.raises(Undecodable):
         _engine.decode_block(damage)

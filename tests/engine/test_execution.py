@@ -17,6 +17,7 @@ from foreblock.errors import (
     InvalidArgument,
     InvalidMessage,
 )
+from support.each_case import each_case
 from support.payloads.small_store import ALICE, BOB, CONTRACT, env, message, with_code, word
 
 ETHEREUM = [
@@ -54,13 +55,13 @@ ENDLESS = "5b600056"  # JUMPDEST, JUMP(0)
 # --- Environments ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rules", ALL_RULES)
+@each_case("rules", ALL_RULES)
 def test_every_fork_runs_a_call(rules: str) -> None:
     outcome = with_code("602a60005260206000f3").call(env(rules), message())
     assert (outcome.status, outcome.output) == ("success", word(42))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "rules",
     [
         "",
@@ -105,7 +106,7 @@ def test_fork_asks_for_what_its_blocks_have() -> None:
     make("optimism:Karst", bytes(32), None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"chain_id": 2**64},
@@ -157,7 +158,7 @@ def test_revert_is_a_result_with_its_data() -> None:
     assert repr(outcome).startswith("Outcome(revert, gas_used=")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "why"),
     [
         ("fe", "invalid opcode: INVALID"),
@@ -204,7 +205,7 @@ def test_message_that_cannot_be_paid_does_not_begin() -> None:
     assert overlay.account(BOB) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "why"),
     [
         ({"gas": 20_999}, "call gas cost"),
@@ -242,7 +243,7 @@ def test_block_gas_limit_is_checked_on_demand() -> None:
         overlay.run(env(), large)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "why"),
     [
         ({"sender": bytes(21)}, "20 bytes, not 21"),

@@ -4,6 +4,7 @@ import pytest
 
 from foreblock._engine import Account, Executed, Message, Overlay, Precompiles, keccak256
 from foreblock.errors import InvalidArgument, NotAPrecompile
+from support.each_case import each_case
 from support.payloads.small_store import ALICE, BOB, CONTRACT, env, message, with_code, word
 
 IDENTITY = bytes(19) + b"\x04"
@@ -131,7 +132,7 @@ def test_failed_run_keeps_the_overlay_as_it_was() -> None:
     assert overlay.storage(CONTRACT, 0) == 0
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"balance": 2**256},

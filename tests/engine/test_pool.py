@@ -16,6 +16,7 @@ from foreblock.errors import (
     PoolFull,
     StoreClosed,
 )
+from support.each_case import each_case
 from support.payloads.small_store import ALICE, CONTRACT, append, env, message, with_code, word
 
 ENDLESS = "5b600056"
@@ -122,7 +123,7 @@ def test_call_whose_view_is_closed_says_so(tmp_path: Path) -> None:
         assert isinstance(results(pool, 1)[2], StoreClosed)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("threads", "capacity", "nice"),
     [
         (0, 1, 10),

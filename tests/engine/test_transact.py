@@ -4,6 +4,7 @@ import pytest
 
 from foreblock._engine import Executed, Overlay, Transaction, decode_transaction
 from foreblock.errors import InvalidTransaction
+from support.each_case import each_case
 from support.payloads.small_store import env, word
 
 # Signed by SENDER for CHAIN_ID: nonce 73, gas price 1, gas 21000, value 1.
@@ -39,7 +40,7 @@ def transact(overlay: Overlay, rules: str, *transactions: Transaction) -> list[E
     return overlay.transact(env(rules, chain_id=CHAIN_ID), list(transactions))
 
 
-@pytest.mark.parametrize("fork", ["SpuriousDragon", "Byzantium", "Berlin", "Prague", "Osaka"])
+@each_case("fork", ["SpuriousDragon", "Byzantium", "Berlin", "Prague", "Osaka"])
 def test_signed_transaction_is_executed(fork: str) -> None:
     overlay = funded()
     (executed,) = transact(overlay, f"ethereum:{fork}", LEGACY)

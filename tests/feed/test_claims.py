@@ -9,6 +9,7 @@ import pytest
 from foreblock.feed.claims import LONGEST, read_claims
 from foreblock.feed.messages import decode, encode
 from foreblock.types import ClaimedReceipt, Claims, Flashblock
+from support.each_case import each_case
 from support.payloads.flashblocks import first, hash_of
 
 HASH, OTHER = "0x" + "ab" * 32, "0x" + "cd" * 32
@@ -58,7 +59,7 @@ def test_balances_are_read() -> None:
     assert said(None, {VAULT: "0x10"}) == Claims({}, {bytes.fromhex(VAULT[2:]): 16})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("receipts", "balances"),
     [
         (None, None), ({}, {}), ({HASH: {"Eip1559": {}}}, None), ({"0x12": DEPOSIT}, None),

@@ -22,6 +22,7 @@ from foreblock.feed.server import FeedServer
 from foreblock.feed.wire import MessageLimits
 from foreblock.service.running import free_port
 from foreblock.types import Flashblock, FlashblockId
+from support.each_case import each_case
 from support.payloads.flashblocks import carrying, first, hash_of, later
 from support.servers.feed_servers import bad_server, for_ever, frame, raw_server
 from support.servers.in_loop import run, until
@@ -273,7 +274,7 @@ def test_garbage_in_good_frames_is_delivered_and_keeps_the_connection() -> None:
     run(body)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "noise",
     {
         "random bytes": bytes(range(256)) * 10,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from foreblock.errors import InvalidArgument
 from foreblock.feed.wire import Refusal, Subscription, check_url, parse_target, resume_after
 from foreblock.types import FlashblockId
+from support.each_case import each_case
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ def test_addresses_of_websockets_are_taken(url: str) -> None:
     check_url(url)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "", "http://here/ws", "ws://", "ws:///ws", "here:8546", "ws://here:0/ws",
@@ -45,7 +46,7 @@ def test_what_the_operator_wrote_stays() -> None:
     assert resume_after("ws://here/ws?from=1-2", FlashblockId(7, 3)) == "ws://here/ws?from=1-2"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("target", "subscription"),
     [
         ("/ws", Subscription(brotli=False, since=None)),
@@ -61,7 +62,7 @@ def test_what_can_be_asked_for(target: str, subscription: Subscription) -> None:
     assert parse_target(target) == subscription
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("target", "status"),
     [
         ("/", HTTPStatus.NOT_FOUND),

@@ -2,11 +2,12 @@
 
 import os
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.feed.rate_limits import FrameScan, Scanned
+from foreblock.feed.frame_scan import FrameScan, Scanned
+from support.each_case import each_case
 from support.servers.feed_servers import frame
 
 HEAD = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"
@@ -23,7 +24,7 @@ def scan(data: bytes, most: int = 10**9) -> Scanned:
     return found._replace(bytes=found.bytes - len(HEAD))
 
 
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 300_000])
+@each_case("size", [0, 1, 125, 126, 127, 65_535, 65_536, 300_000])
 def test_frames_of_every_length_are_counted(size: int) -> None:
     data = frame(bytes(size)) + frame(b"x", 9) + frame(bytes(size), 1) + PONG
     assert scan(data) == Scanned(len(data), 4, 2)

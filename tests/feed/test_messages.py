@@ -14,6 +14,7 @@ from foreblock.errors import MalformedFlashblock
 from foreblock.feed.messages import EndMarker, decode, encode
 from foreblock.feed.wire import MessageLimits, compress
 from foreblock.types import Flashblock, FlashblockId
+from support.each_case import each_case
 from support.payloads.flashblocks import carrying, first, flashblocks, hash_of, later
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"), FlashblockId(6, 10))
@@ -102,7 +103,7 @@ def test_blob_gas_used_may_be_missing(value: str | None) -> None:
     assert read(message) == FIRST
 
 
-@pytest.mark.parametrize("old", OLD_METADATA)
+@each_case("old", OLD_METADATA)
 def test_metadata_of_every_era_is_read(old: JsonObject) -> None:
     message = wire(FIRST)
     message["metadata"] = {"block_number": 7} | old
@@ -160,7 +161,7 @@ def test_the_number_of_the_base_serves_where_metadata_has_none() -> None:
 ABSENT = object()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "value", "field"),
     [
         (["payload_id"], "0x00", "payload_id"),
@@ -238,7 +239,7 @@ def test_an_end_marker_with_a_bad_payload_id_is_malformed() -> None:
         read({"payload_id": "0x"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         b"",

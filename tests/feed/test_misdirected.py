@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.outgoing import rpc_answer, rpc_hint, rpc_http_answer
 from foreblock.feed.server import FeedServer
+from support.each_case import each_case
 from support.servers.in_loop import Runner
 
 OPTIONS = FeedServerOptions(rpc="127.0.0.1:8545")
@@ -57,9 +58,7 @@ def test_requests_and_batches_are_answered_with_their_ids() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"hello", b"{}", b"[]", b"[1]", b'"x"', b"\xff", b"[" * 4000]
-)
+@each_case("text", [b"", b"hello", b"{}", b"[]", b"[1]", b'"x"', b"\xff", b"[" * 4000])
 def test_what_is_not_json_rpc_is_not_answered(text: bytes) -> None:
     assert rpc_answer(text, "") is None
 

@@ -25,6 +25,7 @@ from foreblock.ledger.following.verdict import hash_holds, is_provided, malforme
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.l1 import EcotoneAttributes, attributes_in
 from foreblock.types import Flashblock, FlashblockId
+from support.each_case import each_case
 from support.payloads.public_payloads import (
     COUNTER,
     INCREMENTED,
@@ -62,7 +63,7 @@ def names_its_header(so_far: list[Flashblock], rules: Rules) -> bool:
     return is_provided(diff.block_hash) and hash_holds(header, diff, rules)
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda it: f"{it['payload_id']}-{it['index']}")
+@each_case("message", MESSAGES, ids=lambda it: f"{it['payload_id']}-{it['index']}")
 def test_messages_are_read_and_survive_both_directions(message: dict[str, Any]) -> None:
     found = read(message)
     assert malformed(found) is None

@@ -1,10 +1,10 @@
 """Allowances on a clock of the test's own."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.feed.rate_limits import ADDRESS, ALL, ConnectionLimits, Rate, TokenBucket, network_of
+from support.each_case import each_case
 
 RATE = Rate(10, 40)
 
@@ -111,7 +111,7 @@ def test_what_is_remembered_of_addresses_is_bounded() -> None:
     assert len(limits._buckets) <= 4_096
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "network"),
     [
         ("192.0.2.7", "192.0.2.7"),

@@ -6,14 +6,13 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-import pytest
-
 from foreblock.clock import SystemClock
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
 from foreblock.feed.recording import Recorded, Recorder, read_recording, replay
 from foreblock.feed.server import FeedServer
 from foreblock.types import Flashblock, FlashblockId
+from support.each_case import each_case
 from support.payloads.flashblocks import carrying, first, hash_of, later
 from support.servers.in_loop import run
 
@@ -51,9 +50,9 @@ def of_feed(flashblocks: list[Flashblock]) -> list[Recorded]:
     return [Recorded(0.001 * at, encode(each)) for at, each in enumerate(flashblocks)]
 
 
-@pytest.mark.parametrize("speed", [0, 1, 50])
-@pytest.mark.parametrize("query", ["", "?compression=brotli"])
-@pytest.mark.parametrize("flashblocks", [FLASHBLOCKS, SUBBLOCKS])
+@each_case("speed", [0, 1, 50])
+@each_case("query", ["", "?compression=brotli"])
+@each_case("flashblocks", [FLASHBLOCKS, SUBBLOCKS])
 def test_what_is_served_again_is_what_was_recorded(
     speed: float, query: str, flashblocks: list[Flashblock]
 ) -> None:

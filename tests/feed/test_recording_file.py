@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from foreblock.errors import BadRecording
 from foreblock.feed.recording import Recorded, head_line, message_line, read_recording
+from foreblock.feed.recording_file import Recorded, head_line, message_line, read_recording
+from support.each_case import each_case
 
 HEAD = head_line("ws://here/ws", "2026-01-01T00:00:00.000+00:00")
 
@@ -33,7 +35,7 @@ def test_a_last_line_that_was_cut_off_is_passed_over() -> None:
     assert read(data[:-5]) == [Recorded(1, b"one")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "why"),
     [
         (b"", "file: line 1: not a recording of a feed"),

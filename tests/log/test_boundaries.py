@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
+from support.each_case import each_case
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "foreblock"
 PURE = [path for path in sorted((PACKAGE / "log").glob("*.py")) if "No I/O." in path.read_text()]
@@ -27,7 +27,7 @@ def test_the_deciding_modules_are_there() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", PURE, ids=lambda path: path.stem)
+@each_case("path", PURE, ids=lambda path: path.stem)
 def test_they_do_no_input_or_output(path: Path) -> None:
     forbidden = {"asyncio", "io", "nats", "os", "pathlib", "socket", "time"}
     assert not forbidden & imported(path)

@@ -12,6 +12,7 @@ from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable
 from foreblock.log.connection import LogConnection, LogServers
 from foreblock.log.stream_settings import check_version, differences, new_stream
 from foreblock.log.subjects import LogSubjects
+from support.each_case import each_case
 from support.servers.log_nodes import Node, node, retried
 from support.servers.nats_servers import NatsServer
 from support.servers.waiting import PATIENCE, looked_until
@@ -24,7 +25,7 @@ def test_a_new_server_is_taken(version: str) -> None:
     check_version(version)
 
 
-@pytest.mark.parametrize("version", ["2.9.10", "2.11.9", "1.20.0", "", "new"])
+@each_case("version", ["2.9.10", "2.11.9", "1.20.0", "", "new"])
 def test_an_old_server_is_refused(version: str) -> None:
     with pytest.raises(LogServerTooOld, match=r"too old: the log needs 2\.12 or newer"):
         check_version(version)

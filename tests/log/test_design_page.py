@@ -11,6 +11,7 @@ from foreblock.log.parts import OutgoingCommit
 from foreblock.log.position import Meaning
 from foreblock.log.subjects import LogSubjects
 from foreblock.log.submission import ForwardedAnswer, ForwardedTransaction, NonceHint
+from support.each_case import each_case
 
 MESSAGE = LogMessage(0x11, 0x22, 0x33, b"i" * 16, b"p" * 32, b"body")
 SENDER = b"s" * 20
@@ -49,7 +50,7 @@ def test_every_format_is_described(page: str) -> None:
     assert described == set(FORMATS)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each_case("name", FORMATS)
 def test_the_tables_are_the_bytes(page: str, name: str) -> None:
     section = page.split(f"### {name}\n")[1].split("\n#", maxsplit=1)[0]
     rows = re.findall(

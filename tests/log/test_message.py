@@ -19,6 +19,7 @@ from foreblock.log.parts import (
     cut,
     outgoing,
 )
+from support.each_case import each_case
 from support.strategies.log_messages import messages
 
 SMALL = LogMessage(3, 7, 8, b"i" * 16, b"p" * 32, b"body" * 20)
@@ -98,7 +99,7 @@ REFUSALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "why"), REFUSALS)
+@each_case(("data", "why"), REFUSALS)
 def test_each_damage_has_its_reason(data: bytes, why: str) -> None:
     with pytest.raises(MalformedLogMessage) as refused:
         decode_message(data, "commit at sequence 5")
@@ -196,7 +197,7 @@ SPOILT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("parts", "why"), SPOILT)
+@each_case(("parts", "why"), SPOILT)
 def test_parts_that_do_not_belong_together_are_no_commit(parts: list[StoredPart], why: str) -> None:
     """And the commit after them is found."""
     joiner = Joiner()

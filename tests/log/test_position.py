@@ -7,7 +7,6 @@ continues its history at its place, and nothing else.
 
 from dataclasses import dataclass, field, replace
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -15,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from foreblock.log.head import HeadAnnouncement
 from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.log.position import LogPosition, Meaning
+from support.each_case import each_case
 
 LOG = b"l" * 16
 History = tuple[int, ...]
@@ -181,7 +181,7 @@ TABLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("position", "message", "sequence", "meaning"), TABLE)
+@each_case(("position", "message", "sequence", "meaning"), TABLE)
 def test_meanings(
     position: LogPosition, message: LogMessage, sequence: int, meaning: Meaning
 ) -> None:

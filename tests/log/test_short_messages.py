@@ -17,6 +17,7 @@ from foreblock.log.submission import (
     decode_hint,
     decode_submission,
 )
+from support.each_case import each_case
 from support.strategies.log_messages import U64, binary, heads
 
 
@@ -85,7 +86,7 @@ REFUSALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("decode", "data", "why"), REFUSALS)
+@each_case(("decode", "data", "why"), REFUSALS)
 def test_each_damage_has_its_reason(decode: object, data: bytes, why: str) -> None:
     assert callable(decode)
     with pytest.raises(MalformedLogMessage) as refused:
@@ -111,7 +112,7 @@ def test_subjects_of_a_log() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["", "a.b", "a b", "*", ">", "x" * 65, "a\n"])
+@each_case("name", ["", "a.b", "a b", "*", ">", "x" * 65, "a\n"])
 def test_a_name_that_is_no_part_of_a_subject_is_refused(name: str) -> None:
     with pytest.raises(InvalidArgument):
         LogSubjects(name)

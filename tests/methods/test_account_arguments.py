@@ -12,6 +12,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from support.chains.dev_chain import ACCOUNTS
 from support.chains.dev_service import InProcess, dev_service
+from support.each_case import each_case
 from support.servers.asking import Asker
 from support.servers.long_work import scheduler
 
@@ -85,7 +86,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
         yield asker
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_case("name", NAMES)
 @given(params=params)
 def test_no_argument_is_an_internal_error(client: Asker, name: str, params: list[object]) -> None:
     if name == "eth_sendTransactionSync":

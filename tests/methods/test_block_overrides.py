@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from support.chains.long_chain import RICH
+from support.each_case import each_case
 from support.payloads.bytecode import returning
 from support.servers.asking import Asker, error
 
@@ -41,7 +42,7 @@ SEEN: list[tuple[str | list[str | int], dict[str, Any], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("program", "given", "seen"), SEEN)
+@each_case(("program", "given", "seen"), SEEN)
 def test_call_sees_the_block_as_overridden(
     preconf: Asker, program: str | list[str | int], given: dict[str, Any], seen: int
 ) -> None:
@@ -113,6 +114,6 @@ BAD: list[tuple[object, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "why"), BAD)
+@each_case(("given", "why"), BAD)
 def test_bad_block_override(preconf: Asker, given: object, why: str) -> None:
     assert ask(preconf, "NUMBER", given) == error(-32602, f"invalid argument 3: {why}")

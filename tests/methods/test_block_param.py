@@ -1,9 +1,8 @@
 """Every form in which a block may be named, on a chain whose head is block 54."""
 
-import pytest
-
 from support.chains.long_chain import COINBASE, FIRST_HASH, GENESIS_HASH, HEAD_HASH
 from support.chains.long_chain import EMITTER as ADDRESS
+from support.each_case import each_case
 from support.servers.asking import Asker, error
 
 NOWHERE = "0x" + "12" * 32
@@ -32,13 +31,13 @@ FORMS: list[tuple[object, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("named", "number"), FORMS)
+@each_case(("named", "number"), FORMS)
 def test_block_is_found_under_every_form(preconf: Asker, named: object, number: int) -> None:
     block = preconf.ask("eth_getBlockByNumber", named, False)
     assert block["number"] == hex(number)
 
 
-@pytest.mark.parametrize(("named", "number"), FORMS)
+@each_case(("named", "number"), FORMS)
 def test_state_and_calls_are_of_that_block(preconf: Asker, named: object, number: int) -> None:
     balance = preconf.ask("eth_getBalance", COINBASE, named)
     assert balance == preconf.ask("eth_getBalance", COINBASE, hex(number))
@@ -65,7 +64,7 @@ UNKNOWN: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("named", "message"), UNKNOWN)
+@each_case(("named", "message"), UNKNOWN)
 def test_unknown_block(preconf: Asker, named: object, message: str) -> None:
     assert preconf.ask("eth_getBalance", ADDRESS, named) == error(-32000, message)
     assert preconf.ask("eth_call", {"to": ADDRESS}, named) == error(-32000, message)
@@ -113,7 +112,7 @@ BAD: list[tuple[object, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("named", "why"), BAD)
+@each_case(("named", "why"), BAD)
 def test_bad_block_parameter(preconf: Asker, named: object, why: str) -> None:
     first = error(-32602, f"invalid argument 0: {why}")
     second = error(-32602, f"invalid argument 1: {why}")

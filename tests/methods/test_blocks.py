@@ -12,6 +12,7 @@ from foreblock._engine import decode_block
 from foreblock.ledger.reading.view import Ledger
 from support.chains.long_chain import CROWD, CROWDED
 from support.chains.preconfirming import PreconfirmingChain
+from support.each_case import each_case
 from support.servers.asking import Asker, asker, error
 from support.thresholds import thresholds
 
@@ -26,7 +27,7 @@ CANCUN = SHANGHAI | {"blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot"}
 PRAGUE = CANCUN | {"requestsHash"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "last", "fields"),
     [(0, 26, ALWAYS), (27, 38, LONDON), (39, 41, SHANGHAI), (42, 44, CANCUN), (45, 54, PRAGUE)],
 )
@@ -148,7 +149,7 @@ def test_block_zero_has_bytes_too(preconf: Asker) -> None:
     assert f"0x{block.hash.hex()}" == preconf.ask("eth_getBlockByNumber", "0x0", False)["hash"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("params", "code", "message"),
     [
         (["0xffff"], -32000, "header not found"),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from support.chains.long_chain import BASE_FEE, CHAIN_ID, RICH, RICH_CHECKSUM
+from support.each_case import each_case
 from support.servers.asking import Asker, error
 
 POOR = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"  # an example of EIP-55
@@ -83,7 +84,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "call", "why", "gas"), REFUSED, ids=[row[0] for row in REFUSED])
+@each_case(("name", "call", "why", "gas"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_refused_call(
     preconf: Asker, ethereum: Asker, name: str, call: dict[str, Any], why: str, gas: int
 ) -> None:

@@ -17,6 +17,7 @@ from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.table import Family
 from methods.test_openrpc import OPENRPC, VALIDATOR
 from support.chains.dev_service import InProcess, dev_service
+from support.each_case import each_case
 from support.servers.long_work import scheduler
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "dev-methods.md").read_text("utf-8")
@@ -88,7 +89,7 @@ def test_the_document_of_a_dev_chain_is_valid(tmp_path: Path) -> None:
     assert {"anvil", "hardhat", "evm", "tenderly", "wallet", "foreblock"} <= set(prefixes)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each_case("name", METHODS)
 def test_every_method_has_a_summary_and_known_shapes(name: str) -> None:
     method = METHODS[name]
     assert summary_of(method).endswith("."), f"{name} lacks a sentence"

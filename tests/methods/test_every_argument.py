@@ -22,6 +22,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.scheduling.thresholds import THRESHOLDS
+from support.each_case import each_case
 from support.servers.asking import Asker, asker
 from support.servers.long_work import scheduler
 from support.thresholds import thresholds
@@ -152,12 +153,12 @@ def test_no_spoiled_argument_is_an_internal_error(
             assert not caplog.records, body.replace(" " * blanks, "", 1)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each_case("method", METHODS)
 def test_every_method_has_parameters_to_spoil(method: str) -> None:
     assert EXAMPLES[method]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("params", "why"),
     [
         ([None, "0x0", "latest"], "invalid argument 0: address is required, found null"),

@@ -7,19 +7,18 @@ the latency of another client.
 import asyncio
 import time
 
-import pytest
-
 from abuse.hogs import KINDS, hog
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from support.each_case import each_case
 from support.servers.asked_by import ANYBODY
 
 LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
 ROUNDS = 5
 
 
-@pytest.mark.parametrize("name", KINDS)
+@each_case("name", KINDS)
 def test_no_code_holds_the_loop(long_ledger: Ledger, name: str) -> None:
     options = ServiceOptions()
     scheduler = make_scheduler(options)

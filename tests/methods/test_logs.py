@@ -9,6 +9,7 @@ import pytest
 from foreblock.ledger.reading.view import Ledger
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.chains.writing import PASSER
+from support.each_case import each_case
 from support.servers.asking import Asker, asker, error
 from support.thresholds import thresholds
 
@@ -54,7 +55,7 @@ def test_logs_are_those_of_the_receipts(ethereum: Asker) -> None:
     assert len(found) > 50
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "expected"),
     [
         ({"topics": [TOPIC, None, None, None, None]}, (-32602, MANY_TOPICS)),

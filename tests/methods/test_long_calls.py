@@ -7,6 +7,7 @@ import pytest
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.scheduler import Scheduler
+from support.each_case import each_case
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import Asker, asker, error, request
 from support.servers.simulating import A0, A1, A2, funded, word
@@ -62,8 +63,8 @@ PARAMS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", PARAMS)
+@each_case("method", METHODS)
+@each_case("name", PARAMS)
 def test_answers_do_not_depend_on_the_way(
     ethereum: Asker, preconf: Asker, name: str, method: str
 ) -> None:
@@ -77,8 +78,8 @@ CODE, OTHER_CODE, BAD_CODE = b'{"code":"0x5f5ffd"}', b'{"code":"0xfe"}', b'{"cod
 ACCOUNT, SAME_ACCOUNT = A1.encode(), b"0xC1" + A1.encode()[4:]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
+@each_case("method", METHODS)
+@each_case(
     ("name", "first", "last"),
     [
         (ACCOUNT, CODE, OTHER_CODE),

@@ -14,6 +14,7 @@ from foreblock.methods import make_families
 from foreblock.methods.openrpc.discovery import Shape, make_document, read_signature, summary_of
 from foreblock.methods.openrpc.schemas import CORE, SCHEMAS
 from foreblock.methods.options import Options
+from support.each_case import each_case
 from support.json_schema import Validator
 from support.servers.asking import Asker, error
 from support.servers.long_work import scheduler
@@ -59,7 +60,7 @@ def test_the_dialect_decides_whether_a_block_is_required(preconf: Asker, ethereu
     assert block(ethereum) is False
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each_case("name", METHODS)
 def test_every_method_has_a_summary_and_known_shapes(name: str) -> None:
     method = METHODS[name]
     assert summary_of(method).endswith("."), f"{name} lacks a sentence"

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from support.chains.long_chain import DELEGATED, EMITTER
+from support.each_case import each_case
 from support.payloads.bytecode import code, returning
 from support.servers.asking import Asker, error
 
@@ -137,7 +138,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("overrides", "why"), REFUSED)
+@each_case(("overrides", "why"), REFUSED)
 def test_refused_override(
     preconf: Asker, ethereum: Asker, overrides: dict[str, Any], why: str
 ) -> None:
@@ -167,7 +168,7 @@ BAD: list[tuple[object, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("overrides", "why"), BAD)
+@each_case(("overrides", "why"), BAD)
 def test_bad_override(preconf: Asker, overrides: object, why: str) -> None:
     assert ask(preconf, overrides) == error(-32602, f"invalid argument 2: {why}")
 

@@ -9,6 +9,7 @@ from foreblock.errors import InvalidParams
 from foreblock.methods import params
 from support.chains.long_chain import EMITTER as ADDRESS
 from support.chains.long_chain import EMITTER_BALANCE
+from support.each_case import each_case
 from support.servers.asking import Asker, error, request
 
 ZERO = "0x" + "00" * 20
@@ -56,21 +57,21 @@ BAD_TYPES = {
 }
 
 
-@pytest.mark.parametrize("text", BAD_ADDRESSES)
+@each_case("text", BAD_ADDRESSES)
 def test_bad_address(preconf: Asker, text: str) -> None:
     expected = error(-32602, f"invalid argument 0: {BAD_ADDRESSES[text]}")
     assert preconf.ask("eth_getBalance", text, "latest") == expected
 
 
-@pytest.mark.parametrize("text", BAD_ADDRESSES)
-@pytest.mark.parametrize("field", ["from", "to"])
+@each_case("text", BAD_ADDRESSES)
+@each_case("field", ["from", "to"])
 def test_bad_address_inside(ethereum: Asker, field: str, text: str) -> None:
     expected = error(-32602, f"invalid argument 0: $.{field}: {BAD_ADDRESSES[text]}")
     assert ethereum.ask("eth_call", {"to": ZERO, field: text}, "latest") == expected
 
 
-@pytest.mark.parametrize("text", BAD_QUANTITIES)
-@pytest.mark.parametrize(
+@each_case("text", BAD_QUANTITIES)
+@each_case(
     "field", ["value", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas",
               "chainId"],
 )  # fmt: skip
@@ -85,29 +86,27 @@ def test_number_too_wide_for_64_bits(preconf: Asker, field: str) -> None:
     assert preconf.ask("eth_call", {"to": ZERO, field: "0x1" + "0" * 16}, "latest") == expected
 
 
-@pytest.mark.parametrize("text", BAD_DATA)
-@pytest.mark.parametrize("field", ["data", "input"])
+@each_case("text", BAD_DATA)
+@each_case("field", ["data", "input"])
 def test_bad_data(preconf: Asker, field: str, text: str) -> None:
     expected = error(-32602, f"invalid argument 0: $.{field}: {BAD_DATA[text]}")
     assert preconf.ask("eth_call", {"to": ZERO, field: text}, "latest") == expected
 
 
-@pytest.mark.parametrize("value", BAD_TYPES)
-@pytest.mark.parametrize(
-    "field", ["from", "to", "gas", "value", "data", "input", "gasPrice", "chainId", "nonce"]
-)
+@each_case("value", BAD_TYPES)
+@each_case("field", ["from", "to", "gas", "value", "data", "input", "gasPrice", "chainId", "nonce"])
 def test_wrong_type_inside(preconf: Asker, field: str, value: str) -> None:
     expected = error(-32602, f"invalid argument 0: $.{field}: {BAD_TYPES[value]}")
     assert preconf.ask("eth_call", {"to": ZERO, field: json.loads(value)}, "latest") == expected
 
 
-@pytest.mark.parametrize("value", BAD_TYPES)
+@each_case("value", BAD_TYPES)
 def test_wrong_type_of_an_address(preconf: Asker, value: str) -> None:
     expected = error(-32602, f"invalid argument 0: {BAD_TYPES[value]}")
     assert preconf.ask("eth_getBalance", json.loads(value), "latest") == expected
 
 
-@pytest.mark.parametrize("value", ["0x1", 1, "true", {}, []])
+@each_case("value", ["0x1", 1, "true", {}, []])
 def test_full_transactions_is_a_boolean(preconf: Asker, value: object) -> None:
     answer = preconf.ask("eth_getBlockByNumber", "latest", value)
     assert answer["code"] == -32602
@@ -145,15 +144,15 @@ ARITY: list[tuple[str, list[object], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("method", "arguments", "message"), ARITY)
+@each_case(("method", "arguments", "message"), ARITY)
 def test_arguments_missing_and_left_over(
     preconf: Asker, method: str, arguments: list[object], message: str
 ) -> None:
     assert preconf.ask(method, *arguments) == error(-32602, message)
 
 
-@pytest.mark.parametrize("method", ["eth_getBalance", "eth_getBlockByNumber", "eth_call"])
-@pytest.mark.parametrize("written", ["{}", '{"address":"0x"}', '"x"', "5", "true"])
+@each_case("method", ["eth_getBalance", "eth_getBlockByNumber", "eth_call"])
+@each_case("written", ["{}", '{"address":"0x"}', '"x"', "5", "true"])
 def test_params_are_an_array(preconf: Asker, method: str, written: str) -> None:
     body = request(method).replace(b'"params": []', f'"params": {written}'.encode())
     assert json.loads(preconf.reply(body).body)["error"] == error(-32602, "non-array args")

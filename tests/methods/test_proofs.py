@@ -16,6 +16,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.addresses import created_address
 from support.chains import long_chain as made
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
+from support.each_case import each_case
 from support.payloads.bytecode import code
 from support.payloads.dev_state import ALICE, BOB
 from support.payloads.merkle import EMPTY_ROOT, decode, proven
@@ -92,7 +93,7 @@ def test_keys_are_read_and_shown_as_in_geth(ethereum: Asker) -> None:
     assert ethereum.ask("eth_getProof", ABSENT, None, "latest")["storageProof"] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "why"),
     [
         (["0x" + "00" * 33], "invalid argument 1: $[0]: storage key too long"),

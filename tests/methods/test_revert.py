@@ -1,10 +1,11 @@
 """Words in the data of a revert, strict in nothing but bounds."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.methods.calls.call_methods import PANICS, revert_reason
+from foreblock.methods.calls.revert import PANICS, revert_reason
+from support.each_case import each_case
 
 ERROR = bytes.fromhex("08c379a0")
 PANIC = bytes.fromhex("4e487b71")
@@ -46,13 +47,13 @@ VECTORS = {
 }
 
 
-@pytest.mark.parametrize("name", VECTORS)
+@each_case("name", VECTORS)
 def test_reason(name: str) -> None:
     output, reason = VECTORS[name]
     assert revert_reason(output) == reason
 
 
-@pytest.mark.parametrize("code", PANICS)
+@each_case("code", PANICS)
 def test_every_panic_has_words(code: int) -> None:
     assert revert_reason(PANIC + word(code)) == PANICS[code]
 

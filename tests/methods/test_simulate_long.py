@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.each_case import each_case
 from support.payloads.cases import read_case
 from support.servers.asking import Asker, request
 from support.servers.simulating import A0, A1, A2, block, funded
@@ -75,7 +76,7 @@ PARAMS |= {
 }
 
 
-@pytest.mark.parametrize("name", PARAMS)
+@each_case("name", PARAMS)
 def test_answers_do_not_depend_on_the_way(ethereum: Asker, preconf: Asker, name: str) -> None:
     body = request("eth_simulateV1", *PARAMS[name])
     answers = [json.loads(client.reply(body).body) for client in (ethereum, preconf)]

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from foreblock._engine import keccak256
 from support.chains.long_chain import CHAIN_ID
+from support.each_case import each_case
 from support.payloads.bytecode import code, returning
 from support.payloads.rlp import encode
 from support.servers.asking import Asker, error
@@ -59,7 +58,7 @@ def test_the_last_nonce_wraps_and_is_hashed_as_it_was(preconf: Asker) -> None:
     assert first["hash"] == "0x" + keccak256(b"\x02" + encoded).hex()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("call", "code_"),
     [
         ({"nonce": "0x5"}, -38011),  # before the fee, which is too low as well

@@ -9,6 +9,7 @@ import pytest
 
 from differential.traces import CONFIGS, digest, plain
 from foreblock.ledger.reading.view import Ledger
+from support.each_case import each_case
 from support.payloads.cases import read_case
 from support.servers.asking import Asker, asker, error
 
@@ -45,7 +46,7 @@ def test_published_cases_are_answered_as_shown(
                 assert found == expected, path.name
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@each_case("name", CONFIGS)
 def test_traces_equal_those_of_geth(
     published_ethereum: Asker, recorded: dict[str, dict[str, Any]], name: str
 ) -> None:
@@ -112,7 +113,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("method", "params", "why"), REFUSED)
+@each_case(("method", "params", "why"), REFUSED)
 def test_refusals_have_the_words_of_geth(
     published_ethereum: Asker, method: str, params: list[Any], why: str
 ) -> None:

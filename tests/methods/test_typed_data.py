@@ -19,6 +19,7 @@ from foreblock.scheduling.steps import UNHURRIED, Pace
 from foreblock.types import keccak256
 from support.chains.dev_chain import ACCOUNTS
 from support.chains.dev_service import dev_service
+from support.each_case import each_case
 from support.servers.asking import error
 
 CASES = [
@@ -75,7 +76,7 @@ def test_the_example_of_the_standard() -> None:
     assert digest(json.dumps(MAIL)) == MAIL_DIGEST
 
 
-@pytest.mark.parametrize("case", CASES, ids=[str(number) for number in range(len(CASES))])
+@each_case("case", CASES, ids=[str(number) for number in range(len(CASES))])
 def test_digests_are_those_of_viem_and_ethers(case: dict[str, Any]) -> None:
     assert "0x" + digest(case["data"]) == case["digest"]
 
@@ -120,7 +121,7 @@ def one(kind: str, value: object) -> dict[str, Any]:
     return {"types": types, "primaryType": "One", "domain": {}, "message": {"it": value}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "why"),
     [
         ("[", "no JSON"),

@@ -17,6 +17,7 @@ import pytest
 from foreblock.ledger.reading.view import Ledger
 from methods.test_traces import RECORDED
 from support.chains.builder import ChainBuilder
+from support.each_case import each_case
 from support.servers.asking import Asker, asker, error
 
 BESU = json.loads(gzip.decompress((Path(__file__).parent / "besu_traces.json.gz").read_bytes()))
@@ -88,7 +89,7 @@ def comparable(result: dict[str, Any], *, unpaid: bool) -> dict[str, Any]:
     return shown
 
 
-@pytest.mark.parametrize("name", sorted(BESU["cases"].keys() - AS_ONE_TRANSACTION))
+@each_case("name", sorted(BESU["cases"].keys() - AS_ONE_TRANSACTION))
 def test_answers_are_those_of_besu(besu: Asker, name: str) -> None:
     method, params, expected = BESU["cases"][name]
     found = besu.ask(method, *params)

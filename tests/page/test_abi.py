@@ -11,6 +11,7 @@ import pytest
 
 from support.browser.chromium import Browser
 from support.browser.tab import Tab, opened_tab
+from support.each_case import each_case
 from support.servers.dev_processes import Dev
 
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
@@ -48,7 +49,7 @@ def run(page: Tab, body: str) -> Any:  # noqa: ANN401, JSON
     return json.loads(page.evaluate(f"{text}.then((value) => JSON.stringify(value, {as_text}))"))
 
 
-@pytest.mark.parametrize("signature", EXAMPLES)
+@each_case("signature", EXAMPLES)
 def test_examples_of_the_specification(page: Tab, dev: Dev, signature: str) -> None:
     arguments, selector, expected = EXAMPLES[signature]
     told = f"const parsed = abi.parseSignature({json.dumps(signature)});"
@@ -75,7 +76,7 @@ def test_signatures_as_people_write_them(page: Tab) -> None:
         assert found == ["balanceOf(address)", "uint256"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("types", "arguments", "why"),
     [
         ("uint8", "256", "256 is outside uint8"),

@@ -16,6 +16,7 @@ from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import Fault
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import Room
+from support.each_case import each_case
 from support.servers.asked_by import ANYBODY
 from support.servers.toys import Toys, call
 
@@ -83,8 +84,8 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("method", BODIES)
-@pytest.mark.parametrize("batch", [False, True])
+@each_case("method", BODIES)
+@each_case("batch", [False, True])
 def test_each_request_counts_once_alone_and_in_a_batch(method: str, batch: bool) -> None:
     counted, (body, outcome) = Counted(), BODIES[method]
     counted.ask(b"[%b,%b]" % (body, body) if batch else body)
@@ -165,7 +166,7 @@ def test_slow_requests_are_logged_with_method_and_time(method: str) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("method", BODIES)
+@each_case("method", BODIES)
 def test_the_clock_of_the_engine_counts_the_same(method: str) -> None:
     begun = time.monotonic()
     counted, (body, outcome) = Counted(slow=0.0, driven=False), BODIES[method]

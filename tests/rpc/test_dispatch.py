@@ -5,6 +5,7 @@ import pytest
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.scheduling.reply import Client, Reply
+from support.each_case import each_case
 from support.servers.asked_by import ANYBODY
 from support.servers.toys import ToyContext, Toys, call, parse
 
@@ -20,7 +21,7 @@ def test_answer_carries_the_headers_of_its_context() -> None:
     assert parse(reply)["result"] == toys.contexts[0].number
 
 
-@pytest.mark.parametrize("body", [call("echo"), call("fail", '["no"]'), call("what"),
+@each_case("body", [call("echo"), call("fail", '["no"]'), call("what"),
                                   notification("echo"), b"[%b]" % call("echo")])  # fmt: skip
 def test_one_context_is_opened_and_closed_once(body: bytes) -> None:
     toys = Toys()
@@ -113,7 +114,7 @@ def test_context_that_cannot_be_opened_is_an_error_like_any_other(body: bytes) -
     assert answer["error"] == {"code": -32000, "message": "no store"}
 
 
-@pytest.mark.parametrize("body", [call("echo", "[1]"), call("fail", '["no"]'), call("what"),
+@each_case("body", [call("echo", "[1]"), call("fail", '["no"]'), call("what"),
                                   call("later", "[1]"), call("fail_later", '["no"]')])  # fmt: skip
 def test_usual_request_is_answered_as_in_a_batch(body: bytes) -> None:
     """The short way and the long way give the same bytes."""

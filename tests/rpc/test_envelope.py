@@ -2,13 +2,12 @@
 
 import json
 
-import pytest
-
+from support.each_case import each_case
 from support.servers.toys import Toys, call, parse
 from support.strategies.malformed import MALFORMED
 
 
-@pytest.mark.parametrize("name", MALFORMED)
+@each_case("name", MALFORMED)
 def test_malformed_body_is_answered_with_its_error(name: str) -> None:
     body, (code, message, echoed) = MALFORMED[name]
     answer = parse(Toys().answer(body))
@@ -21,13 +20,13 @@ IDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("id", IDS)
+@each_case("id", IDS)
 def test_id_comes_back_byte_for_byte(id: str) -> None:
     reply = Toys().answer(call("echo", "[1]", id))
     assert reply.body == f'{{"jsonrpc":"2.0","id":{id},"result":[1]}}'.encode()
 
 
-@pytest.mark.parametrize("id", IDS)
+@each_case("id", IDS)
 def test_id_of_an_error_comes_back_byte_for_byte(id: str) -> None:
     reply = Toys().answer(call("fail", '["no"]', id))
     assert reply.body.startswith(f'{{"jsonrpc":"2.0","id":{id},"error":'.encode())
@@ -48,7 +47,7 @@ def test_unknown_members_are_ignored() -> None:
     assert parse(Toys().answer(body))["result"] == []
 
 
-@pytest.mark.parametrize("params", ["null", "{}", '{"a":1}', "5", '"x"', "[[[]]]"])
+@each_case("params", ["null", "{}", '{"a":1}', "5", '"x"', "[[[]]]"])
 def test_params_reach_the_method_as_they_are(params: str) -> None:
     toys = Toys()
     toys.answer(call("echo", params))

@@ -11,6 +11,7 @@ from foreblock import errors
 from foreblock._engine import Misses
 from foreblock.rpc import errors as table
 from foreblock.rpc.errors import Dialect, Fault, fault_of
+from support.each_case import each_case
 
 CLASSES = [
     value
@@ -104,7 +105,7 @@ def test_revert_of_the_published_contract(output: bytes, reason: str) -> None:
     assert fault_of(errors.Reverted(output, reason), "preconf") == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("milliseconds", "shown"),
     [
         (1, "1ms"), (300, "300ms"), (999, "999ms"), (1000, "1s"), (1001, "1.001s"),
@@ -143,8 +144,8 @@ def documented(checkout: Path) -> dict[str, list[str]]:
     return {name: [cell.strip() for cell in cells.split("|")] for name, cells in rows}
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: type(example).__name__)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@each_case("example", EXAMPLES, ids=lambda example: type(example).__name__)
+@each_case("dialect", DIALECTS)
 def test_docs_show_code_and_message(checkout: Path, example: Exception, dialect: Dialect) -> None:
     row = row_of(type(example))
     assert row is not None
@@ -160,7 +161,7 @@ def test_docs_show_code_and_message(checkout: Path, example: Exception, dialect:
     assert re.fullmatch(pattern, fault.message), (message, fault.message)
 
 
-@pytest.mark.parametrize("rule", errors.Rule)
+@each_case("rule", errors.Rule)
 def test_docs_show_the_code_of_every_rule(checkout: Path, rule: errors.Rule) -> None:
     code = fault_of(errors.RefusedSimulation(rule, "why"), "preconf").code
     text = (checkout / "docs" / "errors.md").read_text("utf-8")
@@ -171,7 +172,7 @@ def test_docs_show_the_table_and_nothing_else(checkout: Path) -> None:
     assert set(documented(checkout)) == {kind.__name__ for kind in table.PRECONF}
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@each_case("kind", CLASSES)
 def test_every_exception_has_a_fault(kind: type[errors.ForeblockError]) -> None:
     """Those without a row are failures of ours; the docs say so of their whole families."""
     row = row_of(kind)

@@ -13,6 +13,7 @@ from foreblock.rpc.envelope import Asked, Item, Malformed, read, read_usual
 from foreblock.rpc.long_body import Portions, read_long
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
+from support.each_case import each_case
 from support.servers.toys import Toys, call, parse
 from support.strategies.malformed import MALFORMED
 from support.thresholds import thresholds
@@ -50,7 +51,7 @@ def agrees(body: bytes) -> bool:
     return bool(shown(finish(body)) == shown(read_usual(body) or read(body, 1000)))
 
 
-@pytest.mark.parametrize("name", MALFORMED)
+@each_case("name", MALFORMED)
 def test_what_is_wrong_with_a_long_body_is_said_as_of_a_short_one(name: str) -> None:
     body, _ = MALFORMED[name]
     assert agrees(body)
@@ -82,7 +83,7 @@ def test_of_too_large_a_batch_no_more_is_read_than_tells_so() -> None:
     assert json.loads(answer.body)[0]["error"]["message"] == "batch too large"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         call("echo", "[" + "{}," * 100_000 + "{}]"),

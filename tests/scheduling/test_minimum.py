@@ -1,10 +1,10 @@
 """What meets a minimum, against a model that lists everything an instance has."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.scheduling.minimum import Minimum, Reached, is_met, missing
+from support.each_case import each_case
 
 MOST = 6  # blocks, indexes, commits: small, so that equal ones are drawn often
 
@@ -54,7 +54,7 @@ def test_what_is_met_stays_met_as_the_chain_grows(
     assert is_met(minimum, later)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("minimum", "instance", "text"),
     [
         (Minimum(57), Reached(56, 54, None), "commit 57 is not here yet, this instance is at 56"),

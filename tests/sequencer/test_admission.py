@@ -25,6 +25,7 @@ from support.chains.sequencing import (
     terms,
     transfer,
 )
+from support.each_case import each_case
 from support.payloads.signing import Item, rlp
 
 
@@ -108,7 +109,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("transaction", "text"), REFUSED, ids=[text[:40] for _, text in REFUSED])
+@each_case(("transaction", "text"), REFUSED, ids=[text[:40] for _, text in REFUSED])
 def test_refusals_have_the_texts_of_geth(transaction: Transaction, text: str) -> None:
     with pytest.raises(PoolRefusal) as refusal:
         admit(transaction, TERMS, 0)
@@ -125,7 +126,7 @@ def test_gas_of_one_transaction_is_capped_where_the_fork_has_it() -> None:
     admit(transfer(0, 0, gas=2**24 + 1), TERMS, 0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "transaction",
     [
         transfer(0, 0, gas=30_000_000),

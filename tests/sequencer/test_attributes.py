@@ -1,8 +1,6 @@
 import json
 import struct
 
-import pytest
-
 from foreblock._engine import Header, keccak256
 from foreblock.ledger.rules.l1 import L1Fees
 from foreblock.sequencer.attributes import (
@@ -15,6 +13,7 @@ from foreblock.sequencer.attributes import (
     terms_of,
 )
 from foreblock.sequencer.sequencer_options import SequencerOptions
+from support.each_case import each_case
 from support.payloads.dev_state import GENESIS, Attributes
 
 OPTIONS = SequencerOptions()
@@ -88,7 +87,7 @@ def test_nothing_differs_between_equal_blocks_and_everything_between_others() ->
     assert len(payload_id(base, 0)) == 8
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("used", "data", "base_fee", "expected"),
     [
         (0, 0, 10**9, 10**9),  # idle: the floor

@@ -32,6 +32,7 @@ from foreblock.sequencer.predeploys import TOKEN
 from support.chains.builder import ChainBuilder
 from support.chains.importing import import_bytes
 from support.chains.profiles import OSAKA
+from support.each_case import each_case
 from support.payloads.dev_state import COINBASE, Attributes, attributes_deposit
 
 DEFAULT = DevGenesisOptions()
@@ -150,7 +151,7 @@ def test_token_is_there_unless_it_is_not_wanted() -> None:
     assert all(GENESIS.accounts[owner].balance == 10_000 * 10**18 for owner in owners)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "why"),
     [
         ({"chain_id": 0}, "chain id: expected 1 to 9223372036854775771, found 0"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from foreblock._engine import Message, estimated_compressed_size, sign_transaction
 from foreblock.sequencer.predeploys import GAS_PRICE_ORACLE as ORACLE
+from support.each_case import each_case
 from support.payloads.dev_state import ACCOUNTS, ALICE, BOB, Attributes, DevState
 
 ATTRIBUTES = Attributes()
@@ -99,7 +100,7 @@ def test_length_is_the_engines(data: bytes) -> None:
         assert SMALLEST <= estimate(data) <= SMALLEST + SLOPE * SIGNATURE
 
 
-@pytest.mark.parametrize("end", range(8, 24))
+@each_case("end", range(8, 24))
 def test_matches_near_the_end_are_the_engines(end: int) -> None:
     """Which byte a match may begin at and reach to is where implementations part."""
     noise = random.Random(end).randbytes(300)

@@ -7,6 +7,7 @@ from foreblock.errors import InvalidArgument
 from foreblock.sequencer.load import Load, Mix
 from foreblock.sequencer.predeploys import TOKEN
 from support.chains.dev_chain import ACCOUNTS, MS, SECOND, DevChain, places, send
+from support.each_case import each_case
 
 SENDERS = ACCOUNTS[5:]
 
@@ -34,7 +35,7 @@ def test_senders_take_turns_with_nonces_without_gaps() -> None:
         assert each.nonce == turn // 5
 
 
-@pytest.mark.parametrize(("mix", "tokens"), [(Mix(), 10), (Mix(0, 1), 0), (Mix(1, 1), 20),
+@each_case(("mix", "tokens"), [(Mix(), 10), (Mix(0, 1), 0), (Mix(1, 1), 20),
                                              (Mix(1, 4), 5), (Mix(3, 4), 15)])  # fmt: skip
 def test_so_many_are_token_transfers(mix: Mix, tokens: int) -> None:
     assert sum(each.to == TOKEN for each in signed(load(mix=mix), 20)) == tokens

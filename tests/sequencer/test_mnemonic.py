@@ -13,6 +13,7 @@ from foreblock.sequencer.mnemonic import (
     dev_accounts,
     seed_of,
 )
+from support.each_case import each_case
 
 H = HARDENED
 
@@ -126,7 +127,7 @@ BIP32 = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("seed", "path", "key"), BIP32)
+@each_case(("seed", "path", "key"), BIP32)
 def test_keys_of_bip_32(seed: int, path: tuple[int, ...], key: str) -> None:
     assert ExtendedKey.master(bytes.fromhex(SEEDS[seed])).descend(path) == extended(key)
 
@@ -143,7 +144,7 @@ def test_space_around_words_does_not_count() -> None:
     assert seed_of(f"  {TEST_MNEMONIC.replace(' ', '   ')}\n") == seed_of(TEST_MNEMONIC)
 
 
-@pytest.mark.parametrize("count", [0, 1, 11, 13, 25])
+@each_case("count", [0, 1, 11, 13, 25])
 def test_wrong_count_of_words_is_named(count: int) -> None:
     with pytest.raises(InvalidArgument, match=f"12, 15, 18, 21 or 24 words, this one has {count}"):
         dev_accounts("test " * count, 1)
@@ -166,9 +167,7 @@ def test_keys_at_another_path() -> None:
         assert dev_accounts(TEST_MNEMONIC, 1, same) == (legacy,)
 
 
-@pytest.mark.parametrize(
-    "path", ["", "44'/60'", "m/x", "m/44''", "m//1", "m/-1", "m/2147483648", "n/1"]
-)
+@each_case("path", ["", "44'/60'", "m/x", "m/44''", "m//1", "m/-1", "m/2147483648", "n/1"])
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(InvalidArgument, match="derivation path"):
         dev_accounts(TEST_MNEMONIC, 1, path)

@@ -4,6 +4,7 @@ import pytest
 
 from foreblock.errors import InvalidArgument
 from foreblock.sequencer.new_mnemonic import mnemonic_of, random_mnemonic, seeded_mnemonic
+from support.each_case import each_case
 
 # Of the reference implementation.
 VECTORS = [
@@ -27,7 +28,7 @@ ANVIL = {
 }
 
 
-@pytest.mark.parametrize(("entropy", "words"), VECTORS)
+@each_case(("entropy", "words"), VECTORS)
 def test_words_stand_for_bytes(entropy: str, words: str) -> None:
     assert mnemonic_of(bytes.fromhex(entropy)) == words
 
@@ -37,7 +38,7 @@ def test_a_number_gives_anvil_s_words(seed: int, words: str) -> None:
     assert seeded_mnemonic(seed) == words
 
 
-@pytest.mark.parametrize("count", [12, 15, 18, 21, 24])
+@each_case("count", [12, 15, 18, 21, 24])
 def test_random_words_are_as_many_as_asked_for_and_new(count: int) -> None:
     found = random_mnemonic(count)
     assert len(found.split()) == count

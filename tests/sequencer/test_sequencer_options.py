@@ -7,13 +7,14 @@ import pytest
 from foreblock.errors import InvalidArgument
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import BlockPace
+from support.each_case import each_case
 
 
 def test_the_pace_is_that_of_the_options() -> None:
     assert SequencerOptions().pace == BlockPace(2_000_000_000, 200_000_000, 75_000_000)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "text"),
     [
         ({"block_time": 0}, "the block time is 0; it may be 1 to 3600"),

@@ -1,8 +1,8 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.sequencer.timing import SECOND_NS, BlockPace, Schedule, next_timestamp, schedule
+from support.each_case import each_case
 
 MS = 10**6
 START = 1_767_225_600
@@ -20,7 +20,7 @@ def messages(of: BlockPace, late_ms: int) -> int:
     return 1 + plan.slots
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("of", "late_ms", "expected"),
     [
         (pace(), 0, 11),
@@ -84,7 +84,7 @@ def test_a_slot_has_ended_when_its_end_has_come(late_ms: int, passed_ms: int) ->
     assert all(plan.next_end_ns(slot) <= plan.end_ns - 75 * MS for slot in range(plan.slots))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wall_ms", "block_time", "expected"),
     [
         (0, 2, 2),  # on time

@@ -1,17 +1,16 @@
 """Each row of the table of HTTP cases: what is sent, and what a client sees."""
 
-import pytest
-
 from foreblock.scheduling.reply import Reply
 from foreblock.server.head import host_allowed
 from foreblock.server.limits import Access, ServerLimits
+from support.each_case import each_case
 from support.servers.wire import LIMITS, Wire, answer, answers, echo, post, raw
 
 JSON = b"Content-Type: application/json"
 HOST = b"Host: localhost"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "kind",
     [
         b"application/json", b"application/json-rpc", b"application/jsonrequest",
@@ -79,7 +78,7 @@ GOES_ON = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("lines", "body", "status", "text"), GOES_ON.values(), ids=GOES_ON)
+@each_case(("lines", "body", "status", "text"), GOES_ON.values(), ids=GOES_ON)
 def test_request_is_answered_and_the_connection_goes_on(
     lines: tuple[bytes, ...], body: bytes, status: int, text: str
 ) -> None:
@@ -117,7 +116,7 @@ ENDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("lines", "body", "status", "text"), ENDS.values(), ids=ENDS)
+@each_case(("lines", "body", "status", "text"), ENDS.values(), ids=ENDS)
 def test_request_is_answered_and_the_connection_ends(
     lines: tuple[bytes, ...], body: bytes, status: int, text: str
 ) -> None:
@@ -204,7 +203,7 @@ def test_preflight() -> None:
     assert not {name for name in refused.headers if name.startswith("access-control")}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "allowed"),
     [
         (b"localhost", True), (b"LocalHost:8545", True), (b"127.0.0.1", True),
@@ -248,8 +247,8 @@ def test_connections_far_beyond_the_limit_are_dropped() -> None:
 SPACED = [b"", b" ", b"\t", b" \t  "]
 
 
-@pytest.mark.parametrize("after", SPACED)
-@pytest.mark.parametrize("before", SPACED)
+@each_case("after", SPACED)
+@each_case("before", SPACED)
 def test_white_space_around_a_value_is_not_part_of_it(before: bytes, after: bytes) -> None:
     def spaced(name: bytes, value: bytes) -> bytes:
         return name + b":" + before + value + after

@@ -5,6 +5,7 @@ import pytest
 from foreblock.server.answers import Document, Documents
 from foreblock.server.checks import RequestRules
 from foreblock.server.limits import Access
+from support.each_case import each_case
 from support.servers.websocket_wire import handshake
 from support.servers.wire import ACCESS, LIMITS, Wire, answer, answers, echo, endpoint_for, raw
 
@@ -29,7 +30,7 @@ def test_a_browser_gets_the_page(target: bytes) -> None:
     assert found.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "lines",
     [
         (b"GET / HTTP/1.1", HOST),
@@ -112,7 +113,7 @@ def test_a_host_cannot_write_into_the_policy() -> None:
     assert policy(b"[::1]:8545")["connect-src"] == "'self' ws://*:9545"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "origin", "status"),
     [
         (b"localhost:8545", b"http://localhost:8545", 404),  # no sessions here: it was allowed

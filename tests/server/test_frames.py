@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.exceptions import ProtocolError
@@ -24,6 +23,8 @@ from foreblock.server.frames import (
     close_frame,
     frame_head,
 )
+from foreblock.server.frames import Violation, close_frame, frame_head
+from support.each_case import each_case
 from support.servers.websocket_wire import masked
 
 LIMIT = 300
@@ -137,7 +138,7 @@ def test_any_bytes_come_to_an_end(data: bytes) -> None:
     assert len(list(steps(FrameReader(LIMIT, Room()), data))) <= len(data)
 
 
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 300_000])
+@each_case("size", [0, 1, 125, 126, 127, 65_535, 65_536, 300_000])
 def test_heads_of_every_length_are_those_of_the_library(size: int) -> None:
     payload = bytes(size)
     assert frame_head(1, size) + payload == Frame(Opcode.TEXT, payload).serialize(mask=False)

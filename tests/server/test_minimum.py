@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,8 @@ from foreblock.server.answers import Answer
 from foreblock.server.checks import MIN_COMMIT, MIN_PLACE, read_minimum
 from foreblock.server.head import RequestHead
 from foreblock.server.limits import Access
+from foreblock.server.minimum import MIN_COMMIT, MIN_PLACE, read_minimum
+from support.each_case import each_case
 from support.servers.wire import Wire, answer, echo, endpoint_for, post, raw
 
 COMMIT, PLACE = b"Foreblock-Min-Commit: ", b"Foreblock-Min-Place: "
@@ -61,7 +62,7 @@ def test_other_values_are_refused(value: bytes, name: bytes) -> None:
         assert isinstance(found, Answer)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "lines",
     [
         (COMMIT,), (COMMIT + b"x",), (COMMIT + b"-1",), (COMMIT + b"1.5",), (COMMIT + b"1e3",),
@@ -82,9 +83,7 @@ def test_a_commit_that_cannot_be_read_is_refused_and_the_connection_goes_on(
     assert answer(wire.send(post(b"b"))).text == "<b>"
 
 
-@pytest.mark.parametrize(
-    "value", [b"", b"0x37", b"55.4", b"0x37.", b"0x37.0x4", b"0x.4", b"0x37.4.1", b"0x37:4"]
-)
+@each_case("value", [b"", b"0x37", b"55.4", b"0x37.", b"0x37.0x4", b"0x.4", b"0x37.4.1", b"0x37:4"])
 def test_a_place_that_cannot_be_read_is_refused(value: bytes) -> None:
     found = answer(Wire(echo).send(post(b"a", PLACE + value)))
     assert found.status == 400

@@ -4,6 +4,9 @@ import pytest
 
 from foreblock.server.head import LOOPBACK, origin_allowed
 from foreblock.server.limits import Access
+from foreblock.server.limits import Access
+from foreblock.server.origins import LOOPBACK, origin_allowed
+from support.each_case import each_case
 from support.servers.wire import Wire, answer, echo, post
 
 
@@ -11,7 +14,7 @@ def allowed(origin: str, *origins: str) -> bool:
     return origin_allowed(origin.encode(), frozenset(each.encode() for each in origins))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "origin",
     [
         "http://localhost", "http://localhost:5173", "https://localhost:3000",
@@ -22,7 +25,7 @@ def test_pages_of_this_machine_are_loopback_origins(origin: str) -> None:
     assert allowed(origin, *LOOPBACK)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "origin",
     [
         "null", "", "http://localhost.evil.example", "http://localhost:80.evil.example",

@@ -1,13 +1,12 @@
 """Several handlers at one address, one for each path."""
 
-import pytest
-
 from foreblock.scheduling.reply import Client, Handler, Readiness, Reply, Served
 from foreblock.scheduling.room import Room
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.limits import Access
 from foreblock.server.sweep import Ticker
+from support.each_case import each_case
 from support.servers.wire import ACCESS, LIMITS, Wire, answer, post
 
 
@@ -45,9 +44,7 @@ def test_paths_do_not_depend_on_how_bytes_are_cut() -> None:
     assert wire().send(*(bytes([each]) for each in data)) == whole
 
 
-@pytest.mark.parametrize(
-    "path", [b"/eth/", b"/ETH", b"/et", b"/ethx", b"/eth/x", b"//eth", b"/e%74h"]
-)
+@each_case("path", [b"/eth/", b"/ETH", b"/et", b"/ethx", b"/eth/x", b"//eth", b"/e%74h"])
 def test_other_paths_are_not_found(path: bytes) -> None:
     assert answer(wire().send(at(path))).status == 404
 

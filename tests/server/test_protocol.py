@@ -9,6 +9,7 @@ from foreblock.scheduling.reply import Client, Handler, Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.answers import SHORT
 from foreblock.server.backpressure import AHEAD_LIMIT
+from support.each_case import each_case
 from support.servers.in_loop import in_loop, turns
 from support.servers.wire import Wire, answer, answers, echo, post
 
@@ -128,7 +129,7 @@ async def test_client_that_does_not_read_is_neither_read_nor_answered() -> None:
     assert answer(wire.send(post(b"x"))).status == 200
 
 
-@pytest.mark.parametrize("size", [0, 1, SHORT - 1, SHORT, LONG - 1, LONG, 10**6])
+@each_case("size", [0, 1, SHORT - 1, SHORT, LONG - 1, LONG, 10**6])
 def test_answers_of_all_sizes_are_framed_alike(size: int) -> None:
     """First the long way, then twice the short way of a known head, then two at once."""
     wire = Wire(lambda *_: Reply(b"x" * size, b"Named: 1\r\n"))

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Awaitable
 
-import pytest
 import structlog
 
 from foreblock.scheduling.reply import Client, Reply
+from support.each_case import each_case
 from support.servers.asked_by import ANYBODY
 from support.servers.wire import Wire, answer, post
 
@@ -38,7 +38,7 @@ def test_pipelined_requests_have_their_own_ids() -> None:
     assert [each in out for each in (b"1:a", b"2:none", b"3:c")] == [True] * 3
 
 
-@pytest.mark.parametrize("wrong", [b"", b"x" * 129, b"two words", b"\xff\xfe", "é".encode()])
+@each_case("wrong", [b"", b"x" * 129, b"two words", b"\xff\xfe", "é".encode()])
 def test_what_is_no_id_is_ignored(wrong: bytes) -> None:
     found = answer(Wire(tell).send(post(b"1", b"X-Request-Id: " + wrong)))
     assert (found.status, found.text) == (200, "1:none")

@@ -4,9 +4,8 @@ Each is followed by a request that must not be answered: answering it would mean
 bytes before it were read in one of two possible ways.
 """
 
-import pytest
-
 from foreblock.scheduling.reply import Client, Reply
+from support.each_case import each_case
 from support.servers.wire import Wire, answer, echo, post, raw
 
 HEAD = (b"POST / HTTP/1.1", b"Host: localhost", b"Content-Type: application/json")
@@ -69,7 +68,7 @@ AMBIGUOUS = {
 }
 
 
-@pytest.mark.parametrize("request_", AMBIGUOUS.values(), ids=AMBIGUOUS)
+@each_case("request_", AMBIGUOUS.values(), ids=AMBIGUOUS)
 def test_ambiguous_request_is_refused_and_nothing_after_it_is_read(request_: bytes) -> None:
     asked: list[bytes] = []
 

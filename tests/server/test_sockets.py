@@ -14,6 +14,7 @@ from foreblock.server.sockets import (
     parse_address,
     refuse_new,
 )
+from support.each_case import each_case
 from support.servers.waiting import PATIENCE
 
 
@@ -28,9 +29,7 @@ def test_addresses(text: str, host: str, port: int) -> None:
     assert parse_address(text) == (host, port)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "8545", ":8545", "host", "host:", "host:-1", "host:65536", "::1:1"]
-)
+@each_case("text", ["", "8545", ":8545", "host", "host:", "host:-1", "host:65536", "::1:1"])
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(AddressUnusable):
         parse_address(text)
@@ -46,7 +45,7 @@ def test_addresses_that_other_machines_reach(address: str, loopback: bool) -> No
     close(opened)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "loopback"),
     [
         ("::1", True), ("::ffff:127.0.0.1", True), ("::", False), ("fe80::1%eth0", False),

@@ -2,10 +2,9 @@
 
 from functools import partial
 
-import pytest
-
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.server.limits import Access
+from support.each_case import each_case
 from support.servers.in_loop import in_loop
 from support.servers.websocket_wire import ACCEPT, ACCESS, KEY, WebSocketWire, handshake, masked
 from support.servers.wire import LIMITS, Wire, answer, echo, endpoint_for, post
@@ -26,7 +25,7 @@ async def test_handshake_is_answered_as_the_specification_shows() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "status", "text"),
     [
         (handshake(leave_out=b"Connection"), 400, "no Connection: Upgrade"),
@@ -55,7 +54,7 @@ def test_another_version_is_told_ours() -> None:
     assert (found.headers["sec-websocket-version"], found.headers["upgrade"]) == ("13", "websocket")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "headers",
     [
         (),

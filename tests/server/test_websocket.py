@@ -11,6 +11,7 @@ from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.backpressure import AHEAD_LIMIT
 from foreblock.server.limits import ServerLimits, WebSocketLimits
+from support.each_case import each_case
 from support.servers.in_loop import in_loop, turns, until
 from support.servers.websocket_wire import ROOMY, WebSocketWire, masked
 from support.servers.wire import echo
@@ -235,7 +236,7 @@ async def test_a_client_that_stops_reading_is_closed_in_time() -> None:
     assert wire.transport.aborted
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "code", "reason"),
     [
         (masked(b"\xff"), 1007, "the text is not UTF-8"),
@@ -305,7 +306,7 @@ def test_a_close_is_answered_with_its_own_code(payload: bytes) -> None:
     asyncio.run(talk())
 
 
-@pytest.mark.parametrize("how", ["close", "lost", "violation", "abort", "end"])
+@each_case("how", ["close", "lost", "violation", "abort", "end"])
 def test_whatever_ends_it_what_waits_is_cancelled_and_the_session_ends_once(how: str) -> None:
     async def talk() -> None:
         wire = WebSocketWire()

@@ -10,6 +10,7 @@ from foreblock.settings import FollowChoices, FollowSettings, ServeSettings
 from foreblock.settings.following import followed_network
 from foreblock.settings.loading import load
 from foreblock.settings.networks import NetworkSettings, networks_of
+from support.each_case import each_case
 
 NO_LOG: dict[str, Any] = {
     "log": (), "log_name": "", "log_replicas": 1, "log_credentials": "", "log_ca": "",
@@ -72,7 +73,7 @@ def test_port_0_is_another_one_each_time() -> None:
     assert [each.listen for each in networks_of(told)] == ["127.0.0.1:0"] * 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("texts", "why"),
     [
         (["a"], "network: expected NAME.SETTING=VALUE, found 'a'"),
@@ -124,7 +125,7 @@ def test_how_a_public_chain_is_followed_is_of_each_network() -> None:
     assert (network.source, network.data, network.follow) == ("follow", "folder/a", first.follow)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("anchor=yesterday", "anchor: expected latest, safe, finalized, a number or a hash"),

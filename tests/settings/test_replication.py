@@ -9,6 +9,7 @@ from foreblock.settings import ReplicationSettings, ServeSettings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import LogOptions
 from foreblock.settings.replication import log_options
+from support.each_case import each_case
 
 
 def test_without_servers_there_is_no_log() -> None:
@@ -24,11 +25,11 @@ def test_the_log_has_the_name_of_its_network_unless_it_has_its_own() -> None:
     assert named == LogOptions(servers=[one], name="shared", takeover=0.0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "server",
     ["localhost:4222", "http://localhost", "nats://", "", "nats://one:99999", "nats://one:x"],
 )
-@pytest.mark.parametrize("user", ["", "bob:password@"])
+@each_case("user", ["", "bob:password@"])
 def test_servers_are_urls_of_nats(server: str, user: str) -> None:
     given = server.replace("://", f"://{user}")
     with pytest.raises(BadSetting) as raised:

@@ -9,6 +9,7 @@ from foreblock.errors import BadSetting
 from foreblock.sequencer.transaction_pool import TransactionPoolLimits
 from foreblock.settings import MOST_LOAD, SECTIONS, DevSettings, EverySetting, ServeSettings
 from foreblock.settings.loading import DEFAULT, declared, flat, load
+from support.each_case import each_case
 
 NAMES = [each.name for each in declared(DevSettings)]
 
@@ -31,7 +32,7 @@ def test_flags_come_before_variables_before_the_file(tmp_path: Path) -> None:
     assert (service.server.idle_timeout, origins["idle_timeout"]) == (7.0, str(file))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "text", "value"),
     [
         ("body_limit", "7", 7), ("idle_timeout", "1.5", 1.5), ("dialect", "ethereum", "ethereum"),
@@ -45,7 +46,7 @@ def test_words_become_values(name: str, text: str, value: object) -> None:
     assert flat(load(DevSettings, {name: text}, {}).settings)[name] == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "text", "why"),
     [
         ("body_limit", "7.5", "expected a whole number, found '7.5'"),

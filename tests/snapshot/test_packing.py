@@ -18,6 +18,7 @@ from foreblock.snapshot.header import (
     decode_header,
 )
 from foreblock.snapshot.packing import Packer, Unpacker
+from support.each_case import each_case
 
 HEAD = SnapshotHeader(9, 3, 7, b"s" * 16, b"l" * 32, 1 << 20)
 
@@ -93,7 +94,7 @@ def test_the_header_is_as_documented() -> None:
     assert decode_header(HEAD.encode()) == HEAD
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("at", "value", "words"),
     [
         (0, 0, "FBSN"),

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import pytest
 from structlog.testing import capture_logs
 
 from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp, ToWorker
@@ -15,6 +14,8 @@ from foreblock.follow.forwarding import BLOBS_STAY, MOST, TransactionForwarding
 from foreblock.secret_urls import secrets_of, without_these
 from foreblock.types import keccak256
 from foreblock.upstream.http import HttpReply
+from foreblock.upstream.connections import HttpReply
+from support.each_case import each_case
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 RAW = b"\x02transaction"
@@ -89,7 +90,7 @@ def forwarded(endpoint: Endpoint, worker: Worker, message: Submit | None = None)
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "body", "heard"),
     [
         (200, result(HASH), [Accepted(1)]),

@@ -21,6 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from conftest import CHECKOUT
 from foreblock.service.running import serving
+from support.each_case import each_case
 from support.servers.dev_processes import Dev, Network, dev_chain
 from support.servers.waiting import PATIENCE, until
 
@@ -188,7 +189,7 @@ def shown_as(text: str) -> re.Pattern[str]:
     return re.compile(pattern.replace(r"\.4?:", r"\.\d+:").replace("…", ".*?"), re.DOTALL)
 
 
-@pytest.mark.parametrize(("command", "shown"), EXAMPLES)
+@each_case(("command", "shown"), EXAMPLES)
 def test_examples_of_the_docs_answer_as_shown(dev: Dev, command: str, shown: str) -> None:
     until(lambda: ask(dev.main.url).commit >= 56 and dev.main.latest() >= 1, "the chain has grown")
     words = shlex.split(command.replace("http://127.0.0.1:8545", dev.main.url))

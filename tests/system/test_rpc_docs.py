@@ -13,6 +13,8 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.service.running import serving
 from foreblock.upstream.rpc_client import Endpoint
+from foreblock.upstream.client import Endpoint
+from support.each_case import each_case
 from support.servers.long_work import scheduler
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
@@ -31,7 +33,7 @@ def endpoint(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> I
         yield opened
 
 
-@pytest.mark.parametrize(("command", "shown"), EXAMPLES)
+@each_case(("command", "shown"), EXAMPLES)
 def test_examples_answer_as_shown(endpoint: Endpoint, command: str, shown: str) -> None:
     """What curl would send is sent; an answer that ends in … is shown in part."""
     *start, body = shlex.split(command)

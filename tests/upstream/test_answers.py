@@ -27,6 +27,10 @@ from foreblock.follow.requests import (
 from foreblock.follow.responses import DEEPEST_PROOF, LONGEST_NODE, AnswerReader
 from foreblock.types import keccak256
 from foreblock.upstream.json_rpc import RefusalKind, of_error, of_status, results
+from foreblock.upstream.envelopes import results
+from foreblock.upstream.refusals import RefusalKind, of_error, of_status
+from foreblock.upstream.wanted import EMPTY_CODE, Found
+from support.each_case import each_case
 from support.upstreams.plain_state import ADDRESSES, AT, CODES, PlainState, header, value, word
 
 A, B = ADDRESSES[0], ADDRESSES[1]
@@ -62,13 +66,13 @@ def refusal(asked: Asked, result: object) -> str:
     return refused.value.kind
 
 
-@pytest.mark.parametrize("name", ALL)
+@each_case("name", ALL)
 def test_null_is_never_a_value(name: str) -> None:
     assert refusal(ALL[name], None) in (RefusalKind.NULL, RefusalKind.NO_BLOCK)
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("wrong", [True, 0, 1.5, "", "0x", [], {}, "0xzz", [None], {"a": 1}])
+@each_case("name", ALL)
+@each_case("wrong", [True, 0, 1.5, "", "0x", [], {}, "0xzz", [None], {"a": 1}])
 def test_other_types_are_no_values(name: str, wrong: object) -> None:
     """`0x` is the code of an account without any, whose hash is not the one that is wanted."""
     assert refusal(ALL[name], wrong) in KINDS
@@ -114,12 +118,12 @@ PROOF: list[tuple[Callable[[], object], RefusalKind]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "kind"), PROOF)
+@each_case(("make", "kind"), PROOF)
 def test_a_damaged_proof_is_named(make: Callable[[], object], kind: RefusalKind) -> None:
     assert refusal(ALL["proof"], make()) == kind
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "result", "kind"),
     [
         ("values", {HA: [word(1), word(2)]}, RefusalKind.WRONG_KEY),
@@ -224,7 +228,7 @@ def test_any_damage_is_refused_or_changes_what_nobody_reads(name: str, data: st.
 WITH_ERROR = b'{"jsonrpc":"2.0","id":%b,"error":{"code":-32005,"message":"rate limit"}}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "body", "kind"),
     [
         (200, b"", RefusalKind.TRUNCATED),
@@ -282,7 +286,7 @@ def test_answers_of_a_batch_with_the_ids_of_others_are_refused_and_the_rest_is_n
     assert all(str(read[each]).startswith("wrong id") for each in wrong)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "message", "kind"),
     [
         (-32601, "the method eth_getProof does not exist/is not available", RefusalKind.NO_METHOD),

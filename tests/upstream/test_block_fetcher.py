@@ -14,6 +14,8 @@ from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher
 from foreblock.upstream.budget import UnitBudget
 from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.upstream_endpoint import Upstream
+from support.each_case import each_case
 from support.servers.waiting import PATIENCE
 from support.upstreams.block_node import BlockNode, block_node, grow
 
@@ -109,7 +111,7 @@ def test_the_next_upstream_is_asked_for_what_one_lacks() -> None:
     fetching(test, CHAIN, OTHER)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "lie",
     [
         lambda said: {**said, "gasLimit": "0x1"},

@@ -21,6 +21,7 @@ from foreblock.upstream.block_json import (
 )
 from support.chains.builder import ChainBuilder
 from support.chains.deposit_chain import CREATION, DEPOSIT, GENESIS
+from support.each_case import each_case
 from support.payloads import rlp
 from support.servers.asking import Asker, asker
 
@@ -79,7 +80,7 @@ def some_block(ethereum: Asker) -> Any:  # noqa: ANN401, JSON
     return json.loads(json.dumps(ethereum.ask("eth_getBlockByNumber", "0x30", True)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "value", "why"),
     [
         ("gasLimit", None, "gasLimit: expected hex text, found null"),

@@ -1,18 +1,19 @@
 """The call in the parameters of a request: its parts, or nothing."""
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
 from foreblock.follow.prediction import NOBODY, CallMessage, call_message
+from foreblock.upstream.call_message import NOBODY, CallMessage, call_message
+from support.each_case import each_case
 
 A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
 a, b = b"\xaa" * 20, b"\xbb" * 20
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "expected"),
     [
         ({"from": A, "to": B, "data": "0x0102"}, CallMessage(a, b, b"\1\2")),

@@ -14,6 +14,11 @@ from foreblock.follow.requests import BlockForm
 from foreblock.follow.state_plan import EndpointWays
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.capabilities import Asking, Capabilities
+from foreblock.upstream.capabilities import Said as KnownSaid
+from foreblock.upstream.state_plan import EndpointWays
+from foreblock.upstream.upstream_endpoint import Upstream
+from support.each_case import each_case
 from support.upstreams.toy_node import TIP, Said, ToyNode, toy_node
 
 RICH = 1_000_000.0
@@ -48,7 +53,7 @@ def test_a_node_that_can_do_everything() -> None:
     assert node.bodies < 30, "a handful"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("node", "ability", "value", "reason"),
     [
         (ToyNode(overrides=False), "overrides", False, "overrides"),
@@ -137,7 +142,7 @@ def test_overrides_that_have_no_effect_are_none() -> None:
     assert found.reasons["overrides"] == "they have no effect"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "said",
     [Said(status=500), Said(body=b"<html>"), Said(cut=5), Said(status=401), Said(body=b"{}")],
     ids=str,

@@ -9,6 +9,8 @@ import pytest
 
 from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
 from foreblock.upstream.rpc_client import Endpoint
+from foreblock.upstream.client import Endpoint
+from support.each_case import each_case
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 
@@ -69,7 +71,7 @@ def http(body: bytes, status: bytes = b"200 OK") -> bytes:
     return b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n%b" % (status, len(body), body)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "why"),
     [
         (http(b"<html>"), "not JSON"),
@@ -95,9 +97,7 @@ def test_half_an_answer_is_no_answer() -> None:
         Endpoint(url).request("echo")
 
 
-@pytest.mark.parametrize(
-    "url", ["", "localhost:8545", "ftp://a", "http://", "http://a:b", "http://[::1"]
-)
+@each_case("url", ["", "localhost:8545", "ftp://a", "http://", "http://a:b", "http://[::1"])
 def test_bad_urls(url: str) -> None:
     with pytest.raises(InvalidArgument):
         Endpoint(url)

@@ -20,6 +20,12 @@ from foreblock.types import keccak256
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
 from foreblock.upstream.json_rpc import RefusalKind
+from foreblock.upstream.fetcher import Fetcher, FetchOptions
+from foreblock.upstream.refusals import RefusalKind
+from foreblock.upstream.state_plan import FIRST_SLOTS
+from foreblock.upstream.urgency import Urgency
+from foreblock.upstream.wanted import Wanted, all_of
+from support.each_case import each_case
 from support.servers.waiting import PATIENCE, until
 from support.upstreams.fetching import (
     CALL,
@@ -37,8 +43,8 @@ from support.upstreams.plain_state import ADDRESSES, CODES
 from support.upstreams.toy_node import Said, ToyNode
 
 
-@pytest.mark.parametrize("options", [TRUSTED, PROVEN], ids=["trusted", "proven"])
-@pytest.mark.parametrize(
+@each_case("options", [TRUSTED, PROVEN], ids=["trusted", "proven"])
+@each_case(
     "node",
     [
         ToyNode(),
@@ -365,7 +371,7 @@ FAULTS: dict[RefusalKind, Said] = {
 }
 
 
-@pytest.mark.parametrize("kind", FAULTS)
+@each_case("kind", FAULTS)
 def test_a_fault_is_an_error_and_never_a_value(kind: RefusalKind) -> None:
     wanted = Wanted(frozenset({A}))
 

@@ -18,6 +18,9 @@ from foreblock.upstream.budget import UnitBudget
 from foreblock.upstream.canonical_source import CanonicalOptions
 from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.source import CanonicalOptions
+from foreblock.upstream.upstream_endpoint import Upstream
+from support.each_case import each_case
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE
 from support.upstreams.block_node import block_node, grow
@@ -250,7 +253,7 @@ def test_a_chain_that_parts_below_the_base_begins_anew_at_the_tip_only() -> None
     run(body)
 
 
-@pytest.mark.parametrize("ahead", range(LAG + 1))
+@each_case("ahead", range(LAG + 1))
 def test_a_chain_that_parts_below_the_base_begins_anew_however_far_it_is_ahead(ahead: int) -> None:
     async def body() -> None:
         chain = Anchored(CHAIN[-3:])

@@ -22,6 +22,8 @@ from foreblock.errors import EndpointError
 from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
 from foreblock.upstream.reader import BlockReader, CanonicalHead
 from foreblock.upstream.rpc_client import DEEPEST, MOST_VALUES, Endpoint
+from foreblock.upstream.source import CanonicalOptions, CanonicalSource
+from support.each_case import each_case
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE
 
@@ -137,8 +139,8 @@ class Empty:
         pass
 
 
-@pytest.mark.parametrize("question", QUESTIONS.items(), ids=lambda it: it[0])
-@pytest.mark.parametrize("answer", HOSTILE.items(), ids=lambda it: it[0])
+@each_case("question", QUESTIONS.items(), ids=lambda it: it[0])
+@each_case("answer", HOSTILE.items(), ids=lambda it: it[0])
 def test_whatever_is_answered_is_an_error_of_the_endpoint(
     answer: tuple[str, bytes], question: tuple[str, Callable[[BlockReader], object]]
 ) -> None:
@@ -148,7 +150,7 @@ def test_whatever_is_answered_is_an_error_of_the_endpoint(
         assert str(caught.value)
 
 
-@pytest.mark.parametrize("answer", HOSTILE.items(), ids=lambda it: it[0])
+@each_case("answer", HOSTILE.items(), ids=lambda it: it[0])
 def test_a_source_goes_on_and_what_it_notes_can_be_told(answer: tuple[str, bytes]) -> None:
     async def body() -> None:
         with hostile(answer[1]) as (mood, url):

@@ -16,13 +16,17 @@ from foreblock.follow.requests import (
 )
 from foreblock.follow.state_plan import EndpointWays, NextTry, narrow
 from foreblock.upstream.json_rpc import RefusalKind
+from foreblock.upstream.narrowing import NextTry, narrow
+from foreblock.upstream.refusals import RefusalKind
+from foreblock.upstream.state_plan import EndpointWays
+from support.each_case import each_case
 
 A = b"\xaa" * 20
 CALL, VALUES, PROOF = AskedCall({A: (1,)}), AskedValues({A: (1,)}), AskedProof(A, (1,))
 WAYS = EndpointWays()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "kind", "after"),
     [
         (CALL, RefusalKind.NO_METHOD, WAYS._replace(calls=False)),
@@ -58,7 +62,7 @@ def test_a_block_that_is_not_there_is_looked_for_further_back(kind: RefusalKind)
     assert narrow(WAYS, [(PROOF, kind.value)], 1, 2) is None
 
 
-@pytest.mark.parametrize("kind", ["unreachable", "server failed", "null", "error", "bad hex"])
+@each_case("kind", ["unreachable", "server failed", "null", "error", "bad hex"])
 def test_everything_else_is_for_another_endpoint(kind: str) -> None:
     assert narrow(WAYS, [(PROOF, kind)], 0, 3) is None
 

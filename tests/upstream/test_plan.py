@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from foreblock.upstream.canonical_source import (
     plan,
 )
 from foreblock.upstream.reader import CanonicalHead
+from support.each_case import each_case
 
 WANTED = b"w" * 32
 
@@ -21,7 +21,7 @@ def head(number: int) -> CanonicalHead:
     return CanonicalHead(number, bytes([number]) * 32)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("story", "latest", "tip", "knows", "wanted", "behind_for", "expected"),
     [
         ("at the tip", 7, 7, True, None, 99, Rest()),

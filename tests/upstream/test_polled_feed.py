@@ -22,6 +22,8 @@ from foreblock.upstream.polled_feed import (
     read_pending,
     upstream_at,
 )
+from foreblock.upstream.upstream_endpoint import Upstream
+from support.each_case import each_case
 from support.servers.dev_processes import Network, dev_chain
 from support.servers.in_loop import until
 from support.servers.waiting import PATIENCE
@@ -93,7 +95,7 @@ def test_a_polled_feed_says_what_is_wrong() -> None:
     assert feed.url == f"poll+{node.url}".replace("secretsecret", "…")
 
 
-@pytest.mark.parametrize("text", [b"null", b"[]", b"{}", b'{"number":"0x1"}', b'"0x"'])
+@each_case("text", [b"null", b"[]", b"{}", b'{"number":"0x1"}', b'"0x"'])
 def test_what_is_no_pending_block_is_refused(text: bytes) -> None:
     with pytest.raises(RefusedAnswer):
         read_pending(Raw(text))

@@ -33,6 +33,7 @@ from foreblock.service.running import serving
 from foreblock.types import keccak256
 from foreblock.upstream.budget import Purpose, UnitBudget
 from foreblock.upstream.rpc_client import Endpoint
+from support.each_case import each_case
 from support.servers.waiting import PATIENCE
 
 RICH = 10_000_000.0
@@ -173,7 +174,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("name", WAYS)
+@each_case("name", WAYS)
 def test_every_way_gives_the_same_state(chain: Chain, name: str) -> None:
     found, upstream = fetch(chain, FetchOptions(proven=False, first_slots=False), WAYS[name])
     check(chain, found)

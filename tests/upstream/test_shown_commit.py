@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from foreblock.errors import NotAnAnswer, Unreachable
 from foreblock.upstream.rpc_client import TRIES, Endpoint, ShownCommit, pause_before_next
+from foreblock.upstream.client import TRIES, Endpoint, ShownCommit, pause_before_next
+from support.each_case import each_case
 
 BEHIND = "commit {} is not here yet, this instance is at {}\n"
 
@@ -136,7 +138,7 @@ def test_pauses_end_with_the_timeout_and_when_given_up() -> None:
         assert len(balanced.demanded) == 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "pause", "expected"),
     [
         (503, "1", 1.0), (503, "0", 0.0), (503, "3", None), (503, "1.5", None), (503, "-1", None),

@@ -7,6 +7,7 @@ import pytest
 
 from foreblock.cli.watch.connection import QUESTION, SNAPSHOT, read, source_facts
 from foreblock.errors import NotAnAnswer
+from support.each_case import each_case
 
 BLOCK: dict[str, Any] = {
     "number": "0x7", "hash": "0x" + "01" * 32, "timestamp": "0x64", "gasUsed": "0x5208",
@@ -42,7 +43,7 @@ def test_other_servers_are_read_as_far_as_they_tell() -> None:
     assert (found.pending, found.index, found.commit) == (None, None, None)
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b"[]", answer(None, BLOCK), answer(7, 8)])
+@each_case("body", [b"", b"{}", b"[1]", b"[]", answer(None, BLOCK), answer(7, 8)])
 def test_what_holds_no_blocks_is_refused(body: bytes) -> None:
     with pytest.raises(NotAnAnswer, match="no blocks"):
         read("here", body, {})

@@ -1,10 +1,9 @@
 """A base becomes a header and comes back, with the fields that its fork has."""
 
-import pytest
-
 from foreblock.ledger.building.block_base import base_of, header_of
 from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
 from foreblock.types import Base
+from support.each_case import each_case
 
 BASE = Base(
     parent_hash=b"\1" * 32,
@@ -23,7 +22,7 @@ def rules(fork: OptimismFork) -> Rules:
     return Rules(ETHEREUM_RULES_OF[fork], fork)
 
 
-@pytest.mark.parametrize("fork", [fork for fork in OptimismFork if fork >= OptimismFork.ECOTONE])
+@each_case("fork", [fork for fork in OptimismFork if fork >= OptimismFork.ECOTONE])
 def test_base_comes_back_from_its_header(fork: OptimismFork) -> None:
     assert base_of(header_of(BASE, rules(fork))) == BASE
 
@@ -34,7 +33,7 @@ def test_beacon_root_is_not_in_headers_before_ecotone() -> None:
     assert base_of(header).parent_beacon_block_root == bytes(32)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fork", "fields"),
     [
         (OptimismFork.REGOLITH, (False, False, False)),

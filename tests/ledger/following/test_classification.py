@@ -6,8 +6,6 @@ says so, `q` builds 6 as well, or 7 stands on 6.
 
 from dataclasses import replace
 
-import pytest
-
 from foreblock.ledger.following.classification import (
     Ahead,
     BrokenLink,
@@ -34,6 +32,7 @@ from foreblock.ledger.following.classification import (
     classify,
 )
 from foreblock.types import Flashblock, FlashblockId
+from support.each_case import each_case
 from support.payloads.flashblocks import first, hash_of, job, later
 
 SEALED = {number: hash_of(f"sealed {number}") for number in range(2, 6)}
@@ -231,7 +230,7 @@ FIRSTS: list[tuple[Known, Flashblock, Outcome]] = [
 ]
 
 
-@pytest.mark.parametrize(("what_is_known", "message", "outcome"), DUPLICATES + LATER + FIRSTS)
+@each_case(("what_is_known", "message", "outcome"), DUPLICATES + LATER + FIRSTS)
 def test_placement(what_is_known: Known, message: Flashblock, outcome: Outcome) -> None:
     assert classify(message, what_is_known) == outcome
 

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 
 from foreblock.ledger.following.buffer import Buffered, Received, memory_of
 from foreblock.types import ClaimedReceipt, Claims, Flashblock
+from support.each_case import each_case
 from support.payloads.flashblocks import carrying, first, flashblocks, hash_of, later
 
 PLAIN = later(7, "p", 1, hash_of("h"))
@@ -62,7 +62,7 @@ MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("kind", MESSAGES)
+@each_case("kind", MESSAGES)
 def test_a_message_is_counted_as_what_it_takes_at_most(kind: str) -> None:
     received = Received("feed", memory_of(MESSAGES[kind]), MESSAGES[kind], 10**15)
     assert taken(received) <= received.size <= 4 * taken(received)

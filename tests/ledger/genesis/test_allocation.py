@@ -9,6 +9,9 @@ import pytest
 
 from foreblock.errors import BadGenesis
 from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_allocation, read_genesis
+from foreblock.ledger.genesis.allocation import read_allocation
+from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_genesis
+from support.each_case import each_case
 
 A, B = b"\xaa" * 20, b"\xbb" * 20
 ALLOCATION = {
@@ -39,7 +42,7 @@ def text(document: Any) -> bytes:  # noqa: ANN401, JSON
     return json.dumps(document).encode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         text(ALLOCATION),
@@ -59,7 +62,7 @@ def test_the_published_genesis_gives_its_accounts(conformance: Path) -> None:
     assert read_allocation(genesis) == read_genesis(genesis).accounts
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "why"),
     [
         (text({"0x12": {}}), "0x12"),

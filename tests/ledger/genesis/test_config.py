@@ -4,9 +4,10 @@ from foreblock.errors import BadGenesis
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import BlobParameters
 from support.chains.profiles import JOVIAN, MERGED, OSAKA, profile
+from support.each_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("number", "time", "merged", "name"),
     [
         (0, 0, False, "ethereum:London"),
@@ -85,7 +86,7 @@ def test_optimism_forks_by_time() -> None:
     assert chain.elasticity(rules[2]) == (6, 250)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "changes", "where", "why"),
     [
         (MERGED, {"chainId": None}, "config.chainId", "missing"),

@@ -5,6 +5,8 @@ import pytest
 
 from foreblock.errors import BadForkChoice
 from foreblock.ledger.importing.chain_files import ForkChoice, read_fork_choice
+from foreblock.ledger.genesis.fork_choice import ForkChoice, read_fork_choice
+from support.each_case import each_case
 
 HASHES = {"headBlockHash": 1, "safeBlockHash": 2, "finalizedBlockHash": 3}
 
@@ -25,7 +27,7 @@ def test_zeros_mean_not_known_yet() -> None:
     assert (choice.safe, choice.finalized) == (None, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "where"),
     [
         (b"", "file"),

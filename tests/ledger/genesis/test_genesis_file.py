@@ -12,6 +12,7 @@ from foreblock.ledger.genesis.genesis_file import (
 )
 from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from support.chains.profiles import JOVIAN, MERGED, OSAKA
+from support.each_case import each_case
 
 ADDRESS = "0x" + "ab" * 20
 ROOT = b"\x11" * 32
@@ -98,7 +99,7 @@ def test_accounts_in_every_notation() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "where", "why"),
     [
         (b"", "file", "not JSON"),

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from foreblock.errors import Undecodable
 from foreblock.ledger.importing.chain_files import read_items
+from foreblock.ledger.importing.chain_file import read_items
+from support.each_case import each_case
 
 
 def item(payload: bytes) -> bytes:
@@ -26,7 +28,7 @@ def test_items_are_cut_where_they_end(payloads: list[bytes]) -> None:
     assert [each.end for each in found] == list(accumulate(map(len, items)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("broken", "why"),
     [
         (item(bytes(100))[:-1], "cut short: 101 of 102 bytes are there"),

@@ -1,10 +1,10 @@
 """Cursors: every position has one text, and nothing else is read as one."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.reading.cursors import Cursor, read_cursor
+from support.each_case import each_case
 
 NUMBERS = st.integers(0, (1 << 64) - 1)
 HASHES = st.binary(min_size=32, max_size=32)
@@ -29,7 +29,7 @@ def test_other_texts_are_no_cursors(text: str) -> None:
 HASH = "ab" * 32
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "", "1", f"1.{HASH[:-1]}", f"01.{HASH}", f"1.{HASH}.2", f"1.{HASH}.2.3.4", f"1.{HASH}+",

@@ -2,6 +2,7 @@ import pytest
 
 from foreblock._engine import Message, sign_transaction
 from foreblock.ledger.rules.addresses import checksum_address, created_address
+from support.each_case import each_case
 from support.payloads.dev_state import ACCOUNTS, DevState
 
 # The examples of EIP-55.
@@ -17,7 +18,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
+@each_case("text", EXAMPLES)
 def test_checksum(text: str) -> None:
     assert checksum_address(bytes.fromhex(text[2:])) == text
 
@@ -38,7 +39,7 @@ def test_known_addresses(nonce: int, address: str) -> None:
     assert created_address(CREATOR, nonce).hex() == address
 
 
-@pytest.mark.parametrize("nonce", [0, 1, 127, 128, 255, 256, 65_535, 65_536, 2**63])
+@each_case("nonce", [0, 1, 127, 128, 255, 256, 65_535, 65_536, 2**63])
 def test_the_engine_puts_contracts_there(nonce: int) -> None:
     state, account = DevState(), ACCOUNTS[0]
     state.overlay.set(account.address, nonce=nonce)

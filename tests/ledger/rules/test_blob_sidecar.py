@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from foreblock.ledger.rules.blob_sidecar import BLOB_BYTES, CELLS, without_sidecar
+from support.each_case import each_case
 from support.payloads.signing import Item, rlp
 
 BODY = [b"\1"] * 14
@@ -35,7 +36,7 @@ def test_one_without_a_sidecar_is_what_it_is() -> None:
     assert without_sidecar(PLAIN) == (PLAIN, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("encoded", "why"),
     [
         (sent(BLOBS, COMMITMENTS), "expected blobs, commitments and proofs"),

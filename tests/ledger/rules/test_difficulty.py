@@ -1,15 +1,14 @@
 """The vectors of the bomb are mainnet headers, whose difficulties anybody can look up."""
 
-import pytest
-
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.header_rules import MINIMUM_DIFFICULTY, next_difficulty
+from support.each_case import each_case
 from support.payloads.headers import MINED, header
 
 UNCLES = b"\x01" * 32
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fork", "elapsed", "steps"),
     [
         (EthereumFork.FRONTIER, 12, 1),
@@ -42,7 +41,7 @@ def test_difficulty_has_a_floor() -> None:
     assert next_difficulty(parent, 2_000, EthereumFork.BYZANTIUM) == MINIMUM_DIFFICULTY
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("number", "fork", "bomb"),
     [
         (199_999, EthereumFork.FRONTIER, 0),

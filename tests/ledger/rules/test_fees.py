@@ -9,12 +9,13 @@ from foreblock.ledger.rules.fees import (
     next_excess_blob_gas,
 )
 from foreblock.ledger.rules.profile import BlobParameters
+from support.each_case import each_case
 
 CANCUN = BlobParameters(3, 6, 3_338_477)
 PRAGUE = BlobParameters(6, 9, 5_007_716)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("base_fee", "gas_used", "gas_limit", "elasticity", "denominator", "expected"),
     [
         # The published chain's head (execution of the 55th block).

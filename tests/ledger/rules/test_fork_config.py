@@ -1,11 +1,10 @@
 """Fork ids and configurations: those of Ethereum's main network, and of an OP chain."""
 
-import pytest
-
 from foreblock._engine import Header
 from foreblock.ledger.rules.fork_config import ForkConfigs, StatedForks, fork_configs
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
 from foreblock.ledger.rules.profile import BlobParameters, ChainProfile, OptimismParameters
+from support.each_case import each_case
 
 MAINNET = bytes.fromhex("d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3")
 TIMES = {
@@ -42,7 +41,7 @@ GENESIS = Header(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("time", "fork_id"),
     [
         (1681338454, "f0afd0e3"),

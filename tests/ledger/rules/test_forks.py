@@ -19,6 +19,7 @@ from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, EthereumFork, Optimi
 from foreblock.ledger.rules.intrinsic_gas import floor_gas, intrinsic_gas
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE, check_body
 from support.chains.dev_chain import ACCOUNTS
+from support.each_case import each_case
 from support.payloads.small_store import ALICE, BOB, env, message, with_code
 
 ALL = [Rules(fork) for fork in EthereumFork] + [
@@ -67,7 +68,7 @@ SIGNS: dict[EthereumFork, Callable[[str], bool]] = {
 }
 
 
-@pytest.mark.parametrize("rules", ALL, ids=[each.engine_name for each in ALL])
+@each_case("rules", ALL, ids=[each.engine_name for each in ALL])
 def test_the_engine_runs_the_fork_that_python_names(rules: Rules) -> None:
     """Constantinople runs as Petersburg, whose only difference no network had for long."""
     fork = rules.ethereum
@@ -77,7 +78,7 @@ def test_the_engine_runs_the_fork_that_python_names(rules: Rules) -> None:
     assert shown == {sign: fork >= sign for sign in SIGNS}
 
 
-@pytest.mark.parametrize("rules", ALL, ids=[each.engine_name for each in ALL])
+@each_case("rules", ALL, ids=[each.engine_name for each in ALL])
 def test_the_cap_of_gas_is_the_engines(rules: Rules) -> None:
     """EIP-7825; what the pool takes by `Rules` a block can hold."""
     assert _is_executed(_legacy(CAP), rules)
@@ -85,7 +86,7 @@ def test_the_cap_of_gas_is_the_engines(rules: Rules) -> None:
     assert rules.transaction_gas_cap in (None, CAP)
 
 
-@pytest.mark.parametrize("rules", ALL, ids=[each.engine_name for each in ALL])
+@each_case("rules", ALL, ids=[each.engine_name for each in ALL])
 def test_gas_before_the_first_opcode_is_the_engines(rules: Rules) -> None:
     data = bytes(50) + b"\x07" * 50
     for to in (BOB, None):

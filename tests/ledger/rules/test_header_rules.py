@@ -8,6 +8,7 @@ from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.header_rules import check_header
 from foreblock.ledger.rules.profile import ChainProfile
 from support.chains.profiles import JOVIAN, MERGED, OSAKA, profile
+from support.each_case import each_case
 from support.payloads.headers import MINED, PRAGUE, header
 
 FRONTIER = {"chainId": 1}
@@ -77,7 +78,7 @@ WRONG: list[tuple[str, str, dict[str, object]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "what", "changes"), WRONG)
+@each_case(("name", "what", "changes"), WRONG)
 def test_each_wrong_field_is_named(name: str, what: str, changes: dict[str, object]) -> None:
     chain, parent, fields = CHAINS[name]
     with pytest.raises(BadBlock) as caught:

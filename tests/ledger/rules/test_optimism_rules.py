@@ -13,6 +13,7 @@ from foreblock.ledger.rules.optimism_rules import (
     encode_extra_data,
     next_optimism_base_fee,
 )
+from support.each_case import each_case
 from support.payloads.headers import PRAGUE, header
 
 CONSTANTS = (6, 250)
@@ -76,7 +77,7 @@ def test_data_footprint_counts_as_use_from_jovian_on() -> None:
     assert next_optimism_base_fee(holocene, rules(OptimismFork.ISTHMUS), CONSTANTS) == 990_000_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fork", "extra_data", "expected"),
     [
         (OptimismFork.GRANITE, b"\0", "0x"),

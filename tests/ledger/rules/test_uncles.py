@@ -8,6 +8,7 @@ from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.header_rules import next_difficulty
 from foreblock.ledger.rules.uncles import Ancestor, check_uncles
 from support.chains.profiles import profile
+from support.each_case import each_case
 from support.payloads.headers import MINED, header
 
 CHAIN = profile({"chainId": 1}, homesteadBlock=0)
@@ -42,7 +43,7 @@ def uncle_at(number: int, extra_data: bytes = b"uncle", **changes: object) -> He
     return child(ANCESTORS[number - 1].header, extra_data=extra_data, **changes)
 
 
-@pytest.mark.parametrize("number", range(3, 9))
+@each_case("number", range(3, 9))
 def test_uncle_may_be_up_to_six_generations_old(number: int) -> None:
     check([uncle_at(number)])
 
@@ -52,7 +53,7 @@ def test_no_uncles_are_fine_and_so_are_two() -> None:
     check([uncle_at(8), uncle_at(8, b"another")])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("uncles", "what"),
     [
         ([uncle_at(8, bytes([index])) for index in range(3)], "number of uncles"),

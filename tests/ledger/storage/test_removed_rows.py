@@ -3,7 +3,6 @@
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,11 +19,12 @@ from foreblock.ledger.storage.abandoned_blocks import (
 )
 from foreblock.ledger.storage.chain_head import made_of
 from support.chains.writing import SCRIBE, Chain
+from support.each_case import each_case
 from support.payloads.headers import MINED
 
 
-@pytest.mark.parametrize("partials", [(), (3,), (3, 1 << 60)])
-@pytest.mark.parametrize("whole", [None, (b"", bytes(4)), (b"h" * 64, b"receipts")])
+@each_case("partials", [(), (3,), (3, 1 << 60)])
+@each_case("whole", [None, (b"", bytes(4)), (b"h" * 64, b"receipts")])
 def test_a_row_is_read_as_it_was_written(
     partials: tuple[int, ...], whole: tuple[bytes, bytes] | None
 ) -> None:

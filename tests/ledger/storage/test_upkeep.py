@@ -17,11 +17,12 @@ from foreblock.ledger.storage.upkeep import (
     next_turn,
 )
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
+from support.each_case import each_case
 
 BLOCK_MS = 2_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("behind", "transactions", "begun", "is_due"),
     [
         (0, 0, False, False),

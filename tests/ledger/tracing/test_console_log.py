@@ -8,11 +8,11 @@ and texts with specifiers. Each line is what anvil 1.7.1 printed for it.
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.tracing.console_log import logged_line
+from support.each_case import each_case
 from support.payloads.solidity import call_data, encode
 
 VECTORS = json.loads(Path(__file__).with_name("console_vectors.json").read_text("utf-8"))
@@ -33,12 +33,12 @@ def test_every_overload_is_known_by_both_selectors() -> None:
         assert line == " ".join(shown[each] for each in types), signature
 
 
-@pytest.mark.parametrize(("data", "line"), VECTORS["lines"])
+@each_case(("data", "line"), VECTORS["lines"])
 def test_lines_are_those_of_anvil(data: str, line: str) -> None:
     assert logged_line(bytes.fromhex(data[2:])) == line
 
 
-@pytest.mark.parametrize(("text", "kind", "value", "line"), VECTORS["formats"])
+@each_case(("text", "kind", "value", "line"), VECTORS["formats"])
 def test_specifiers_mean_what_they_mean_to_anvil(
     text: str, kind: str, value: str, line: str
 ) -> None:

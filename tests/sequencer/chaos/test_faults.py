@@ -4,6 +4,7 @@ import pytest
 
 from foreblock.errors import InvalidArgument
 from foreblock.sequencer.chaos.faults import FaultKind, Faults
+from support.each_case import each_case
 
 PLACES = [(block, index) for block in range(1, 200) for index in range(11)]
 
@@ -12,7 +13,7 @@ def struck(faults: Faults, kind: FaultKind) -> list[tuple[int, int]]:
     return [place for place in PLACES if faults.happens(kind, *place)]
 
 
-@pytest.mark.parametrize("kind", FaultKind)
+@each_case("kind", FaultKind)
 def test_a_fault_happens_about_as_often_as_it_is_to(kind: FaultKind) -> None:
     for rate in (0.01, 0.2, 0.7):
         found = len(struck(Faults({kind: rate}), kind)) / len(PLACES)
@@ -43,7 +44,7 @@ def test_no_rate_is_no_fault() -> None:
     assert Faults.parse(["drop=1e-9"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "why"),
     [
         ("drop", "is not a fault and its rate"),
