@@ -16,6 +16,8 @@ ARGS ?=
 ONLY ?=
 # The stub is a package, the engine one module: its chapters are not there when it runs.
 STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python/foreblock/_engine/*.pyi))))
+# Folders whose tests start processes. Tests marked `heavy` run in the thorough tier alone.
+PROCESS_TESTS := $(addprefix tests/,bench cli crash faults follow log page recording replication service snapshot system)
 ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
@@ -44,10 +46,13 @@ build: .venv/.engine ## make .venv and build the engine into it
 dev: build ## run two local chains with real flashblocks
 	@exec $(BIN)/foreblock dev
 
-test: build ## run the Rust tests, then the Python tests
+test: build ## run the Rust tests, then the Python tests: first those within one process, then those that start processes
 	@cargo test --locked --package foreblock-engine
 	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target
-	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup --ignore=tests/clients
+	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=logical --dist=loadfile --ignore=tests/clients $(PROCESS_TESTS:%=--ignore=%) | tee .venv/in-process.log
+	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(PROCESS_TESTS) | tee .venv/processes.log
+	@echo "in-process tests:    $$(tail -n 1 .venv/in-process.log)"
+	@echo "multi-process tests: $$(tail -n 1 .venv/processes.log)"
 
 lint: build ## check format, style and types of both languages, and the engine's stub
 	@$(BIN)/ruff format --check

@@ -64,6 +64,7 @@ def test_a_message_that_nobody_saw_is_told() -> None:
     assert readable.remarks == ("1 never seen",)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 def test_a_small_run_sees_what_was_sent(tmp_path: Path) -> None:
     wrk = Path(shutil.which("wrk") or "")

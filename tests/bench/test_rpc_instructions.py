@@ -81,6 +81,7 @@ def test_other_servers_are_not_counted() -> None:
     assert "builds of foreblock only" in done.output
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("vgdb") is None, reason="valgrind is missing")
 def test_a_balance_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instructions, "IDLE_SECONDS", 0.1)

@@ -27,7 +27,10 @@ parent = os.getppid()
 while os.getppid() == parent:
     sum(range(100_000))
 """
-PYTEST = (sys.executable, "-m", "pytest", "--quiet", "--numprocesses=auto", "--dist=loadgroup")
+PYTEST = (
+    sys.executable, "-m", "pytest", "--quiet", "-m", "not heavy", "--numprocesses=auto",
+    "--dist=loadfile",
+)  # fmt: skip
 RUST = ("cargo", "test", "--locked", "--package", "foreblock-engine")
 
 

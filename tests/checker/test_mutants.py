@@ -26,6 +26,7 @@ from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Client, Text, whole
+from support.each_case import sampled
 
 Begin = Callable[..., Rehearsal]
 
@@ -139,15 +140,18 @@ def test_a_journal_is_judged_again_without_the_service(begin: Begin, tmp_path: P
 
 @pytest.mark.parametrize(
     ("method", "kind"),
-    [
-        ("eth_getBlockByNumber", Kind.BLOCK),
-        ("eth_getBalance", Kind.STATE),
-        ("eth_getTransactionCount", Kind.STATE),
-        ("eth_call", Kind.SURROUNDINGS),
-        ("eth_simulateV1", Kind.SIMULATION),
-        ("eth_getTransactionByHash", Kind.INCLUSION),
-        ("eth_getTransactionReceipt", Kind.INCLUSION),
-    ],
+    sampled(
+        [
+            ("eth_getBlockByNumber", Kind.BLOCK),
+            ("eth_getBalance", Kind.STATE),
+            ("eth_getTransactionCount", Kind.STATE),
+            ("eth_call", Kind.SURROUNDINGS),
+            ("eth_simulateV1", Kind.SIMULATION),
+            ("eth_getTransactionByHash", Kind.INCLUSION),
+            ("eth_getTransactionReceipt", Kind.INCLUSION),
+        ],
+        2,
+    ),
 )
 def test_a_view_per_call(begin: Begin, method: str, kind: Kind) -> None:
     def run(method: MethodFunction, _: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
@@ -159,13 +163,16 @@ def test_a_view_per_call(begin: Begin, method: str, kind: Kind) -> None:
 
 @pytest.mark.parametrize(
     ("method", "kind"),
-    [
-        ("eth_getBlockByNumber", Kind.BLOCK),
-        ("eth_getBalance", Kind.STATE),
-        ("eth_getTransactionCount", Kind.STATE),
-        ("eth_call", Kind.SURROUNDINGS),
-        ("eth_simulateV1", Kind.SIMULATION),
-    ],
+    sampled(
+        [
+            ("eth_getBlockByNumber", Kind.BLOCK),
+            ("eth_getBalance", Kind.STATE),
+            ("eth_getTransactionCount", Kind.STATE),
+            ("eth_call", Kind.SURROUNDINGS),
+            ("eth_simulateV1", Kind.SIMULATION),
+        ],
+        2,
+    ),
 )
 def test_a_method_that_takes_latest_for_pending(begin: Begin, method: str, kind: Kind) -> None:
     verdict = verdict_on(begin(**{method: at_latest}))
@@ -315,18 +322,21 @@ def other_hash(_: str) -> str:
 
 @pytest.mark.parametrize(
     ("where", "change", "kind"),
-    [
-        (("diff", "gas_used"), one_more, Kind.HEADER),
-        (("diff", "receipts_root"), other_hash, Kind.HEADER),
-        (("diff", "logs_bloom"), lambda text: text[:-1] + "1", Kind.HEADER),
-        (("diff", "blob_gas_used"), one_more, Kind.HEADER),
-        (("diff", "withdrawals_root"), other_hash, Kind.HEADER),
-        (("diff", "state_root"), other_hash, Kind.HEADER),
-        (("diff", "block_hash"), other_hash, Kind.HASH),
-        (("diff", "transactions"), lambda raws: raws[::-1], Kind.HASH),
-        (("index",), lambda index: index + 1, Kind.ORDER),
-        (("payload_id",), lambda _: "0x0300000000000000", Kind.ORDER),
-    ],
+    sampled(
+        [
+            (("diff", "gas_used"), one_more, Kind.HEADER),
+            (("diff", "receipts_root"), other_hash, Kind.HEADER),
+            (("diff", "logs_bloom"), lambda text: text[:-1] + "1", Kind.HEADER),
+            (("diff", "blob_gas_used"), one_more, Kind.HEADER),
+            (("diff", "withdrawals_root"), other_hash, Kind.HEADER),
+            (("diff", "state_root"), other_hash, Kind.HEADER),
+            (("diff", "block_hash"), other_hash, Kind.HASH),
+            (("diff", "transactions"), lambda raws: raws[::-1], Kind.HASH),
+            (("index",), lambda index: index + 1, Kind.ORDER),
+            (("payload_id",), lambda _: "0x0300000000000000", Kind.ORDER),
+        ],
+        2,
+    ),
 )
 def test_a_feed_that_announces_something_else(
     begin: Begin, where: tuple[str, ...], change: Callable[[Any], Any], kind: Kind

@@ -21,7 +21,7 @@ from support.chains.dev_chain import sealed_blocks
 from support.servers.dev_processes import Dev, dev_chain
 from support.servers.waiting import until
 
-KILLS = int(os.environ.get("FOREBLOCK_DEV_KILLS", "5"))
+KILLS = int(os.environ.get("FOREBLOCK_DEV_KILLS", "3"))
 SEED = os.environ.get("FOREBLOCK_SEED")
 KILLS_OF_ONE = 4  # the delay before a restart doubles with each: then everything is started anew
 SLOT = 0.2  # seconds; the last ends LEEWAY before a whole second

@@ -104,6 +104,7 @@ def check_goes_on(following: Following, whole: Life, event: int, left: Heads) ->
     assert all(before < after for before, after in itertools.pairwise(numbers))
 
 
+@pytest.mark.heavy
 def test_no_client_of_a_follower_sees_a_half_or_an_older_commit_however_often_it_is_killed(
     tmp_path: Path,
 ) -> None:

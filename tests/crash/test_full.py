@@ -128,6 +128,7 @@ def test_store_opens_with_room_whatever_size_is_asked_for(tmp_path: Path) -> Non
         commit(store, 8 * MEBIBYTE)
 
 
+@pytest.mark.heavy
 def test_process_that_may_map_no_more_has_a_full_store_and_goes_on_reading(
     tmp_path: Path,
 ) -> None:

@@ -26,7 +26,7 @@ from crash.plan import Model, State
 from crash.writer import open_to_write
 from foreblock._engine import Overlay, Store
 
-KILLS = int(os.environ.get("FOREBLOCK_SOAK", "50"))
+KILLS = int(os.environ.get("FOREBLOCK_SOAK", "15"))
 SEED = os.environ.get("FOREBLOCK_SEED", "a plan")
 TESTS = Path(__file__).parent.parent
 

@@ -74,6 +74,7 @@ def test_a_multicall_reads_all_tokens(busy: tuple[str, BusyLoad]) -> None:
     assert int.from_bytes(rows[0][1]) > 0
 
 
+@pytest.mark.heavy
 def test_kinds_leave_what_they_are_about(busy: tuple[str, BusyLoad]) -> None:
     """A delegation, messages to L1, swaps, and logs of them."""
     url, load = busy
@@ -111,6 +112,7 @@ def test_a_transaction_that_ends_otherwise_is_told(busy: tuple[str, BusyLoad]) -
     assert told == {"ether": {"status 1": 1}, "x": {"status missing": 1}}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["Coin", "Proxy", "Pair", "Router", "Factory", "Wallet"])
 def test_the_contracts_are_what_the_compiler_makes_of_their_sources(name: str) -> None:
     here = Path(__file__).parent

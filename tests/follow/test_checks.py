@@ -6,6 +6,8 @@ from follow.check_options import CheckOptions, Outcome
 from follow.check_weather import DAMAGE, must_have_struck
 from follow.run import CANNOT, CHECKS, FAILS, HOLDS, Check, run
 
+pytestmark = pytest.mark.heavy
+
 SHORT = CheckOptions(
     minutes=0.05, tps=20, clients=1, anchor=1, delay=0.005, stand_in=True, at_any_speed=True
 )

@@ -14,6 +14,8 @@ from follow.proxied import weather_proxy
 from follow.questions import BLOCK, Question, Questions
 from support.servers.waiting import until
 
+pytestmark = pytest.mark.heavy
+
 HASH = "0x" + "ab" * 32
 STEPS = 25
 

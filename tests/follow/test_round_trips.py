@@ -54,6 +54,7 @@ def cold(forked: tuple[Proxy, str], to: bytes, data: bytes) -> Trips:
     return trips_of(proxy, lambda: ask(url, "eth_call", call, "latest"))
 
 
+@pytest.mark.heavy
 def test_anvil_asks_for_one_thing_after_the_other(forked: tuple[Proxy, str]) -> None:
     """Account and code, implementation slot, implementation, balance: each in its turn."""
     asked = call_data("balanceOf(address)", number(OWNER))

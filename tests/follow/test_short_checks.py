@@ -34,6 +34,7 @@ def test_every_answer_is_that_of_the_chain_at_few_requests() -> None:
     assert not outcome.complaints, outcome.lines
 
 
+@pytest.mark.heavy
 def test_calls_take_few_round_trips_and_none_at_another_anchor() -> None:
     outcome = Outcome()
     with scene(SHORT, tps=0.05) as found:  # nothing else is asked for meanwhile
@@ -41,6 +42,7 @@ def test_calls_take_few_round_trips_and_none_at_another_anchor() -> None:
     assert not outcome.complaints, outcome.lines
 
 
+@pytest.mark.heavy
 def test_what_was_learned_is_known_after_a_kill() -> None:
     outcome = kills(SHORT, times_killed=1)
     assert not outcome.complaints, outcome.lines
@@ -56,6 +58,7 @@ def test_nothing_wrong_is_served_where_everything_is_damaged_now_and_then() -> N
     assert struck
 
 
+@pytest.mark.heavy
 def test_a_lie_that_was_believed_is_dropped_with_all_that_stood_on_it() -> None:
     outcome = Outcome()
     with scene(SHORT, trust="audited") as found:
@@ -63,6 +66,7 @@ def test_a_lie_that_was_believed_is_dropped_with_all_that_stood_on_it() -> None:
     assert not outcome.complaints, outcome.lines
 
 
+@pytest.mark.heavy
 def test_it_comes_back_after_bad_weather_silence_and_reorganisations() -> None:
     outcome = Outcome()
     with scene(SHORT) as found:
@@ -73,12 +77,14 @@ def test_it_comes_back_after_bad_weather_silence_and_reorganisations() -> None:
     assert not outcome.complaints, outcome.lines
 
 
+@pytest.mark.heavy
 def test_an_endpoint_that_lacks_this_and_that_is_followed() -> None:
     outcome = Outcome()
     judge_lacking(outcome, SHORT, LACKING, "proven", 3)
     assert not outcome.complaints, outcome.lines
 
 
+@pytest.mark.heavy
 def test_clients_of_random_accounts_take_nothing_from_flashblocks() -> None:
     outcome = Outcome()
     with scene(SHORT, tps=2, units=FEW_UNITS) as found:
@@ -86,6 +92,7 @@ def test_clients_of_random_accounts_take_nothing_from_flashblocks() -> None:
     assert not outcome.complaints, outcome.lines
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["real-blocks", "published"])
 def test_blocks_of_others_are_followed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = run(name, SHORT)

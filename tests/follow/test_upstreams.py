@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from follow.test_witness_upstream import check
 from follow.upstreams import anvil_upstream, ask, geth_upstream
 from follow.witness_files import data, header_hash
@@ -33,6 +35,7 @@ def test_anvil_proves_the_latest_block() -> None:
         check(data(block["stateRoot"]), RICH, ask(url, "eth_getProof", RICH, [], "latest"))
 
 
+@pytest.mark.heavy
 def test_anvil_forks_a_dev_chain(upstream: Dev) -> None:
     with anvil_upstream("--fork-url", upstream.main.url, "--no-storage-caching") as url:
         assert ask(url, "eth_chainId") == upstream.main.ask("eth_chainId")

@@ -134,6 +134,7 @@ def test_without_faults_no_byte_is_changed(
         behind.answer = answer
 
 
+@pytest.mark.heavy
 def test_a_real_chain_is_shown_as_it_is(upstream: Dev) -> None:
     body = json.dumps([question("eth_getBlockByNumber", "0x0", True), question("eth_chainId")])
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -370,6 +371,7 @@ def test_a_proof_has_another_length(proxy: Proxy, kind: str, nodes: int) -> None
     assert grown == 1 if nodes == 1 else (grown < 0 if nodes < 0 else grown >= nodes)
 
 
+@pytest.mark.heavy
 def test_equal_seeds_damage_the_same_answers(behind: Canned) -> None:
     told = []
     for seed in (1, 1, 2):

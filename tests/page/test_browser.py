@@ -305,6 +305,7 @@ def test_a_page_that_nobody_sees_disconnects_until_somebody_does(
     browser.command("Target.closeTarget", {"targetId": tab.target})
 
 
+@pytest.mark.heavy
 def test_blocks_that_are_replaced_leave_the_page(browser: Browser) -> None:
     with dev_chain("--test-listen=") as dev, opened_tab(browser, dev.main.url) as tab:
         until(lambda: dev.main.latest() > 3, "some blocks")
@@ -318,6 +319,7 @@ def test_blocks_that_are_replaced_leave_the_page(browser: Browser) -> None:
         assert tab.problems == []
 
 
+@pytest.mark.heavy
 def test_flashblocks_that_are_taken_back_are_counted_again(browser: Browser) -> None:
     """Blocks are sealed by hand, so that this one stays open."""
 
@@ -343,6 +345,7 @@ def test_flashblocks_that_are_taken_back_are_counted_again(browser: Browser) -> 
         assert tab.problems == []
 
 
+@pytest.mark.heavy
 def test_flashblocks_that_came_before_the_page_listens_are_asked_for(browser: Browser) -> None:
     options = ("--test-listen=", "--mining=manual")
     with dev_chain(*options) as dev:
@@ -366,6 +369,7 @@ def test_flashblocks_that_came_before_the_page_listens_are_asked_for(browser: Br
         browser.command("Target.closeTarget", {"targetId": tab.target})
 
 
+@pytest.mark.heavy
 def test_large_blocks_cost_no_questions(browser: Browser) -> None:
     options = ("--load=400", "--test-listen=", "--workers=1")
     with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
@@ -385,6 +389,7 @@ def test_large_blocks_cost_no_questions(browser: Browser) -> None:
         assert tab.problems == []
 
 
+@pytest.mark.heavy
 def test_it_goes_on_after_a_restart_of_the_service(browser: Browser, tmp_path: Path) -> None:
     options = (
         f"--data={tmp_path}", f"--listen=127.0.0.1:{free_port()}", "--test-listen=", "--workers=1",

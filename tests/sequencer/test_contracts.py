@@ -64,6 +64,7 @@ def test_attributes_have_the_types_that_are_read(
     assert found == L1_BLOCK_SLOTS
 
 
+@pytest.mark.heavy
 def test_committed_output_is_what_the_sources_compile_to(checkout: Path, tmp_path: Path) -> None:
     """Needs node, and npm once to fetch the compiler; skipped aloud where it cannot."""
     folder = tmp_path / "contracts"

@@ -14,7 +14,6 @@ from foreblock.follow.forwarding import BLOBS_STAY, MOST, TransactionForwarding
 from foreblock.secret_urls import secrets_of, without_these
 from foreblock.types import keccak256
 from foreblock.upstream.http import HttpReply
-from foreblock.upstream.connections import HttpReply
 from support.each_case import each_case
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 

@@ -7,16 +7,14 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 MEMORY = Path("/dev/shm")  # noqa: S108, what is made in it has names of its own
 ROOM = 8 << 30  # bytes that must be free there; stores of tests take a tenth
-# Tests that start processes, or make much, for all tests of their file.
-SHARING = ("system", "crash", "page", "follow", "recording")
-LONG = ("weather", *SHARING, "checker", "bench", "sequencer")
+# The folders with the longest files of tests, longest first.
+SLOWEST = ("page", "follow", "crash", "system", "faults", "recording", "replication", "bench")
 
 
 def keep_bytecode(folder: Path) -> None:
@@ -52,25 +50,11 @@ def set_aside_what_is_collected() -> None:
     gc.freeze()
 
 
-def processes_of_tests() -> int:
-    """How many processes run tests at a time: two more than cores, as many wait for processes."""
-    return len(os.sched_getaffinity(0)) + 2
+def order(items: list[pytest.Item], tests: Path) -> None:
+    """Start with the slowest folders, so that no worker is left alone with a long file."""
 
+    def rank(item: pytest.Item) -> int:
+        folder = item.path.relative_to(tests).parts[0]
+        return SLOWEST.index(folder) if folder in SLOWEST else len(SLOWEST)
 
-def group_and_order(items: list[pytest.Item], tests: Path) -> None:
-    """Begin with what takes long; tests that share processes run one after the other."""
-
-    def part(item: pytest.Item) -> str:
-        return item.path.relative_to(tests).parts[0]
-
-    for item in items:
-        if part(item) in SHARING and _shares_with_its_file(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: LONG.index(part(item)) if part(item) in LONG else len(LONG))
-
-
-def _shares_with_its_file(item: pytest.Item) -> bool:
-    """Whether it uses a fixture that all tests of its file have in common."""
-    assert isinstance(item, pytest.Function)
-    found: dict[str, Sequence[pytest.FixtureDef[object]]] = item._fixtureinfo.name2fixturedefs
-    return any(each.scope == "module" for every in found.values() for each in every)
+    items.sort(key=rank)

@@ -19,6 +19,7 @@ from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
 from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
+from support.each_case import sampled
 from support.servers.dev_processes import children
 from support.servers.processor import loop_seconds_between
 from support.servers.waiting import PATIENCE
@@ -65,11 +66,11 @@ def held_up(service: RunningService, count: int) -> float:
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [
+    sampled([
         ("slow_header", 50), ("slow_body", 50), ("never_reads", 20), ("idle", 300),
         ("ws_half_handshake", 50), ("ws_slow_message", 50), ("ws_never_reads", 20),
         ("ws_idle", 300), ("ws_pings", 20), ("ws_fragments", 20),
-    ],
+    ], 3),
 )  # fmt: skip
 def test_others_are_served_meanwhile(service: RunningService, name: str, count: int) -> None:
     before = resident_bytes(family(service.pid))
@@ -84,7 +85,7 @@ def test_long_calls_do_not_hold_up_short_ones(service: RunningService) -> None:
         assert held_up(service, 200) < MOST
 
 
-@pytest.mark.parametrize("name", EXCESSES)
+@pytest.mark.parametrize("name", sampled(EXCESSES, 3))
 def test_simulations_that_ask_for_too_much_are_refused_or_stopped(
     service: RunningService, name: str
 ) -> None:

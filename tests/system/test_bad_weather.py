@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.servers.waiting import PATIENCE
+
+pytestmark = pytest.mark.heavy
 
 
 def test_every_answer_in_bad_weather_is_true_to_the_chain_that_is_followed(

@@ -69,6 +69,7 @@ def test_readiness_says_how_the_network_is(dev: Dev) -> None:
     assert dev.main.probe("/healthz") == (200, "ok\n")
 
 
+@pytest.mark.heavy
 def test_every_process_may_open_as_many_files_as_the_system_allows() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, hard // 2), hard))
@@ -131,6 +132,7 @@ def test_a_chain_goes_on_after_a_clean_stop(tmp_path: Path) -> None:
         assert dev.main.latest() >= 1
 
 
+@pytest.mark.heavy
 def test_generated_load_leaves_the_first_accounts_to_the_user() -> None:
     with dev_chain("--load=50", "--test-listen=") as dev:
         until(lambda: len(dev.main.pending()["transactions"]) > 5, "load is in the block")
@@ -144,6 +146,7 @@ def test_generated_load_leaves_the_first_accounts_to_the_user() -> None:
         assert "50 transactions a second from the accounts 5 to 9\n" in dev.said
 
 
+@pytest.mark.heavy
 def test_who_comes_second_is_told_why_not(tmp_path: Path) -> None:
     data = f"--data={tmp_path}"
     with dev_chain(data) as first:
@@ -152,6 +155,7 @@ def test_who_comes_second_is_told_why_not(tmp_path: Path) -> None:
         assert "already being written by another process" in refused(data)
 
 
+@pytest.mark.heavy
 def test_processes_end_when_their_supervisor_is_killed_and_the_next_one_tidies_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

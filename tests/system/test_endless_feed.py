@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.sync.server import ServerConnection, serve
@@ -16,6 +17,8 @@ from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
 from support.payloads.typed_transactions import deposit_running
 from support.servers.dev_processes import dev_chain, following
 from support.servers.waiting import until
+
+pytestmark = pytest.mark.heavy
 
 LIMIT = 400_000_000  # of a dev chain
 FAR = 2**62

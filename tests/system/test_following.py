@@ -83,6 +83,7 @@ def test_instances_in_a_chain_serve_the_same_pins(
     assert "divergences 0" in text
 
 
+@pytest.mark.heavy
 def test_a_killed_instance_in_the_middle_comes_back_and_all_is_well(
     dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_writer_that_is_killed_heals_through_canonical(
     until(lambda: instance.network.probe("/readyz")[0] == 200, "it is ready")
 
 
+@pytest.mark.heavy
 def test_without_canonical_a_chain_joined_in_the_middle_says_what_it_lacks(
     dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
 ) -> None:
@@ -150,6 +152,7 @@ FEED_FAULTS = (
 CHAIN_FAULTS = "restart=0.05,tail=0.2,reorg=0.1"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "faults", [FEED_FAULTS, CHAIN_FAULTS, f"{FEED_FAULTS},{CHAIN_FAULTS}"],
     ids=["feed", "chain", "both"],
@@ -214,6 +217,7 @@ def recorded(file: Path) -> list[tuple[int, int]]:
     return [(each.block_number, each.index) for each in messages if isinstance(each, Flashblock)]
 
 
+@pytest.mark.heavy
 def test_a_recorded_feed_replayed_into_another_instance_gives_the_same_answers(
     stack: ExitStack, tmp_path: Path
 ) -> None:

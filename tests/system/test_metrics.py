@@ -188,6 +188,7 @@ def test_metrics_have_an_address_of_their_own_or_none() -> None:
         assert dev.main.probe("/metrics")[0] == 404
 
 
+@pytest.mark.heavy
 def test_they_are_at_addresses_that_other_machines_reach() -> None:
     """Where methods of development chains are hidden, and nothing else is."""
     with dev_chain("--listen=0.0.0.0:0", "--test-listen=") as dev:

@@ -140,6 +140,7 @@ def single(network: Network) -> Iterator[Single]:
         yield Single(connection)
 
 
+@pytest.mark.heavy
 def test_hundreds_of_slots_that_were_answered_are_there_after_a_kill() -> None:
     with dev_chain(*OPTIONS) as dev:
         main = dev.main.node

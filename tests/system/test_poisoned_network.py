@@ -4,8 +4,12 @@ weather` measures it for longer, and how late the other is."""
 import re
 from pathlib import Path
 
+import pytest
+
 from weather.beside import MEMORY_MIB, measure
 from weather.poison import KINDS
+
+pytestmark = pytest.mark.heavy
 
 SECONDS = 2
 

@@ -128,6 +128,7 @@ def times(lines: list[str], method: str) -> int:
     return lines.count(method) + sum(int(found[1]) - 1 for found in more if found)
 
 
+@pytest.mark.heavy
 def test_a_chain_that_is_not_printed_prints_nothing() -> None:
     with dev_chain(*OPTIONS[:-1]) as running:
         output = Output(running)
@@ -137,6 +138,7 @@ def test_a_chain_that_is_not_printed_prints_nothing() -> None:
     assert output.lines == ["stopped"]
 
 
+@pytest.mark.heavy
 def test_the_next_writer_goes_on_as_it_was_told() -> None:
     with dev_chain(*OPTIONS[:-1]) as running:
         output, network = Output(running), running.main
@@ -158,6 +160,7 @@ def accepted(network: Network, sent: dict[str, str]) -> str | None:
     return found
 
 
+@pytest.mark.heavy
 def test_a_reader_that_stops_stops_nothing_and_hears_what_it_missed() -> None:
     line = call_data("log(string)", b"x" * 100_000)
     with dev_chain(*OPTIONS) as running:

@@ -16,6 +16,8 @@ from support.servers.asking import asker, request
 from support.servers.serving import environment
 from support.servers.waiting import PATIENCE
 
+pytestmark = pytest.mark.heavy
+
 # Answers one body a line until there are no more, at the time it was started with.
 READER = """
 import sys

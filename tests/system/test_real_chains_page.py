@@ -4,9 +4,13 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from conftest import CHECKOUT
 from support.servers.dev_processes import dev_chain, following
 from support.servers.waiting import until
+
+pytestmark = pytest.mark.heavy
 
 PAGE = (CHECKOUT / "docs" / "real-chains.md").read_text("utf-8")
 

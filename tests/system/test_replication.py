@@ -120,6 +120,7 @@ def test_a_chain_goes_on_whoever_is_killed(tmp_path: Path, nats: NatsServer) -> 
             assert other[name] == rows, name
 
 
+@pytest.mark.heavy
 def test_a_writer_waits_for_its_log(tmp_path: Path, nats: NatsServer) -> None:
     """Nothing is served that the log does not have, and no standby takes over meanwhile."""
     fleet = Fleet(tmp_path, nats)
@@ -139,6 +140,7 @@ def test_a_writer_waits_for_its_log(tmp_path: Path, nats: NatsServer) -> None:
         standby.until_epoch(2, "this node writes")
 
 
+@pytest.mark.heavy
 def test_a_standby_with_feeds_goes_on_as_after_a_restart(tmp_path: Path, nats: NatsServer) -> None:
     fleet = Fleet(tmp_path, nats)
     words = ["--test-listen=", "--feed-listen=127.0.0.1:0", "--block-time=1", "--load=40"]

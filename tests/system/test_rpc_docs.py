@@ -13,7 +13,6 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.service.running import serving
 from foreblock.upstream.rpc_client import Endpoint
-from foreblock.upstream.client import Endpoint
 from support.each_case import each_case
 from support.servers.long_work import scheduler
 

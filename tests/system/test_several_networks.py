@@ -58,6 +58,7 @@ def both(dev: Dev, folder: Path) -> tuple[dict[str, Network], dict[str, Sequence
     return sources, dict(told)
 
 
+@pytest.mark.heavy
 def test_two_networks_are_followed_by_one_service(dev: Dev, tmp_path: Path) -> None:
     sources, told = both(dev, tmp_path)
     with serving_several(told) as (_, networks):
@@ -98,6 +99,7 @@ def test_a_network_in_bad_weather_leaves_the_other_alone(dev: Dev, tmp_path: Pat
         assert bad.latest() == 0, "what it has, it serves"
 
 
+@pytest.mark.heavy
 def test_a_network_that_cannot_be_begun_again_leaves_the_other_alone(
     dev: Dev, tmp_path: Path
 ) -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from soak.findings import findings
 from soak.life import Sample, live
+from support.each_case import each_case
 
 
+@pytest.mark.heavy
 def test_a_chain_that_lives_on_keeps_no_more_than_it_should(tmp_path: Path) -> None:
     samples = list(live(tmp_path / "store", blocks=130, tps=5, every=26))
     assert [sample.block for sample in samples] == [26, 52, 78, 104, 130]
@@ -41,7 +43,7 @@ def test_a_steady_life_has_no_findings() -> None:
     assert list(findings(list(steady()))) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("field", "per_block", "finding"),
     [
         ("memory_mib", 0.02, "memory grew from 35.0 to 67.0 MiB"),

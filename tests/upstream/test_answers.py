@@ -27,9 +27,6 @@ from foreblock.follow.requests import (
 from foreblock.follow.responses import DEEPEST_PROOF, LONGEST_NODE, AnswerReader
 from foreblock.types import keccak256
 from foreblock.upstream.json_rpc import RefusalKind, of_error, of_status, results
-from foreblock.upstream.envelopes import results
-from foreblock.upstream.refusals import RefusalKind, of_error, of_status
-from foreblock.upstream.wanted import EMPTY_CODE, Found
 from support.each_case import each_case
 from support.upstreams.plain_state import ADDRESSES, AT, CODES, PlainState, header, value, word
 

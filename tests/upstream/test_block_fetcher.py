@@ -14,7 +14,6 @@ from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher
 from foreblock.upstream.budget import UnitBudget
 from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.reader import CanonicalHead
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.each_case import each_case
 from support.servers.waiting import PATIENCE
 from support.upstreams.block_node import BlockNode, block_node, grow

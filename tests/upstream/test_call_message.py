@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from foreblock.follow.prediction import NOBODY, CallMessage, call_message
-from foreblock.upstream.call_message import NOBODY, CallMessage, call_message
 from support.each_case import each_case
 
 A, B = "0x" + "aa" * 20, "0x" + "bb" * 20

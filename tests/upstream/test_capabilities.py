@@ -14,10 +14,6 @@ from foreblock.follow.requests import BlockForm
 from foreblock.follow.state_plan import EndpointWays
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.upstream.budget import UnitBudget
-from foreblock.upstream.capabilities import Asking, Capabilities
-from foreblock.upstream.capabilities import Said as KnownSaid
-from foreblock.upstream.state_plan import EndpointWays
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.each_case import each_case
 from support.upstreams.toy_node import TIP, Said, ToyNode, toy_node
 

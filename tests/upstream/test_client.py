@@ -9,7 +9,6 @@ import pytest
 
 from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
 from foreblock.upstream.rpc_client import Endpoint
-from foreblock.upstream.client import Endpoint
 from support.each_case import each_case
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 

@@ -28,14 +28,8 @@ from foreblock.upstream.budget import (
     split_units,
 )
 from foreblock.upstream.circuit import KEPT
-from foreblock.upstream.endpoint import ONLY_SECONDS
+from foreblock.upstream.endpoint import ONLY_SECONDS, PROBE_AGAIN
 from foreblock.upstream.json_rpc import RefusalKind, retry_after
-from foreblock.upstream.fetcher import Fetcher
-from foreblock.upstream.refusals import RefusalKind, retry_after
-from foreblock.upstream.unit_urls import split_units
-from foreblock.upstream.upstream_endpoint import ONLY_SECONDS, PROBE_AGAIN, Upstream
-from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import Wanted
 from support.each_case import each_case
 from support.servers.waiting import PATIENCE, looked_until
 from support.upstreams.fetching import (

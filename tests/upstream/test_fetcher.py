@@ -20,11 +20,6 @@ from foreblock.types import keccak256
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
 from foreblock.upstream.json_rpc import RefusalKind
-from foreblock.upstream.fetcher import Fetcher, FetchOptions
-from foreblock.upstream.refusals import RefusalKind
-from foreblock.upstream.state_plan import FIRST_SLOTS
-from foreblock.upstream.urgency import Urgency
-from foreblock.upstream.wanted import Wanted, all_of
 from support.each_case import each_case
 from support.servers.waiting import PATIENCE, until
 from support.upstreams.fetching import (

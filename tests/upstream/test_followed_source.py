@@ -18,8 +18,6 @@ from foreblock.upstream.budget import UnitBudget
 from foreblock.upstream.canonical_source import CanonicalOptions
 from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.reader import CanonicalHead
-from foreblock.upstream.source import CanonicalOptions
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.each_case import each_case
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE

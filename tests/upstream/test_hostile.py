@@ -22,7 +22,6 @@ from foreblock.errors import EndpointError
 from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
 from foreblock.upstream.reader import BlockReader, CanonicalHead
 from foreblock.upstream.rpc_client import DEEPEST, MOST_VALUES, Endpoint
-from foreblock.upstream.source import CanonicalOptions, CanonicalSource
 from support.each_case import each_case
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE

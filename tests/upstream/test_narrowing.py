@@ -16,9 +16,6 @@ from foreblock.follow.requests import (
 )
 from foreblock.follow.state_plan import EndpointWays, NextTry, narrow
 from foreblock.upstream.json_rpc import RefusalKind
-from foreblock.upstream.narrowing import NextTry, narrow
-from foreblock.upstream.refusals import RefusalKind
-from foreblock.upstream.state_plan import EndpointWays
 from support.each_case import each_case
 
 A = b"\xaa" * 20

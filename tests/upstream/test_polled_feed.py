@@ -22,7 +22,6 @@ from foreblock.upstream.polled_feed import (
     read_pending,
     upstream_at,
 )
-from foreblock.upstream.upstream_endpoint import Upstream
 from support.each_case import each_case
 from support.servers.dev_processes import Network, dev_chain
 from support.servers.in_loop import until

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from foreblock.errors import NotAnAnswer, Unreachable
 from foreblock.upstream.rpc_client import TRIES, Endpoint, ShownCommit, pause_before_next
-from foreblock.upstream.client import TRIES, Endpoint, ShownCommit, pause_before_next
 from support.each_case import each_case
 
 BEHIND = "commit {} is not here yet, this instance is at {}\n"

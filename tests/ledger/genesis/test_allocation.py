@@ -9,8 +9,6 @@ import pytest
 
 from foreblock.errors import BadGenesis
 from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_allocation, read_genesis
-from foreblock.ledger.genesis.allocation import read_allocation
-from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_genesis
 from support.each_case import each_case
 
 A, B = b"\xaa" * 20, b"\xbb" * 20

@@ -5,7 +5,6 @@ import pytest
 
 from foreblock.errors import BadForkChoice
 from foreblock.ledger.importing.chain_files import ForkChoice, read_fork_choice
-from foreblock.ledger.genesis.fork_choice import ForkChoice, read_fork_choice
 from support.each_case import each_case
 
 HASHES = {"headBlockHash": 1, "safeBlockHash": 2, "finalizedBlockHash": 3}

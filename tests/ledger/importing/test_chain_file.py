@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from foreblock.errors import Undecodable
 from foreblock.ledger.importing.chain_files import read_items
-from foreblock.ledger.importing.chain_file import read_items
 from support.each_case import each_case
 
 
