@@ -110,7 +110,7 @@ CHECKS: Final[dict[str, Check]] = {
                 "-m",
                 "",
                 "--numprocesses=auto",
-                "--dist=loadgroup",
+                "--dist=loadfile",
                 "--ignore=tests/clients",
             )
         ],

@@ -28,7 +28,7 @@ from foreblock.upstream.budget import (
     split_units,
 )
 from foreblock.upstream.circuit import KEPT
-from foreblock.upstream.endpoint import ONLY_SECONDS, PROBE_AGAIN
+from foreblock.upstream.endpoint import ONLY_SECONDS
 from foreblock.upstream.json_rpc import RefusalKind, retry_after
 from support.each_case import each_case
 from support.servers.waiting import PATIENCE, looked_until
