@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.feed.rate_limits import FrameScan, Scanned
-from foreblock.feed.frame_scan import FrameScan, Scanned
 from support.each_case import each_case
 from support.servers.feed_servers import frame
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from foreblock.errors import BadRecording
 from foreblock.feed.recording import Recorded, head_line, message_line, read_recording
-from foreblock.feed.recording_file import Recorded, head_line, message_line, read_recording
 from support.each_case import each_case
 
 HEAD = head_line("ws://here/ws", "2026-01-01T00:00:00.000+00:00")

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.methods.calls.call_methods import PANICS, revert_reason
-from foreblock.methods.calls.revert import PANICS, revert_reason
 from support.each_case import each_case
 
 ERROR = bytes.fromhex("08c379a0")

@@ -23,7 +23,6 @@ from foreblock.server.frames import (
     close_frame,
     frame_head,
 )
-from foreblock.server.frames import Violation, close_frame, frame_head
 from support.each_case import each_case
 from support.servers.websocket_wire import masked
 
