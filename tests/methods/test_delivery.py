@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from msgspec import Raw
 
 from foreblock.ledger.reading.events import BlockSealed, Event
 from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.methods.events.commit_watch import CommitWatch, last_commit
 from foreblock.methods.events.flashblock_kinds import (
     FlashblockTransactions,
     TransactionsWanted,
@@ -326,18 +328,19 @@ def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
         hints.remove(hint)
 
     ledger = Ledger(chain.store, clock=chain.clock)
-    service = Service(ledger, options, scheduler, shared=Shared(follow=follow))
+    commits = CommitWatch(partial(last_commit, ledger.view), follow)
+    service = Service(ledger, options, scheduler, shared=Shared(commits=commits))
 
     async def body() -> None:
         client = Connection(service.open_session)
-        with thresholds(look_seconds=3_600, hinted_look_seconds=3_600):
+        with thresholds(commit_poll_seconds=3_600, hinted_poll_seconds=3_600):
             await client.ask("eth_subscribe", "newFlashblockTransactions")
             await until(lambda: bool(hints))
             await turns()
             chain.extend([chain.pay(COUNTER, 1)])
             hints[0]()
             await client.notices(1)
-        with thresholds(look_seconds=3_600, hinted_look_seconds=0):
+        with thresholds(commit_poll_seconds=3_600, hinted_poll_seconds=0):
             hints[0]()
             await turns()
             chain.extend([chain.pay(COUNTER, 1)])
@@ -346,7 +349,7 @@ def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
             chain.extend([chain.pay(COUNTER, 1)])
             await turns()
             assert client.channel.sent == []
-        with thresholds(look_seconds=0, hinted_look_seconds=3_600):
+        with thresholds(commit_poll_seconds=0, hinted_poll_seconds=3_600):
             again = Connection(service.open_session)
             resume = {"cursor": missed["cursor"]}
             await again.ask("eth_subscribe", "newFlashblockTransactions", resume)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from foreblock.errors import RejectedTransaction, StoreClosed
 from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.methods.events.commit_watch import CommitWatch, last_commit
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.scheduling.reply import Reply
@@ -73,7 +75,8 @@ class Scene:
         self.sequencer = Sequencer(chain)
         self.scheduler = make_scheduler(chosen)
         self.hints: list[Callable[[], None]] = []
-        shared = Shared(follow=self.follow)
+        commits = CommitWatch(partial(last_commit, self.ledger.view), self.follow)
+        shared = Shared(commits=commits)
         sequencing = Sequencing(self.sequencer)
         self.service = Service(self.ledger, chosen, self.scheduler, sequencing, shared)
 
@@ -149,7 +152,7 @@ def test_receipt_comes_when_the_commit_is_announced(chain: PreconfirmingChain) -
             scene.hints[0]()
             assert (await sending)["result"]["status"] == "0x1"
 
-    with thresholds(look_seconds=3_600, hinted_look_seconds=3_600):
+    with thresholds(commit_poll_seconds=3_600, hinted_poll_seconds=3_600):
         play(chain, act)
 
 
@@ -255,13 +258,13 @@ def test_batch_is_answered_in_order_and_waits_as_long_as_a_view_may_be_held(
     play(chain, act)
 
 
-def test_many_who_wait_share_one_task(chain: PreconfirmingChain) -> None:
+def test_many_who_wait_share_one_watch(chain: PreconfirmingChain) -> None:
     async def act(scene: Scene) -> None:
         sent = [chain.pay() for _ in range(50)]
         before = len(asyncio.all_tasks())
         sending = [asyncio.create_task(scene.send(each)) for each in sent]
         await scene.send(chain.pay(), 1)
-        assert len(asyncio.all_tasks()) == before + len(sent) + 1
+        assert len(asyncio.all_tasks()) == before + len(sent)
         chain.extend(sent)
         receipts = [(await each)["result"] for each in sending]
         assert [each["transactionHash"] for each in receipts] == [
@@ -274,7 +277,7 @@ def test_many_who_wait_share_one_task(chain: PreconfirmingChain) -> None:
 
 
 async def settled() -> None:
-    """Until the task that looked for receipts has found that nobody waits."""
+    """Wait until all requests have ended."""
     while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110, tasks have no event
         await asyncio.sleep(0)
 

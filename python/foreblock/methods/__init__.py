@@ -74,7 +74,7 @@ def make_families(
         state_family(options, scheduler, submissions),
         call_family(options, scheduler),
         *event_families(options, scheduler, events),
-        pool_family(options, scheduler, submissions, pool, shared.priority_fees, events.follow),
+        pool_family(options, scheduler, submissions, pool, shared.priority_fees, events.commits),
         shared.node,
         *tracing_families(options, scheduler),
         *(() if sequencing.hidden else _dev(options, scheduler, sequencing, shared, events)),
@@ -97,7 +97,7 @@ def _dev(
     placing = Placing(keys, Preparing(keys, filling), scheduler)
     return (
         *dev_families(commands, options, scheduler, placing),
-        *account_families(options, scheduler, sequencing, priority_fees, events.follow),
+        *account_families(options, scheduler, sequencing, priority_fees, events.commits),
     )
 
 

@@ -5,7 +5,7 @@ flashblock that it has heard of. The commit is exact: numbers of commits never f
 may be replaced by a reorganisation; it counts as here when its place in the chain is reached.
 
 How it is written in a request is in `server/checks.py`; who waits for it is in
-`service/awaited_commits.py`.
+`methods/events/commit_watch.py`.
 """
 
 from typing import NamedTuple

@@ -80,7 +80,7 @@ class Thresholds(Struct, frozen=True):
     rendered_receipts: int = 16
     rendered_waiting: int = 32  # of a pool
     rendered_waiting_bytes: int = 64 * 1024
-    awaited_receipts: int = 8  # that are looked for in a new commit before others run
+    woken_requests: int = 8  # that a new commit wakes in one turn of the loop
     joined_transactions: int = 256
     encoded_transactions: int = 512
     encoded_receipts: int = 128
@@ -107,8 +107,6 @@ class Thresholds(Struct, frozen=True):
     logs_time: float = 0.8
 
     # --- Requests that wait for a later commit ---
-    # The heads are read again after this, while somebody waits; a commit comes every 200 ms.
-    commit_poll_seconds: float = 0.01
     # In a batch, which holds one view for all its requests, the wait ends after this.
     batch_wait_seconds: float = 5.0
 
@@ -140,11 +138,11 @@ class Thresholds(Struct, frozen=True):
     whole_bytes: int = 256 * 1024
 
     # --- Subscriptions and filters ---
-    # How often a worker with subscribers looks for a commit. A look reads the heads in 2 µs, but
-    # the loop wakes up for it: with two networks 2 % of a core.
-    look_seconds: float = 0.004
-    # The same while commits are announced; a hint that is missed delays an event by this.
-    hinted_look_seconds: float = 0.05
+    # The interval at which a worker polls for a commit while somebody waits for one. A poll reads
+    # the heads in 2 µs, but the loop wakes up for it: with two networks 2 % of a core.
+    commit_poll_seconds: float = 0.004
+    # The interval while commits are announced; a missed hint delays an event by this.
+    hinted_poll_seconds: float = 0.05
     # Notifications are sent for this long before others have their turn.
     notify_seconds: float = 0.001
     checked_notices: int = 16  # between two looks at the clock

@@ -29,7 +29,13 @@ from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_methods import UNCAPPED
 from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
-from foreblock.methods.events.delivery import FollowCommits, no_hints
+from foreblock.methods.events.commit_watch import (
+    AwaitedCommits,
+    CommitWatch,
+    last_commit,
+    no_hints,
+    reached_by,
+)
 from foreblock.methods.events.filter_table import FilterTable
 from foreblock.methods.keys import Keys
 from foreblock.methods.options import Options
@@ -53,7 +59,6 @@ from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
-from foreblock.service.awaited_commits import AwaitedCommits, reached_by
 from foreblock.service.chain_commands import Settling, WriterCommands
 from foreblock.service.follower_wiring import from_upstreams
 from foreblock.service.printed_requests import PrintedRequests
@@ -108,7 +113,7 @@ class Shared(NamedTuple):
     passed: "PassedOn | None" = None  # the same, as upstreams say it
     families: SharedFamilies | None = None
     filters: FilterTable | None = None
-    follow: FollowCommits = no_hints  # gives hints of commits
+    commits: CommitWatch | None = None
     meter: RequestMeter | None = None  # counts the requests of all of them
     before: BeforeRequests | None = None  # is told which methods are about to be called
     queue: CommandQueue | None = None  # takes commands that are put off
@@ -134,7 +139,7 @@ class Service:
         if visibility is not PRECONFIRMED:
             view = partial(ledger.view, visibility=visibility)
         self.sessions: Final = Sessions(options.subscriptions, scheduler.room)
-        events = Events(self.sessions, view, shared.filters, shared.follow)
+        events = Events(self.sessions, view, shared.filters, shared.commits)
         self.methods: Final = make_methods(
             options.methods, scheduler, sequencing, shared.families, events
         )
@@ -235,18 +240,22 @@ def make_served(
             deferral.watch(partial(_hold_fast_path, ledger, queue))
         if written and link is not None and isinstance(ledger, Ledger):
             link.follow(network.name, partial(_read_ahead, loop, ledger))
+        commits = CommitWatch(
+            partial(last_commit, ledger.view),
+            no_hints if link is None else partial(link.following, network.name),
+        )
         shared = Shared(
             state=parts.state,
             beyond=parts.beyond,
             passed=parts.passed,
             filters=_filters(settings, metrics.runtime, number),
-            follow=no_hints if link is None else partial(link.following, network.name),
+            commits=commits,
             meter=metrics.meter(network.name, options.slow_seconds),
             before=None if deferral is None else Settling(deferral),
             queue=queue,
         )
         awaited = AwaitedCommits(
-            partial(reached_by, ledger), shared.follow, room, settings.server.min_commit_wait
+            partial(reached_by, ledger.view), commits, room, settings.server.min_commit_wait
         )
         made = NetworkViews(ledger, network, options, scheduler, link, shared, awaited)
         served.append(made.served())

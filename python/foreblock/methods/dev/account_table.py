@@ -10,7 +10,7 @@ from foreblock.methods.dev.node_info import NodeInfoMethods
 from foreblock.methods.dev.printing import PrintingMethods
 from foreblock.methods.dev.signing import SignMethods
 from foreblock.methods.dev.unlocked import UnlockedMethods
-from foreblock.methods.events.delivery import FollowCommits
+from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
@@ -25,7 +25,7 @@ def account_families(
     scheduler: Scheduler,
     sequencing: Sequencing,
     priority_fees: PriorityFees,
-    follow: FollowCommits,
+    commits: CommitWatch,
 ) -> tuple[Family, ...]:
     """The methods about accounts of a chain that takes commands; none of others."""
     submissions, commands, keys = sequencing.submissions, sequencing.commands, sequencing.keys
@@ -37,7 +37,7 @@ def account_families(
         commands,
         submissions,
         filling_at_pending(options, scheduler, sequencing, priority_fees),
-        SyncSendMethods(options, submissions, find, scheduler.room, follow),
+        SyncSendMethods(options, submissions, find, scheduler.room, commits),
         scheduler,
     )
     return (

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from foreblock.errors import NotificationsUnsupported
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.block_text import BlockTexts
-from foreblock.methods.events.delivery import Delivery, FollowCommits, no_hints
+from foreblock.methods.events.commit_watch import CommitWatch, last_commit
+from foreblock.methods.events.delivery import Delivery
 from foreblock.methods.events.filter_methods import FilterMethods
 from foreblock.methods.events.filter_table import FilterTable
 from foreblock.methods.events.flashblock_kinds import NewFlashblocks
@@ -32,16 +34,13 @@ class Events:
         subscribers: Subscribers | None = None,
         open_view: Callable[[], LedgerView] = _no_view,
         filters: FilterTable | None = None,
-        follow: FollowCommits = no_hints,
+        commits: CommitWatch | None = None,
     ) -> None:
-        """Without subscribers there are no subscriptions; without a table, one is made.
-
-        `follow` gives hints of commits.
-        """
+        """Without subscribers there are no subscriptions; by default the rest is made here."""
         self.subscribers = subscribers or NoSubscribers()
         self.open_view = open_view
         self.filters = filters or FilterTable()
-        self.follow = follow
+        self.commits = commits or CommitWatch(partial(last_commit, open_view))
 
 
 def event_families(options: Options, scheduler: Scheduler, events: Events) -> tuple[Family, ...]:
@@ -71,7 +70,7 @@ def event_families(options: Options, scheduler: Scheduler, events: Events) -> tu
 def _subscription_family(options: Options, scheduler: Scheduler, events: Events) -> Family:
     small = replace(options, block_text_bytes=KEPT_BYTES, flashblock_text_bytes=KEPT_BYTES)
     blocks = NewFlashblocks(BlockTexts(small, scheduler))
-    delivery = Delivery(events.open_view, scheduler, follow=events.follow)
+    delivery = Delivery(events.open_view, scheduler, events.commits)
     methods = SubscriptionMethods(delivery, events.subscribers, blocks)
     return Family(
         "Subscriptions",

@@ -6,24 +6,23 @@ cohort is at the next position. Who resumes from a cursor is a cohort of its own
 reaches one that is further on. So events are never queued: a position is all that is kept, and
 what a subscriber has missed is read from the store.
 
-While there are subscribers, a task looks for new commits: when it hears of one, and every few
-milliseconds, because a hint may be missed and other writers give none. As long as the last
-commit was announced it looks less often. Long renderings and long lists of subscribers take
-turns with other work of the loop.
+While there are subscribers, a task delivers each new commit (`commit_watch`). Long renderings and
+long lists of subscribers take turns with other work of the loop.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
 import structlog
 
-from foreblock.errors import CursorTooOld, NotHere, StoreError, TimedOut
+from foreblock.errors import CursorTooOld, NotHere, TimedOut
 from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.events import NextEvent
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.events.commit_watch import CommitWatch, last_commit
 from foreblock.methods.events.kinds import (
     Kind,
     Notice,
@@ -40,15 +39,7 @@ T = TypeVar("T")
 MISSED: Final = "events were missed, subscribe again"
 FAILED: Final = "events could not be read, subscribe again"
 
-# Lets a function be called soon after each commit, until it is left.
-FollowCommits = Callable[[Callable[[], None]], AbstractContextManager[None]]
-
 log = structlog.get_logger()
-
-
-def no_hints(_: Callable[[], None]) -> AbstractContextManager[None]:
-    """Never call."""
-    return nullcontext()
 
 
 class Subscriber(Protocol):
@@ -100,18 +91,19 @@ class Delivery:
         self,
         open_view: Callable[[], LedgerView],
         scheduler: Scheduler,
+        commits: CommitWatch,
         clock: Callable[[], float] = time.monotonic,
-        follow: FollowCommits = no_hints,
     ) -> None:
         self._open_view: Final = open_view
-        self._follow: Final = follow
+        self._commits: Final = commits
         self._scheduler: Final = scheduler
         self._clock: Final = clock
         self._cohorts: Final[dict[tuple[Track, Cursor], Cohort]] = {}
         self._where: Final[dict[Subscriber, tuple[Cohort, Kind, Wanted]]] = {}
         self._unsettled: Final[set[Kind]] = set()  # kinds that subscribers have joined or left
-        self._hints: Final = Hints()
-        self._is_due = False  # whether there is more to do than to look for a commit
+        self._is_due = False  # there is more to do than to wait for a commit
+        self._is_joined = False  # since the last delivery began
+        self._wait: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -126,8 +118,9 @@ class Delivery:
             cohort = self._cohorts[kind.track, position] = Cohort(kind.track, position)
         cohort.add(subscriber, kind, wanted)
         self._where[subscriber] = cohort, kind, wanted
-        self._is_due = True
-        self._hints.wake()
+        self._is_due = self._is_joined = True
+        if self._wait is not None:
+            _settle(self._wait)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -144,23 +137,31 @@ class Delivery:
             del self._cohorts[cohort.track, cohort.position]
 
     async def _run(self) -> None:
-        """Look for commits as long as anybody is interested."""
-        known: object = None
-        hints = self._hints
-        with self._follow(hints.hear):
+        """Deliver each commit while there are subscribers."""
+        known: int | None = None
+        with self._commits.following():
             while self._where or self._unsettled:
-                hints.begin_look()
-                heads = self._heads()
-                if heads is not None and (heads is not known or self._is_due):
-                    if heads is not known:
-                        hints.note_commit()
-                    known, self._is_due = heads, False
+                self._is_joined = False
+                commit = last_commit(self._open_view)
+                if commit is not None and (commit != known or self._is_due):
+                    known, self._is_due = commit, False
                     await self.deliver()
-                await self._settle()
-                if not self._unsettled:
-                    await hints.wait(soon=self._is_due)
+                await self._settle_kinds()
+                if not self._unsettled and not self._is_joined:
+                    await self._wait_for(commit)
 
-    async def _settle(self) -> None:
+    async def _wait_for(self, commit: int | None) -> None:
+        """Return when another commit is there, a subscriber has joined, or it is time to retry."""
+        self._wait = self._commits.changed(commit)
+        loop, seconds = asyncio.get_running_loop(), THRESHOLDS.commit_poll_seconds
+        retry = loop.call_later(seconds, _settle, self._wait) if self._is_due else None
+        try:
+            await self._wait
+        finally:
+            if retry is not None:
+                retry.cancel()
+
+    async def _settle_kinds(self) -> None:
         for kind in list(self._unsettled):
             self._unsettled.discard(kind)
             is_settled = False
@@ -168,16 +169,6 @@ class Delivery:
                 is_settled = await self._read(kind.settle())
             if not is_settled:
                 self._unsettled.add(kind)
-
-    def _heads(self) -> object:
-        """Those of the last commit; none while the store is being replaced."""
-        try:
-            view = self._open_view()
-        except StoreError:
-            return None
-        heads = view.stored.heads
-        view.close()
-        return heads
 
     async def deliver(self) -> None:
         """Bring all cohorts to the end of the chain."""
@@ -285,44 +276,6 @@ class Delivery:
                 await turn.next()
 
 
-class Hints:
-    """Whether commits are announced, and when to look for one without that."""
-
-    def __init__(self) -> None:
-        self._woken: Final = asyncio.Event()
-        self._heard = False  # since the last look began
-        self._was_told = False  # before that
-        self._are_given = False
-
-    def hear(self) -> None:
-        """A commit is announced."""
-        self._heard = self._are_given = True
-        self.wake()
-
-    def wake(self) -> None:
-        """End the wait."""
-        self._woken.set()
-
-    def begin_look(self) -> None:
-        """What is announced from now on is for the next look."""
-        self._was_told, self._heard = self._heard, False
-        self._woken.clear()
-
-    def note_commit(self) -> None:
-        """A look found a commit; if it was not announced, the next may not be either."""
-        self._are_given = self._was_told
-
-    async def wait(self, *, soon: bool) -> None:
-        """Return when a commit is announced, or when it is time to look."""
-        rarely = self._are_given and not soon
-        seconds = THRESHOLDS.hinted_look_seconds if rarely else THRESHOLDS.look_seconds
-        handle = asyncio.get_running_loop().call_later(seconds, self._woken.set)
-        try:
-            await self._woken.wait()
-        finally:
-            handle.cancel()
-
-
 class SendingSlice:
     """A slice of the loop for sending."""
 
@@ -355,3 +308,8 @@ class SendingSlice:
 
 def _ending(text: bytes, cursor: str) -> bytes:
     return b"".join((text, b',"cursor":"', cursor.encode(), b'"}}'))
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from foreblock.methods.blocks.receipts import BlockPlaces, find_receipt
-from foreblock.methods.events.delivery import FollowCommits, no_hints
+from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
@@ -21,13 +21,13 @@ def pool_family(
     submissions: Submissions,
     pool: WaitingPool,
     priority_fees: PriorityFees,
-    follow: FollowCommits = no_hints,
+    commits: CommitWatch,
 ) -> Family:
     """The methods of this folder."""
     places = BlockPlaces()
     waiting = PoolMethods(pool, scheduler, UnsealedTransactions(places))
     sync = SyncSendMethods(
-        options, submissions, partial(find_receipt, places), scheduler.room, follow
+        options, submissions, partial(find_receipt, places), scheduler.room, commits
     )
     return Family(
         "Sending transactions and the pool",

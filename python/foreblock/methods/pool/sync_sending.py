@@ -1,9 +1,8 @@
 """eth_sendRawTransactionSync (EIP-7966): send a transaction and wait for its receipt.
 
 The receipt comes with the first commit that has it, so at pre-confirmation; in a sealed view,
-with the block. Those who wait share one task per network, which reads the heads when a commit is
-announced, and now and then in case that was missed, and looks for all of them in each new commit;
-a request holds no view and no thread meanwhile.
+with the block. Each waiting request searches each new commit (`commit_watch`); meanwhile it holds
+no view and no thread.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from msgspec import Raw
 
 from foreblock.errors import ForeblockError, SyncTimedOut, TooManyWaiting
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.events.delivery import FollowCommits, Hints
+from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, data, quantity, reader, refuse
 from foreblock.methods.pool.sending import Submissions, read_transaction
@@ -55,13 +54,13 @@ class SyncSendMethods:
         submissions: Submissions,
         find_receipt: FindReceipt,
         room: Room,
-        follow: FollowCommits,
+        commits: CommitWatch,
     ) -> None:
         self._room = room
         self._default_ms = options.sync_timeout_ms
         self._most_ms = options.sync_timeout_most_ms
         self._submissions = submissions
-        self._receipts = AwaitedReceipts(find_receipt, follow)
+        self._receipts = AwaitedReceipts(find_receipt, commits)
 
     def send(self, view: LedgerView, raw: Raw) -> LongWait[Text]:
         """The receipt of the transaction, once the chain has it; a timeout is an error."""
@@ -120,86 +119,32 @@ class _Sending(LongWait[Text]):
 
 
 class AwaitedReceipts:
-    """Receipts that are waited for, on one network."""
+    """Receipts that requests wait for, on one network."""
 
-    def __init__(self, find_receipt: FindReceipt, follow: FollowCommits) -> None:
+    def __init__(self, find_receipt: FindReceipt, commits: CommitWatch) -> None:
         self._find: Final = find_receipt
-        self._follow: Final = follow
-        self._awaited: Final[dict[asyncio.Future[Found], bytes]] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._commits: Final = commits
 
-    async def wait_for(self, transaction_hash: bytes, renew: Callable[[], LedgerView]) -> Found:
-        """The receipt of a transaction; `renew` gives a view of the last commit."""
-        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-        self._awaited[future] = transaction_hash
-        try:
-            self._look_for([(future, transaction_hash)], renew)
-            if self._task is None and not future.done():
-                self._task = asyncio.create_task(self._watch(renew))
-            return await future
-        finally:
-            del self._awaited[future]
+    async def wait_for(self, transaction_hash: bytes, renew: Renew) -> Found:
+        """Return the receipt of a transaction, once a commit has it."""
+        with self._commits.following():
+            while True:
+                commit, found = self._search(transaction_hash, renew)
+                if found is not None:
+                    return found
+                await self._commits.changed(commit)
 
-    async def _watch(self, renew: Callable[[], LedgerView]) -> None:
-        """Look for all in each new commit, while there are any."""
-        seen, hints = -1, Hints()
-        try:
-            with self._follow(hints.hear):
-                while self._awaited:
-                    hints.begin_look()
-                    commit = _commit(renew)
-                    if commit != seen:
-                        if seen != -1:
-                            hints.note_commit()
-                        seen = commit
-                        await self._look_for_all(renew)
-                    await hints.wait(soon=False)
-        finally:
-            self._task = None
-
-    async def _look_for_all(self, renew: Callable[[], LedgerView]) -> None:
-        awaited = list(self._awaited.items())
-        some = THRESHOLDS.awaited_receipts
-        for start in range(0, len(awaited), some):
-            self._look_for(awaited[start : start + some], renew)
-            await asyncio.sleep(0)
-
-    def _look_for(
-        self, awaited: list[tuple[asyncio.Future[Found], bytes]], renew: Callable[[], LedgerView]
-    ) -> None:
-        """Answer those whose receipts are there, all from one view."""
+    def _search(self, transaction_hash: bytes, renew: Renew) -> tuple[int | None, Found | None]:
+        """Return the number of the last commit, and the receipt if the commit has it."""
         try:
             view = renew()
         except ForeblockError:
-            return  # the store is away; the timeouts end the wait
-        try:
-            for future, transaction_hash in awaited:
-                if not future.done():
-                    self._settle(future, view, transaction_hash)
-        finally:
-            view.close()
-
-    def _settle(
-        self, future: asyncio.Future[Found], view: LedgerView, transaction_hash: bytes
-    ) -> None:
+            return None, None  # the store is away; the timeout ends the wait
         try:
             text = _all_at_once(self._find(view, transaction_hash))
-        except Exception as failure:  # noqa: BLE001, told to the one who waits
-            future.set_exception(failure)
-        else:
-            if text != b"null":
-                future.set_result((text, view.headers))
-
-
-def _commit(renew: Callable[[], LedgerView]) -> int:
-    try:
-        view = renew()
-    except ForeblockError:
-        return -1
-    try:
-        return view.commit
-    finally:
-        view.close()
+            return view.commit, None if text == b"null" else (text, view.headers)
+        finally:
+            view.close()
 
 
 def _all_at_once(steps: Steps[bytes]) -> bytes:

@@ -8,13 +8,13 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreblock.methods.events.commit_watch import AwaitedCommits, CommitWatch
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.minimum import Minimum, Missing, Reached
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
-from foreblock.service.awaited_commits import AwaitedCommits
 from support.servers.driven_loop import DrivenLoop, driven_loop, in_driven_loop
 from support.servers.in_loop import turns, until
 from support.servers.websocket_wire import handshake, masked
@@ -30,9 +30,10 @@ class Instance:
     def __init__(self, places: int = 1024, wait: float = WAIT) -> None:
         self.reached: Reached | None = Reached(56, 54, (55, 4))
         self.hints: list[Callable[[], None]] = []
-        self.looks = 0
+        self.reads = 0
         self.room = Room(places)
-        self.awaited = AwaitedCommits(self._look, self._follow, self.room, wait)
+        commits = CommitWatch(self._last_commit, self._follow)
+        self.awaited = AwaitedCommits(self._read, commits, self.room, wait)
         self.handled: list[bytes] = []
         self.endpoint = endpoint_for(
             self._handle,
@@ -55,9 +56,17 @@ class Instance:
         commit = -1 if self.reached is None else self.reached.commit
         return Reply(b"%b at %d" % (body, commit))
 
-    def _look(self) -> Reached | None:
-        self.looks += 1
+    @property
+    def waiting(self) -> int:
+        return self.room.long_places - self.room.commit_places_left
+
+    def _read(self) -> Reached | None:
+        self.reads += 1
         return self.reached
+
+    def _last_commit(self) -> int | None:
+        reached = self._read()
+        return None if reached is None else reached.commit
 
     @contextmanager
     def _follow(self, hint: Callable[[], None]) -> Iterator[None]:
@@ -87,11 +96,11 @@ async def test_a_commit_that_comes_in_time_is_waited_for() -> None:
     await driven_loop().advance(0.1)
     instance.commit(Reached(57, 55, None))
     await turns()
-    assert (wire.out, len(instance.awaited)) == (b"", 1)
+    assert (wire.out, instance.waiting) == (b"", 1)
     instance.commit(Reached(58, 55, None))
     await turns()
     assert answer(wire.out).text == "a at 58"
-    assert len(instance.awaited) == 0
+    assert instance.waiting == 0
     assert instance.room.commit_places_left == instance.room.long_places
     await driven_loop().advance(THRESHOLDS.commit_poll_seconds)
     assert instance.hints == []
@@ -104,9 +113,9 @@ async def test_without_hints_the_store_is_read_now_and_then() -> None:
     wire.send(post(b"a", PLACE + b"0x38.0"))
     await turns()
     instance.commit(Reached(60, 55, (56, 0)), hint=False)
-    looks = instance.looks
+    reads = instance.reads
     await turns()
-    assert (wire.out, instance.looks) == (b"", looks), "nothing is read before its time"
+    assert (wire.out, instance.reads) == (b"", reads), "nothing is read before its time"
     await driven_loop().advance(THRESHOLDS.commit_poll_seconds)
     assert answer(wire.out).text == "a at 60"
 
@@ -118,15 +127,15 @@ async def test_a_wait_does_not_keep_the_worker_busy() -> None:
     for wire in wires:
         wire.send(post(b"a", COMMIT + b"99"))
     await turns()
-    looks = instance.looks
+    reads = instance.reads
     for _ in range(10):
         await driven_loop().advance(THRESHOLDS.commit_poll_seconds)
-    assert instance.looks - looks == 10, "one look for all of them"
+    assert instance.reads - reads == 10, "one read for all of them"
     await driven_loop().advance(WAIT)
     await driven_loop().advance(THRESHOLDS.commit_poll_seconds)
-    looks = instance.looks
+    reads = instance.reads
     await driven_loop().advance(10.0)
-    assert instance.looks == looks, "none without anybody who waits"
+    assert instance.reads == reads, "none without anybody who waits"
 
 
 @in_driven_loop
@@ -197,11 +206,11 @@ async def test_a_client_that_goes_is_not_waited_for() -> None:
     wire = instance.connect()
     wire.send(post(b"a", COMMIT + b"60"))
     await turns()
-    assert len(instance.awaited) == 1
+    assert instance.waiting == 1
     wire.end()
     await turns()
     assert wire.transport.closed
-    assert len(instance.awaited) == 0
+    assert instance.waiting == 0
     assert instance.room.commit_places_left == instance.room.long_places
     await driven_loop().advance(THRESHOLDS.commit_poll_seconds)
     assert instance.hints == []
