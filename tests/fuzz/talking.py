@@ -20,7 +20,7 @@ from websockets.uri import parse_uri
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
-from foreblock.scheduling.room import Room
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.server.limits import ServerLimits, WebSocketLimits
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from fuzz.answering import INTERNAL, TIMEOUT_MS
@@ -64,9 +64,9 @@ class Talking:
     async def _talk(self, data: bytes) -> str | None:
         head, end, rest = data.partition(b"\r\n\r\n")
         service = self._service
-        room = Room(LIMITS.waiting_requests, LIMITS.unsent_bytes)
+        budget = WorkerBudget(LIMITS.waiting_requests, LIMITS.unsent_bytes)
         endpoint = endpoint_for(
-            service.answer, LIMITS, ACCESS, room=room, open_session=service.open_session,
+            service.answer, LIMITS, ACCESS, budget=budget, open_session=service.open_session,
             websocket=WebSocketLimits(requests=4, unsent_bytes=1 << 16),
         )  # fmt: skip
         wire = Wire(service.answer, endpoint=endpoint)
@@ -76,7 +76,7 @@ class Talking:
             await turns()
             if number % EVENTS_EVERY == EVENTS_EVERY - 1 and not wire.over():
                 self._grow()
-        await _settled(room)
+        await _settled(budget)
         why = _wrong(wire.out)
         for _ in range(FOR_EVER):
             if wire.over():
@@ -86,9 +86,9 @@ class Talking:
         else:
             why = why or "the connection stays for ever"
         wire.transport.close()
-        await _settled(room)
-        if why is None and (endpoint.ticker.count, room.held) != (0, 0):
-            why = f"{room.held} requests are held after the end"
+        await _settled(budget)
+        if why is None and (endpoint.ticker.count, budget.held) != (0, 0):
+            why = f"{budget.held} requests are held after the end"
         return why
 
     def _grow(self) -> None:
@@ -101,10 +101,10 @@ class Talking:
         self._ledger.view().close()
 
 
-async def _settled(room: Room) -> None:
+async def _settled(budget: WorkerBudget) -> None:
     """Until no request waits for its answer."""
     async with asyncio.timeout(PATIENCE):
-        await until(lambda: not room.held)
+        await until(lambda: not budget.held)
     await turns()
 
 

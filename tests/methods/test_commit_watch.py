@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from foreblock.methods.events.commit_watch import AwaitedCommits, CommitWatch
 from foreblock.rpc.subscriptions import Sessions
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.minimum import Minimum, Missing, Reached
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
 from support.servers.driven_loop import DrivenLoop, driven_loop, in_driven_loop
@@ -31,14 +31,14 @@ class Instance:
         self.reached: Reached | None = Reached(56, 54, (55, 4))
         self.hints: list[Callable[[], None]] = []
         self.reads = 0
-        self.room = Room(places)
+        self.budget = WorkerBudget(places)
         commits = CommitWatch(self._last_commit, self._follow)
-        self.awaited = AwaitedCommits(self._read, commits, self.room, wait)
+        self.awaited = AwaitedCommits(self._read, commits, self.budget, wait)
         self.handled: list[bytes] = []
         self.endpoint = endpoint_for(
             self._handle,
             ServerLimits(body_limit=1000, connections=100),
-            room=self.room,
+            budget=self.budget,
             open_session=partial(Sessions().open, echo),
             check_minimum=self.awaited.check,
         )
@@ -58,7 +58,7 @@ class Instance:
 
     @property
     def waiting(self) -> int:
-        return self.room.long_places - self.room.commit_places_left
+        return self.budget.long_waits.total - self.budget.commit_waits.left
 
     def _read(self) -> Reached | None:
         self.reads += 1
@@ -101,7 +101,7 @@ async def test_a_commit_that_comes_in_time_is_waited_for() -> None:
     await turns()
     assert answer(wire.out).text == "a at 58"
     assert instance.waiting == 0
-    assert instance.room.commit_places_left == instance.room.long_places
+    assert instance.budget.commit_waits.left == instance.budget.long_waits.total
     await driven_loop().advance(THRESHOLDS.commit_poll_seconds)
     assert instance.hints == []
 
@@ -211,7 +211,7 @@ async def test_a_client_that_goes_is_not_waited_for() -> None:
     await turns()
     assert wire.transport.closed
     assert instance.waiting == 0
-    assert instance.room.commit_places_left == instance.room.long_places
+    assert instance.budget.commit_waits.left == instance.budget.long_waits.total
     await driven_loop().advance(THRESHOLDS.commit_poll_seconds)
     assert instance.hints == []
     instance.commit(Reached(60, 55, None))
@@ -227,7 +227,7 @@ async def test_those_without_a_place_are_told_at_once_and_take_none_of_others() 
     second.send(post(b"a", COMMIT + b"60"))
     assert answer(third.send(post(b"a", COMMIT + b"60"))).status == 503
     assert answer(third.send(post(b"a", COMMIT + b"56"))).text == "a at 56"
-    assert (instance.room.places_left, instance.room.long_places_left) == (8, 2)
+    assert (instance.budget.waits.left, instance.budget.long_waits.left) == (8, 2)
     await driven_loop().advance(WAIT)
     assert answer(first.out).status == answer(second.out).status == 503
     assert third.send(post(b"a", COMMIT + b"60")) == b""
@@ -329,7 +329,7 @@ def test_every_wait_ends_as_a_plain_model_says(data: st.DataObject) -> None:
                     assert (future.result() is None) == (minimum.commit <= commit)
                     waiting.remove(each)
         assert not waiting
-        assert instance.room.commit_places_left == instance.room.long_places
+        assert instance.budget.commit_waits.left == instance.budget.long_waits.total
 
     with asyncio.Runner(loop_factory=DrivenLoop) as runner:
         runner.run(scene())

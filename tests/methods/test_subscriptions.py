@@ -229,7 +229,7 @@ def test_a_slow_client_is_ended_and_the_others_go_on(chain: PreconfirmingChain) 
         await slow.ask("eth_subscribe", "newHeads")
         await other.ask("eth_subscribe", "newHeads")
         await turns()
-        slow.channel.room = 0
+        slow.channel.budget = 0
         chain.begin()
         chain.begin()
         assert len(await other.notices(2)) == 2

@@ -294,17 +294,17 @@ def test_who_goes_away_is_not_looked_for(chain: PreconfirmingChain) -> None:
 
 def test_waits_take_a_fourth_of_the_places_and_leave_the_others(chain: PreconfirmingChain) -> None:
     async def act(scene: Scene) -> None:
-        room = scene.scheduler.room
-        sent = [chain.pay() for _ in range(room.long_places)]
+        budget = scene.scheduler.budget
+        sent = [chain.pay() for _ in range(budget.long_waits.total)]
         sending = [asyncio.create_task(scene.send(each)) for each in sent]
         await scene.sequencer.taken.wait()
         scene.sequencer.taken.clear()
         refused = (await scene.send(chain.pay()))["error"]
         assert refused["code"] == -32005
         assert not scene.sequencer.taken.is_set(), "it was not sent"
-        assert room.places_left == room.places - len(sent)
+        assert budget.waits.left == budget.waits.total - len(sent)
         chain.extend(sent)
         assert {(await each)["result"]["status"] for each in sending} == {"0x1"}
-        assert room.long_places_left == room.long_places
+        assert budget.long_waits.left == budget.long_waits.total
 
     play(chain, act)

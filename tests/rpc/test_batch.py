@@ -4,8 +4,8 @@ from typing import Any
 from msgspec import Raw
 
 from foreblock.rpc.batch import Limits
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.room import Room
 from support.servers.asked_by import ANYBODY
 from support.servers.toys import ToyContext, Toys, call, parse
 from support.thresholds import thresholds
@@ -182,7 +182,7 @@ def test_what_comes_after_them_is_begun_when_they_have_ended() -> None:
 
 
 def test_requests_that_cannot_wait_are_not_begun() -> None:
-    toys = Toys(room=Room(0))
+    toys = Toys(budget=WorkerBudget(0))
     reply = toys.answer(batch(*(call("in_order", f"[{n}]", str(n)) for n in range(3))))
     assert all("error" in each for each in parse(reply))
     assert not toys.begun

@@ -14,6 +14,7 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts, outcome_of
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import Fault
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import Room
 from support.each_case import each_case
@@ -29,7 +30,7 @@ class Counted:
     def __init__(
         self,
         limits: Limits | None = None,
-        room: Room | None = None,
+        budget: WorkerBudget | None = None,
         slow: float = 1e9,
         *,
         driven: bool = True,
@@ -41,7 +42,7 @@ class Counted:
         clock = (lambda: toys.now) if driven else None
         methods = {name: getattr(toys, name) for name in METHODS if hasattr(toys, name)}
         self.dispatcher = Dispatcher(
-            methods, toys.open, self.fault, limits or Limits(), lambda: toys.now, room=room,
+            methods, toys.open, self.fault, limits or Limits(), lambda: toys.now, budget=budget,
             counts=RequestCounts(self.meter, methods, clock),
         )  # fmt: skip
 
@@ -112,7 +113,7 @@ def test_what_a_batch_does_not_begin_is_counted_as_refused() -> None:
 
 
 def test_what_finds_no_place_to_wait_is_counted_as_refused() -> None:
-    counted = Counted(room=Room(places=0))
+    counted = Counted(budget=WorkerBudget(waits=0))
     counted.dispatcher._fault = lambda _: Fault(-32005, "crowded")  # type: ignore[misc]
     counted.ask(call("later"))
     counted.ask(b"[%b,%b]" % (call("later"), call("echo")))

@@ -21,8 +21,8 @@ from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.errors import Fault
 from foreblock.rpc.fetching import FetchingDispatcher, Missed
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.room import Room
 from support.servers.asked_by import ANYBODY
 from support.servers.toys import ToyContext, call, parse
 
@@ -36,7 +36,7 @@ class PartlyKnown:
         *,
         learns: int = 1000,
         is_down: bool = False,
-        room: Room | None = None,
+        budget: WorkerBudget | None = None,
         counts: RequestCounts | None = None,
     ) -> None:
         self.known = known
@@ -59,7 +59,7 @@ class PartlyKnown:
             Limits(),
             begin_rounds=lambda: self,
             once=("act", "act_later"),
-            room=room,
+            budget=budget,
             counts=counts,
         )
 
@@ -188,7 +188,7 @@ def test_notification_is_fetched_for_and_not_answered() -> None:
 
 
 def test_who_finds_no_place_to_wait_is_refused() -> None:
-    toys = PartlyKnown(set(), room=Room(places=0))
+    toys = PartlyKnown(set(), budget=WorkerBudget(waits=0))
     assert toys.answer(call("read", "[1]"))["error"]["message"] == str(TooManyWaiting(0))
     assert toys.rounds == []
 

@@ -106,7 +106,7 @@ async def test_the_end_of_a_connection_ends_its_subscriptions_once() -> None:
     toy.sessions.open(toy.answer, other).receive(b"now")
     session.receive(b"now")
     session.receive(b"now")
-    channel.room = 0
+    channel.budget = 0
     assert not toy.made[1].notify(b"1}}")
     session.ended()
     assert toy.ended == toy.made[1:]

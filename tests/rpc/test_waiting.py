@@ -8,8 +8,8 @@ import pytest
 
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asked_by import ANYBODY
 from support.servers.toys import Toys, call, parse
@@ -28,7 +28,7 @@ def batch(*calls: bytes) -> bytes:
 
 def full() -> tuple[Toys, list[Awaitable[Reply]]]:
     """A service with two places, and two requests that wait in them."""
-    toys = Toys(Limits(slice_seconds=0.002), Room(places=2))
+    toys = Toys(Limits(slice_seconds=0.002), WorkerBudget(waits=2))
     waiting = [toys.dispatcher.answer(call("later", "[5]"), ANYBODY) for _ in range(2)]
     return toys, [each for each in waiting if not isinstance(each, Reply)]
 
@@ -60,16 +60,16 @@ def test_an_answer_makes_a_place_free() -> None:
 
 def test_a_request_that_is_never_begun_gives_its_place_back() -> None:
     async def ask() -> None:
-        toys, room = Toys(), Room(places=1)
+        toys, budget = Toys(), WorkerBudget(waits=1)
         never = asyncio.get_running_loop().create_future()
         dispatcher = Dispatcher(
-            {"wait": lambda *_: never}, toys.open, toys.fault, Limits(), room=room
+            {"wait": lambda *_: never}, toys.open, toys.fault, Limits(), budget=budget
         )
         reply = dispatcher.answer(call("wait"), ANYBODY)
-        assert room.places_left == 0
+        assert budget.waits.left == 0
         reply.close()  # type: ignore[union-attr] # a coroutine, as the loop drops it
         del reply
-        assert room.places_left == 1
+        assert budget.waits.left == 1
 
     asyncio.run(ask())
 
@@ -96,7 +96,7 @@ def test_a_batch_that_would_have_to_let_others_run_waits_as_well() -> None:
 
 
 def test_a_batch_has_one_place_for_all_its_requests() -> None:
-    toys = Toys(room=Room(places=1))
+    toys = Toys(budget=WorkerBudget(waits=1))
     body = batch(*[call("later", "[4]")] * 3)
     answers = parse(asyncio.run(toys.answer_later(body)))
     assert [answer["result"] for answer in answers] == [[4]] * 3
@@ -104,7 +104,8 @@ def test_a_batch_has_one_place_for_all_its_requests() -> None:
 
 def test_a_long_body_takes_a_place_and_no_context_before_it_is_read() -> None:
     async def ask() -> None:
-        toys = Toys(room=Room(places=1))
+        budget = WorkerBudget(waits=1)
+        toys = Toys(budget=budget)
         task = asyncio.ensure_future(toys.answer_later(LONG_CALL))
         await asyncio.sleep(0)
         assert toys.contexts == []
@@ -112,6 +113,6 @@ def test_a_long_body_takes_a_place_and_no_context_before_it_is_read() -> None:
         assert parse(toys.answer(LONG_CALL))["id"] is None, "nobody has looked for its id"
         assert len(toys.contexts) == 1
         assert len(parse(await task)["result"][0]) == LONG_BODY
-        assert toys.dispatcher._room.places_left == 1
+        assert budget.waits.left == 1
 
     asyncio.run(ask())

@@ -10,7 +10,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.utils import apply_mask
 
-from foreblock.scheduling.room import Room
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.frames import (
     FRAMING_BYTES,
@@ -42,7 +42,7 @@ def steps(reader: FrameReader, *pieces: bytes) -> Iterator[FrameStep]:
 
 
 def by_us(*pieces: bytes) -> Iterator[Seen]:
-    for step in steps(FrameReader(LIMIT, Room()), *pieces):
+    for step in steps(FrameReader(LIMIT, WorkerBudget()), *pieces):
         match step:
             case WholeMessage(body):
                 yield "message", body
@@ -134,7 +134,7 @@ def test_a_close_frame_within_a_message_is_a_fault_to_the_library_only() -> None
 
 @given(st.binary(max_size=300))
 def test_any_bytes_come_to_an_end(data: bytes) -> None:
-    assert len(list(steps(FrameReader(LIMIT, Room()), data))) <= len(data)
+    assert len(list(steps(FrameReader(LIMIT, WorkerBudget()), data))) <= len(data)
 
 
 @each_case("size", [0, 1, 125, 126, 127, 65_535, 65_536, 300_000])
@@ -156,7 +156,7 @@ def test_a_long_reason_is_cut_between_characters() -> None:
 
 
 def test_one_step_reads_one_frame() -> None:
-    reader = FrameReader(LIMIT, Room())
+    reader = FrameReader(LIMIT, WorkerBudget())
     reader.feed(masked(b"", 0x9) * 5 + masked(b"x"))
     assert [type(reader.step()) for _ in range(7)] == [
         *[ControlFrame] * 5,
@@ -166,7 +166,7 @@ def test_one_step_reads_one_frame() -> None:
 
 
 def test_size_is_checked_before_anything_is_kept() -> None:
-    reader = FrameReader(LIMIT, Room())
+    reader = FrameReader(LIMIT, WorkerBudget())
     assert list(steps(reader, masked(bytes(LIMIT + 1))[:8])) == [
         Violation(1009, f"message too large ({LIMIT + 1}>{LIMIT})")
     ]
@@ -174,12 +174,12 @@ def test_size_is_checked_before_anything_is_kept() -> None:
 
 def test_fragments_count_together() -> None:
     data = masked(bytes(LIMIT), final=False) + masked(b"x", 0)
-    *_, last = steps(FrameReader(LIMIT, Room()), data)
+    *_, last = steps(FrameReader(LIMIT, WorkerBudget()), data)
     assert last == Violation(1009, f"message too large ({LIMIT + 1}>{LIMIT})")
 
 
 def test_endless_tiny_fragments_are_refused_soon() -> None:
-    reader = FrameReader(1 << 20, Room())
+    reader = FrameReader(1 << 20, WorkerBudget())
     data = masked(b"x", final=False) + masked(b"", 0, final=False) * FRAMING_BYTES
     *parts, last = steps(reader, data)
     assert last == Violation(1008, "more framing than content in a message")
@@ -188,26 +188,28 @@ def test_endless_tiny_fragments_are_refused_soon() -> None:
 
 def test_fragments_of_a_hundred_bytes_are_not_too_small() -> None:
     data = [masked(bytes(100), 0, final=False)] * 5000
-    *_, last = steps(FrameReader(1 << 20, Room()), masked(b"", final=False), *data, masked(b"", 0))
+    *_, last = steps(
+        FrameReader(1 << 20, WorkerBudget()), masked(b"", final=False), *data, masked(b"", 0)
+    )
     assert isinstance(last, WholeMessage)
     assert last.body == bytes(500_000)
 
 
 def test_long_messages_take_room_until_they_are_answered() -> None:
-    room = Room(received=3 * LONG)
-    reader = FrameReader(1 << 20, room)
+    budget = WorkerBudget(received=3 * LONG)
+    reader = FrameReader(1 << 20, budget)
     (message,) = steps(reader, masked(bytes(LONG)))
-    assert room.received_left == 2 * LONG
+    assert budget.received.left == 2 * LONG
     refused = Violation(1013, "too much is being received, try again later")
     assert list(steps(reader, masked(bytes(2 * LONG + 1))[:20])) == [refused]
     del message
-    assert room.received_left == 3 * LONG
+    assert budget.received.left == 3 * LONG
 
 
 def test_room_of_an_incomplete_message_is_released() -> None:
-    room = Room(received=3 * LONG)
-    reader = FrameReader(1 << 20, room)
+    budget = WorkerBudget(received=3 * LONG)
+    reader = FrameReader(1 << 20, budget)
     assert not list(steps(reader, masked(bytes(2 * LONG))[:-1]))
-    assert (room.received_left, reader.has_begun) == (LONG, True)
+    assert (budget.received.left, reader.has_begun) == (LONG, True)
     reader.clear()
-    assert (room.received_left, reader.has_begun) == (3 * LONG, False)
+    assert (budget.received.left, reader.has_begun) == (3 * LONG, False)

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.in_loop import in_loop, turns
 from support.servers.wire import Wire, answers, echo, endpoint_for, post
@@ -23,12 +23,12 @@ def texts(data: bytes) -> list[str]:
 class InPieces:
     """A handler that answers later, with as many portions as it is asked for."""
 
-    def __init__(self, room: Room) -> None:
-        self.room = room
+    def __init__(self, budget: WorkerBudget) -> None:
+        self.budget = budget
 
     def __call__(self, body: bytes, _: Client) -> Awaitable[Reply]:
         async def answer() -> Reply:
-            return Reply(b"[", rest=LongText(self.room, (*portions(int(body)), b"]")))
+            return Reply(b"[", rest=LongText(self.budget, (*portions(int(body)), b"]")))
 
         return answer()
 
@@ -38,11 +38,11 @@ def portions(count: int) -> list[bytes]:
     return [b"%d" % (number % 10) * PORTION for number in range(count)]
 
 
-def in_pieces() -> tuple[Wire, Room]:
-    """A client of a worker with room for a hundred portions."""
-    room = Room(limit=100 * PORTION)
-    handler = InPieces(room)
-    return Wire(handler, endpoint=endpoint_for(handler, room=room)), room
+def in_pieces() -> tuple[Wire, WorkerBudget]:
+    """A client of a worker with budget for a hundred portions."""
+    budget = WorkerBudget(limit=100 * PORTION)
+    handler = InPieces(budget)
+    return Wire(handler, endpoint=endpoint_for(handler, budget=budget)), budget
 
 
 def text_of(count: int) -> str:
@@ -66,78 +66,78 @@ async def test_a_long_answer_gives_others_a_turn() -> None:
 @in_loop
 async def test_a_long_answer_waits_for_a_client_that_does_not_read() -> None:
     """What waits is counted, one portion at a time leaves it, and the order is kept."""
-    wire, room = in_pieces()
+    wire, budget = in_pieces()
     wire.transport.client_reads = False
     wire.send(post(b"10") + post(b"3"))
     await turns()
     assert len(wire.transport.written) == 1
     for left in range(9, 0, -1):
         wire.transport.client_takes(wire.transport.stuck)
-        assert room.held == left * PORTION + 1
+        assert budget.held == left * PORTION + 1
     wire.transport.client_takes_all()
     await turns()
     assert texts(wire.out) == [text_of(10), text_of(3)]
-    assert room.held == 0
+    assert budget.held == 0
 
 
 @in_loop
 async def test_a_long_answer_may_be_the_last() -> None:
-    wire, room = in_pieces()
+    wire, budget = in_pieces()
     wire.send(post(b"30", b"Connection: close"))
     for _ in range(20):
         await turns()
     assert texts(wire.out) == [text_of(30)]
     assert wire.transport.ended
-    assert room.held == 0
+    assert budget.held == 0
 
 
 @in_loop
 async def test_a_client_that_goes_away_gives_back_what_it_held() -> None:
-    wire, room = in_pieces()
+    wire, budget = in_pieces()
     wire.transport.client_reads = False
     wire.send(post(b"10"))
     await turns()
-    assert room.held == 10 * PORTION + 1
+    assert budget.held == 10 * PORTION + 1
     wire.transport.close()
-    assert room.held == 0
+    assert budget.held == 0
 
 
 @in_loop
 async def test_a_client_that_is_gone_before_its_answer_holds_nothing() -> None:
-    wire, room = in_pieces()
+    wire, budget = in_pieces()
     wire.send(post(b"10"))
     wire.transport.close()
     await turns()
-    assert room.held == 0
+    assert budget.held == 0
     assert wire.out == b""
 
 
 @in_loop
 async def test_unread_short_answers_are_counted_and_go_out_without_room() -> None:
-    room = Room(limit=1000)
-    endpoint = endpoint_for(lambda *_: Reply(b"x" * 900), room=room)
+    budget = WorkerBudget(limit=1000)
+    endpoint = endpoint_for(lambda *_: Reply(b"x" * 900), budget=budget)
     wires = [Wire(echo, endpoint=endpoint) for _ in range(3)]
     for wire in wires:
         wire.transport.client_reads = False
         wire.send(post())
-    assert room.held == sum(len(wire.out) for wire in wires)
+    assert budget.held == sum(len(wire.out) for wire in wires)
     assert not any(wire.transport.aborted for wire in wires)
     for wire in wires:
         wire.transport.client_takes_all()
-    assert room.held == 0
+    assert budget.held == 0
 
 
 @in_loop
 async def test_a_long_answer_that_was_not_counted_ends_its_connection_if_there_is_no_room() -> None:
     """Such as one that the engine gave from the bytes of the request alone."""
-    room = Room(limit=3 * LONG)
-    endpoint = endpoint_for(lambda *_: Reply(b"x" * (2 * LONG)), room=room)
+    budget = WorkerBudget(limit=3 * LONG)
+    endpoint = endpoint_for(lambda *_: Reply(b"x" * (2 * LONG)), budget=budget)
     wires = [Wire(echo, endpoint=endpoint) for _ in range(3)]
     for wire in wires:
         wire.transport.client_reads = False
         wire.send(post())
     assert [wire.transport.aborted for wire in wires] == [False, True, True]
-    assert room.held == len(wires[0].out)
+    assert budget.held == len(wires[0].out)
 
 
 @pytest.mark.parametrize("patient", [False, True])
@@ -149,33 +149,35 @@ def test_an_answer_that_is_written_whole_is_counted_as_far_as_it_is_not_sent(
 
 async def count_what_is_unsent(*, patient: bool) -> None:
     """Not at all where the system takes it; where it does not, its pieces until all is sent."""
-    room = Room(limit=100 * PORTION)
+    budget = WorkerBudget(limit=100 * PORTION)
     pieces = [b"[", b"1" * (LONG - 2000), b"]"]
-    endpoint = endpoint_for(lambda *_: Reply(b"", rest=pieces), room=room)
+    endpoint = endpoint_for(lambda *_: Reply(b"", rest=pieces), budget=budget)
     wires = [Wire(echo, endpoint=endpoint) for _ in range(2)]
     for wire in wires:
         wire.transport.patient = patient
     for wire in wires:  # the second request takes the short way of heads that are known
         wire.send(post())
         wire.send(post())
-    assert room.held == 0
+    assert budget.held == 0
     for wire in wires:
         wire.transport.client_reads = False
         wire.send(post())
         wire.send(post())
-        assert room.held == LONG - 1998, "what several are sent is held once"
+        assert budget.held == LONG - 1998, "what several are sent is held once"
     for wire in wires:
         wire.transport.client_takes_all()
         await turns()
         wire.transport.client_takes_all()
         assert texts(wire.out) == [b"".join(pieces).decode()] * 4
-    assert room.held == 0
+    assert budget.held == 0
 
 
 @in_loop
 async def test_an_answer_that_is_written_whole_may_be_the_last() -> None:
-    room = Room()
-    wire = Wire(echo, endpoint=endpoint_for(lambda *_: Reply(b"", rest=[b"1", b"2"]), room=room))
+    budget = WorkerBudget()
+    wire = Wire(
+        echo, endpoint=endpoint_for(lambda *_: Reply(b"", rest=[b"1", b"2"]), budget=budget)
+    )
     wire.send(post(b"", b"Connection: close"))
     assert texts(wire.out) == ["12"]
     assert wire.transport.ended

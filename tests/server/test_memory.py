@@ -1,10 +1,10 @@
-"""Room is made at the cost of those who do not keep pace, and memory given back after a burst."""
+"""Slow clients are dropped when memory is short, and memory is returned after a burst."""
 
 import gc
 from dataclasses import dataclass
 
+from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.room import LongText, Room
 from foreblock.server.backpressure import STEADY
 from foreblock.server.memory import CALM_SECONDS, KEPT, SLOW_SECONDS, FreedMemory, MemoryPressure
 from foreblock.server.process import spare_from_collection
@@ -25,29 +25,29 @@ class Holder:
         self.aborted = True
 
 
-def relieve(room: Room, holders: list[Holder]) -> list[bool]:
-    MemoryPressure(room, FreedMemory(lambda: 0, lambda: None, lambda: 0)).relieve(holders)
+def relieve(budget: WorkerBudget, holders: list[Holder]) -> list[bool]:
+    MemoryPressure(budget, FreedMemory(lambda: 0, lambda: None, lambda: 0)).relieve(holders)
     return [each.aborted for each in holders]
 
 
-def full(*, wanted: bool) -> tuple[Room, LongText]:
-    room = Room(limit=100)
-    text = LongText(room, [b"x" * 100])
-    room.wanted = wanted
-    return room, text
+def full(*, wanted: bool) -> tuple[WorkerBudget, LongText]:
+    budget = WorkerBudget(limit=100)
+    text = LongText(budget, [b"x" * 100])
+    budget.wanted = wanted
+    return budget, text
 
 
 def test_nobody_is_ended_while_nobody_wants_room() -> None:
-    room, _text = full(wanted=False)
-    assert relieve(room, [Holder(100)]) == [False]
+    budget, _text = full(wanted=False)
+    assert relieve(budget, [Holder(100)]) == [False]
 
 
 def test_the_largest_of_the_slow_go_until_a_quarter_is_free() -> None:
-    room, _text = full(wanted=True)
+    budget, _text = full(wanted=True)
     holders = [Holder(10), Holder(50, slow_seconds=SLOW_SECONDS - 1), Holder(15), Holder(12)]
-    assert relieve(room, holders) == [False, False, True, True]
-    assert not room.wanted
-    assert relieve(room, [Holder(10)]) == [False]
+    assert relieve(budget, holders) == [False, False, True, True]
+    assert not budget.wanted
+    assert relieve(budget, [Holder(10)]) == [False]
 
 
 def test_a_connection_tells_for_how_long_its_client_is_slow() -> None:

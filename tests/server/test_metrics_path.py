@@ -6,8 +6,8 @@ from collections.abc import Awaitable
 import pytest
 
 from foreblock.errors import TimedOut
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Readiness, Reply, Served, ServerCounts
-from foreblock.scheduling.room import Room
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.sweep import Ticker
@@ -19,7 +19,9 @@ GET = b"%b /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 def wire(served: Served) -> Wire:
     rules = RequestRules.of(LIMITS, ACCESS)
-    return Wire(echo, endpoint=HttpEndpoint(served, rules, Ticker(LIMITS, lambda: 0.0), 4, Room()))
+    return Wire(
+        echo, endpoint=HttpEndpoint(served, rules, Ticker(LIMITS, lambda: 0.0), 4, WorkerBudget())
+    )
 
 
 def served() -> Served:

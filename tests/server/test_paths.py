@@ -1,7 +1,9 @@
 """Several handlers at one address, one for each path."""
 
+import pytest
+
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Handler, Readiness, Reply, Served
-from foreblock.scheduling.room import Room
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.limits import Access
@@ -20,7 +22,7 @@ def named(name: bytes) -> Handler:
 def wire(access: Access = ACCESS) -> Wire:
     served = Served(named(b"root"), lambda: Readiness(True, ()), at_paths={b"/eth": named(b"node")})
     rules = RequestRules.of(LIMITS, access)
-    endpoint = HttpEndpoint(served, rules, Ticker(LIMITS, lambda: 0.0), 4, Room())
+    endpoint = HttpEndpoint(served, rules, Ticker(LIMITS, lambda: 0.0), 4, WorkerBudget())
     return Wire(named(b"unused"), endpoint=endpoint)
 
 

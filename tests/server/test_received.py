@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
 from support.servers.wire import Wire, endpoint_for
@@ -17,8 +17,8 @@ REFUSED = b"503 Service Unavailable"
 LONG_BODY = b"x" * LONG
 
 
-def room() -> Room:
-    return Room(received=LIMIT)
+def budget() -> WorkerBudget:
+    return WorkerBudget(received=LIMIT)
 
 
 def head(length: int | None) -> bytes:
@@ -33,21 +33,21 @@ def brief(_body: bytes, _client: Client) -> Reply:
     return Reply(b"brief")
 
 
-def wire(room: Room) -> Wire:
-    return Wire(brief, endpoint=endpoint_for(brief, ServerLimits(), room=room))
+def wire(budget: WorkerBudget) -> Wire:
+    return Wire(brief, endpoint=endpoint_for(brief, ServerLimits(), budget=budget))
 
 
 def test_room_is_taken_when_a_body_is_announced_and_given_back_with_the_answer() -> None:
-    shared = room()
+    shared = budget()
     client = wire(shared)
     assert client.send(head(3 * LONG), b"x" * LONG) == b""
-    assert shared.received_left == LONG
+    assert shared.received.left == LONG
     assert b"200 OK" in client.send(b"x" * 2 * LONG)
-    assert shared.received_left == LIMIT
+    assert shared.received.left == LIMIT
 
 
 def test_a_body_for_which_there_is_no_room_is_refused_and_short_ones_are_not() -> None:
-    shared = room()
+    shared = budget()
     first, second, short = wire(shared), wire(shared), wire(shared)
     assert first.send(head(3 * LONG)) == b""
     assert REFUSED in second.send(head(2 * LONG))
@@ -58,7 +58,7 @@ def test_a_body_for_which_there_is_no_room_is_refused_and_short_ones_are_not() -
 
 @pytest.mark.parametrize("chunks", [1, 3])
 def test_chunks_take_room_as_they_come(chunks: int) -> None:
-    shared = room()
+    shared = budget()
     client, other = wire(shared), wire(shared)
     other.send(head(2 * LONG))
     chunk = b"%x\r\n%b\r\n" % (LONG, LONG_BODY)
@@ -68,15 +68,15 @@ def test_chunks_take_room_as_they_come(chunks: int) -> None:
 
 
 def test_who_goes_in_the_middle_gives_its_room_back() -> None:
-    shared = room()
+    shared = budget()
     client = wire(shared)
     client.send(head(3 * LONG), b"x" * LONG)
     client.connection.connection_lost(None)
-    assert shared.received_left == LIMIT
+    assert shared.received.left == LIMIT
 
 
 def test_room_is_held_while_a_request_waits_and_not_after_its_client_has_gone() -> None:
-    shared = room()
+    shared = budget()
 
     async def never() -> Reply:
         await asyncio.Event().wait()
@@ -86,10 +86,10 @@ def test_room_is_held_while_a_request_waits_and_not_after_its_client_has_gone() 
         return asyncio.ensure_future(never())
 
     async def leave() -> tuple[int, int]:
-        client = Wire(waiting, endpoint=endpoint_for(waiting, ServerLimits(), room=shared))
+        client = Wire(waiting, endpoint=endpoint_for(waiting, ServerLimits(), budget=shared))
         client.send(head(LONG), LONG_BODY)
-        held = shared.received_left
+        held = shared.received.left
         client.connection.connection_lost(None)
-        return held, shared.received_left
+        return held, shared.received.left
 
     assert asyncio.run(leave()) == (LIMIT - LONG, LIMIT)

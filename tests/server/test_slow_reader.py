@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import uvloop
 
+from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
 from foreblock.server.protocol import HttpConnection
@@ -26,8 +26,8 @@ class Slow:
     """A server, one client of it, and its time."""
 
     def __init__(self) -> None:
-        self.room = Room()
-        self.endpoint = endpoint_for(self.answer, LIMITS, room=self.room)
+        self.budget = WorkerBudget()
+        self.endpoint = endpoint_for(self.answer, LIMITS, budget=self.budget)
         self.gone = asyncio.Event()
         self.endpoint.ticker.emptied = self.gone.set
         self.client = socket.socket()
@@ -35,7 +35,9 @@ class Slow:
         self.client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
 
     def answer(self, _: bytes, __: Client) -> Reply:
-        return Reply(b"", rest=LongText(self.room, [b"%d" % (n % 10) * PORTION for n in range(64)]))
+        return Reply(
+            b"", rest=LongText(self.budget, [b"%d" % (n % 10) * PORTION for n in range(64)])
+        )
 
     async def second(self) -> None:
         for _ in range(10):
@@ -95,12 +97,12 @@ def test_a_client_that_hardly_reads_is_dropped_and_holds_nothing(each_second: in
     async def talk() -> None:
         async with slow() as it:
             await it.read(1)
-            assert it.room.held > ANSWER // 4
+            assert it.budget.held > ANSWER // 4
             for _ in range(round(LIMITS.write_timeout) + 2):
                 await it.read(each_second)
                 await it.second()
             await asyncio.wait_for(it.gone.wait(), 60)
-            assert it.room.held == 0
+            assert it.budget.held == 0
             assert await it.read(ANSWER) < ANSWER
 
     run(talk())

@@ -6,8 +6,8 @@ from collections.abc import Awaitable
 import pytest
 from websockets.frames import Close, Opcode
 
+from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.backpressure import AHEAD_LIMIT
 from foreblock.server.limits import ServerLimits, WebSocketLimits
@@ -96,21 +96,21 @@ async def test_others_have_a_turn_within_many_fragments() -> None:
 
 
 class LongAnswers:
-    """Long texts, in pieces that a room counts."""
+    """Long texts, in pieces that a budget counts."""
 
-    def __init__(self, room: Room, pieces: list[bytes]) -> None:
-        self._room = room
+    def __init__(self, budget: WorkerBudget, pieces: list[bytes]) -> None:
+        self._budget = budget
         self._pieces = pieces
 
     def __call__(self, _: bytes) -> Reply:
-        return Reply(b"", b"", LongText(self._room, self._pieces))
+        return Reply(b"", b"", LongText(self._budget, self._pieces))
 
 
 @in_loop
 async def test_long_answers_come_in_fragments_with_others_after_them() -> None:
     wire = WebSocketWire()
     pieces = [b"%d" % number * LONG for number in range(10)]
-    wire.session.answer = LongAnswers(wire.room, pieces)
+    wire.session.answer = LongAnswers(wire.budget, pieces)
     wire.ask(b"long")
     wire.session.answer = echo
     wire.ask(b"short")
@@ -119,14 +119,14 @@ async def test_long_answers_come_in_fragments_with_others_after_them() -> None:
     assert [frame.opcode for frame in frames] == [Opcode.TEXT, *[Opcode.CONT] * 4, Opcode.TEXT]
     assert [frame.fin for frame in frames] == [False] * 4 + [True, True]
     assert b"".join(frame.data for frame in frames[:5]) == b"".join(pieces)
-    assert wire.room.held == 0
+    assert wire.budget.held == 0
 
 
 @in_loop
 async def test_a_ping_is_answered_between_fragments() -> None:
     wire = WebSocketWire()
     pieces = [b"%d" % (number % 10) * LONG for number in range(40)]
-    wire.session.answer = LongAnswers(wire.room, pieces)
+    wire.session.answer = LongAnswers(wire.budget, pieces)
     wire.ask(b"long")
     wire.say(masked(b"hi", 9))
     await until(lambda: wire.connection._outbox.is_empty)
@@ -138,7 +138,7 @@ async def test_a_ping_is_answered_between_fragments() -> None:
 async def test_requests_are_not_read_while_many_answers_wait_behind_a_long_one() -> None:
     wire = WebSocketWire()
     pieces = [b"%d" % (number % 10) * LONG for number in range(400)]
-    wire.session.answer = LongAnswers(wire.room, pieces)
+    wire.session.answer = LongAnswers(wire.budget, pieces)
     wire.ask(b"long")
     wire.session.answer = lambda _: Reply(bytes(LONG // 2))
     wire.ask(*[b"x"] * 100)
@@ -147,7 +147,7 @@ async def test_requests_are_not_read_while_many_answers_wait_behind_a_long_one()
     assert len(wire.session.received) == 3
     await until(lambda: len(wire.session.received) == 101)
     await until(lambda: wire.connection._outbox.is_empty)
-    assert (len(wire.texts()), wire.room.held, wire.connection.unsent) == (101, 0, 0)
+    assert (len(wire.texts()), wire.budget.held, wire.connection.unsent) == (101, 0, 0)
 
 
 @in_loop
@@ -172,7 +172,7 @@ async def test_answers_wait_for_a_client_that_does_not_read() -> None:
     await until(lambda: len(wire.session.received) == 40)
     await turns()
     assert wire.texts() == [f"<{number}>" for number in range(40)]
-    assert wire.room.held == 0
+    assert wire.budget.held == 0
 
 
 @in_loop
@@ -186,11 +186,11 @@ async def test_notifications_wait_in_order_and_are_counted() -> None:
     assert wire.session.channel.send(b"33")
     assert wire.session.channel.send(b"444")
     await turns()
-    assert (wire.connection.unsent, wire.room.held) == (3 + 2 + 3, 3 + 2 + 3)
+    assert (wire.connection.unsent, wire.budget.held) == (3 + 2 + 3, 3 + 2 + 3)
     wire.transport.client_takes_all()
     await turns()
     assert wire.texts() == ["1", "2", "33", "444"]
-    assert (wire.connection.unsent, wire.room.held) == (0, 0)
+    assert (wire.connection.unsent, wire.budget.held) == (0, 0)
 
 
 @in_loop
@@ -211,14 +211,14 @@ async def test_a_client_too_slow_for_notifications_is_closed_with_a_reason() -> 
 
 @in_loop
 async def test_notifications_are_refused_where_the_worker_has_no_room() -> None:
-    wire = WebSocketWire(room=Room(limit=5000))
+    wire = WebSocketWire(budget=WorkerBudget(limit=5000))
     wire.transport.client_reads = False
     while wire.session.channel.send(bytes(1000)):
         await turns()
     assert wire.close_of() == (1013, "too many answers are unread, try again later")
     wire.transport.client_takes_all()
-    assert wire.room.bytes_left == 5000
-    assert wire.room.wanted
+    assert wire.budget.bytes_left == 5000
+    assert wire.budget.wanted
 
 
 @in_loop
@@ -329,7 +329,7 @@ def test_whatever_ends_it_what_waits_is_cancelled_and_the_session_ends_once(how:
         assert (waiting.cancelled(), wire.session.ends) == (True, 1)
         wire.transport.close()
         await turns()
-        assert (wire.session.ends, wire.ticker.count, wire.room.held) == (1, 0, 0)
+        assert (wire.session.ends, wire.ticker.count, wire.budget.held) == (1, 0, 0)
         assert not wire.session.channel.send(b"x")
 
     asyncio.run(talk())

@@ -71,6 +71,6 @@ def test_any_bytes_are_answered_or_end_the_connection(pieces: list[bytes], reads
         assert wire.over(), "nothing stays for ever without a word"
         wire.transport.close()
         await turns()
-        assert (wire.session.ends, wire.ticker.count, wire.room.held) == (1, 0, 0)
+        assert (wire.session.ends, wire.ticker.count, wire.budget.held) == (1, 0, 0)
 
     asyncio.run(talk())

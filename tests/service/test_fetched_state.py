@@ -28,8 +28,8 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.follow_rows import put_trust
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.rpc.fetching import Missed
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply, whole
-from foreblock.scheduling.room import Room
 from foreblock.service.app import NODE_PATH, make_served
 from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings import FollowSettings, Settings
@@ -240,7 +240,9 @@ class Serving:
         made = Network(name="main", data=str(data), source="follow", follow=follow)
         settings = load(Settings, {"data": "none", "workers": "1"}, {}).settings
         metrics = WorkerMetrics(str(data.parent), "worker-0")
-        (self.served,) = make_served(settings, [made], link, Room(), [SeenCommit()], metrics)
+        (self.served,) = make_served(
+            settings, [made], link, WorkerBudget(), [SeenCommit()], metrics
+        )
 
     def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
         if isinstance(message, AskUpstream):  # a hint; there is none

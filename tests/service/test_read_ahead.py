@@ -8,7 +8,7 @@ from foreblock.bus.frames import Committed
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.scheduling.room import Room
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.service.app import WrittenHere, make_served
 from foreblock.settings import Settings
 from foreblock.settings.loading import load
@@ -28,7 +28,9 @@ def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) 
         settings = load(Settings, {"data": "none", "workers": "1"}, {}).settings
         network = Network(name="main", data=str(tmp_path / "store"), source="store")
         here = WrittenHere(chain.store, CommandQueue(tmp_path / "commands"))
-        (served,) = make_served(settings, [network], link, Room(), [SeenCommit()], written=[here])
+        (served,) = make_served(
+            settings, [network], link, WorkerBudget(), [SeenCommit()], written=[here]
+        )
         fast_path = served.fast_path
         fast_path.cache_head(b"head", len(BODY), b"", b"")
 

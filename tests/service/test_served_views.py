@@ -11,8 +11,8 @@ from conftest import ChainFiles
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.methods.options import Options
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Handler, Reply
-from foreblock.scheduling.room import Room
 from foreblock.service.app import (
     NODE_PATH,
     make_served,
@@ -54,7 +54,7 @@ def test_dialect_at_the_root_is_chosen_and_at_the_other_path_is_that_of_nodes(
 ) -> None:
     async def scene() -> None:
         (served,) = make_served(
-            loaded(**told), [network(data=store, **own)], None, Room(), [SeenCommit()]
+            loaded(**told), [network(data=store, **own)], None, WorkerBudget(), [SeenCommit()]
         )
         assert await code(served.answer) == at_root
         assert await code(served.at_paths[NODE_PATH]) is None

@@ -2,7 +2,7 @@
 
 A value without a clock or a loop; the dispatcher drives it. The limits and their faults are
 geth's: too many items refuse the whole batch; too many bytes or too long a time refuse the
-requests that are left, and so does a worker without room for more answers.
+requests that are left, and so does a worker whose budget for answers is used up.
 
 A batch of short answers is joined at its end. From 64 KiB on it becomes a long text, which
 is counted while it grows, and whose long pieces are never joined.
@@ -25,8 +25,8 @@ from foreblock.rpc.envelope import (
     join,
 )
 from foreblock.rpc.errors import Fault
+from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Reply, Text
-from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.steps import give_up
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -64,7 +64,7 @@ class Batch:
         items: list[Item],
         limits: Limits,
         now: float,
-        room: Room,
+        budget: WorkerBudget,
         fault: Callable[[Exception], Fault],
         refused: Callable[[Item, Fault], None] = lambda item, fault: None,  # noqa: ARG005, counts
     ) -> None:
@@ -77,7 +77,7 @@ class Batch:
         self.bytes_left = limits.batch_bytes
         self.gather_at = self._next_gathering()  # bytes left, below which answers are gathered
         self._text: LongText | None = None
-        self._room: Final = room
+        self._budget: Final = budget
         self._fault: Final = fault
         self._refused: Final = refused
 
@@ -90,10 +90,10 @@ class Batch:
             self.bytes_left -= len(answer)
 
     def gather(self) -> None:
-        """Move the last answers into the text; where there is no room, refuse the rest."""
+        """Move the last answers into the text; refuse the rest if the budget is used up."""
         if self.bytes_left < self.gather_at and not self.done:
             joined = b",".join(self.answers)
-            if self._room.has_for((joined,)):
+            if self._budget.has_for((joined,)):
                 self.answers.clear()
                 self._add([joined])
                 self.gather_at = self._next_gathering()
@@ -133,7 +133,7 @@ class Batch:
         return Reply(b"", headers, self._text)
 
     def _take_long(self, item: Item, answer: list[bytes]) -> None:
-        if not self._room.has_for(answer):
+        if not self._budget.has_for(answer):
             fault = self._no_room()
             self.take(item, failure(item, fault))
             self.refuse(fault)
@@ -147,7 +147,7 @@ class Batch:
 
     def _add(self, pieces: list[bytes]) -> None:
         if self._text is None:
-            self._text = LongText(self._room, (b"[",))
+            self._text = LongText(self._budget, (b"[",))
         else:
             self._text.add((b",",))
         self._text.add(pieces)
@@ -156,7 +156,7 @@ class Batch:
         return max(0, self.bytes_left - THRESHOLDS.long_bytes)
 
     def _no_room(self) -> Fault:
-        return self._fault(TooMuchUnsent(self._room.limit))
+        return self._fault(TooMuchUnsent(self._budget.limit))
 
 
 def too_large(items: list[Item]) -> bytes:

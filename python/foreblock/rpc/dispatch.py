@@ -8,7 +8,7 @@ Nothing is raised: an exception of a method becomes a fault. The state of a batc
 Requests of a batch wait one after the other, but for those whose results may be awaited together
 (`InOrder`).
 
-A request that waits takes a place of the worker's room, and a long answer takes bytes of it;
+A request that waits takes a lease of the worker's budget, and a long answer takes bytes of it;
 when none are left it is refused. Long bodies and batches run in slices, in the worker's queue.
 """
 
@@ -38,9 +38,9 @@ from foreblock.rpc.envelope import (
 )
 from foreblock.rpc.errors import Fault
 from foreblock.rpc.long_body import Reading, read_long
+from foreblock.scheduling.admission import Lease, LongText, WorkerBudget
 from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Client, Reply, Text
-from foreblock.scheduling.room import LongText, Room, WaitingPlace
 from foreblock.scheduling.steps import InOrder, LongWait, give_up
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -90,11 +90,11 @@ class Dispatcher(Generic[C]):
         clock: Callable[[], float] = time.monotonic,
         *,
         queue: FairQueue | None = None,
-        room: Room | None = None,
+        budget: WorkerBudget | None = None,
         counts: RequestCounts | None = None,
         before: BeforeRequests | None = None,
     ) -> None:
-        """`queue` and `room` are those of the worker; `counts` has a row for each method.
+        """`queue` and `budget` are those of the worker; `counts` has a row for each method.
 
         `before` is told what comes, before the state is looked at and before each method.
         """
@@ -111,18 +111,18 @@ class Dispatcher(Generic[C]):
         self._limits: Final = limits
         self._clock: Final = clock
         self._queue: Final = queue or FairQueue()
-        self._room: Final = room or Room()
+        self._budget: Final = budget or WorkerBudget()
 
     def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
         """The reply to a body, at once unless a request of it waits."""
         if len(body) >= THRESHOLDS.long_body_bytes:
-            place = self._room.place()
-            if place is None:
+            lease = self._budget.waits.lease()
+            if lease is None:
                 return self._refuse(Malformed(fault := self._crowded()), fault)
-            return self._answer_long(body, client, place)
+            return self._answer_long(body, client, lease)
         return self._answer(read_usual(body) or read(body, self._limits.batch_items), client)
 
-    async def _answer_long(self, body: bytes, client: Client, place: WaitingPlace) -> Reply:
+    async def _answer_long(self, body: bytes, client: Client, lease: Lease) -> Reply:
         """The reply to a body that is read in slices."""
         reading = read_long(body, self._limits.batch_items)
         asked: Item | list[Item] | None = None
@@ -130,7 +130,7 @@ class Dispatcher(Generic[C]):
             await self._queue.wait()
             asked = self._read_on(reading)
         await self._queue.wait()
-        del place  # what follows takes one of its own where it has to wait
+        del lease  # what follows takes one of its own where it has to wait
         reply = self._answer(asked, client)
         return reply if isinstance(reply, Reply) else await reply
 
@@ -161,12 +161,12 @@ class Dispatcher(Generic[C]):
         if isinstance(answer, list):
             context.close()
             return self._reply_long(asked, answer, context.headers)
-        place = self._room.place()
-        if place is None:
+        lease = self._budget.waits.lease()
+        if lease is None:
             give_up(answer)
             context.close()
             return self._refuse(asked, self._crowded(), context.headers)
-        return self._wait_for(context, Waiting(asked, answer, self._counts.began), place)
+        return self._wait_for(context, Waiting(asked, answer, self._counts.began), lease)
 
     def _refuse(self, item: Item, fault: Fault, headers: bytes = b"") -> Reply:
         """Answer what is not begun, or given up at once."""
@@ -210,25 +210,25 @@ class Dispatcher(Generic[C]):
         self._counts.ended(asked[0].method, None, began)
         return enveloped(asked[1], text)
 
-    def _wait_for(self, context: C, waiting: Waiting, place: WaitingPlace) -> Awaitable[Reply]:
+    def _wait_for(self, context: C, waiting: Waiting, lease: Lease) -> Awaitable[Reply]:
         if not isinstance(waiting.result, LongWait):
-            return self._finish(context, waiting, place)
+            return self._finish(context, waiting, lease)
         context.close()
-        return self._finish_apart(context.headers, waiting, waiting.result, place)
+        return self._finish_apart(context.headers, waiting, waiting.result, lease)
 
-    async def _finish(self, context: C, waiting: Waiting, place: WaitingPlace) -> Reply:
+    async def _finish(self, context: C, waiting: Waiting, lease: Lease) -> Reply:
         asked = waiting.asked
         try:
             answer = await self._await(*waiting)
         finally:
             context.close()
-            del place
+            del lease
         if isinstance(answer, bytes):
             return Reply(answer, context.headers)
         return self._reply_long(asked, answer, context.headers)
 
     async def _finish_apart(
-        self, headers: bytes, waiting: Waiting, result: LongWait[Text], place: WaitingPlace
+        self, headers: bytes, waiting: Waiting, result: LongWait[Text], lease: Lease
     ) -> Reply:
         """The reply to a request that waits for a later snapshot and holds none meanwhile."""
         asked, _, began = waiting
@@ -243,7 +243,7 @@ class Dispatcher(Generic[C]):
             self._counts.waited(method, fault, began)
             return Reply(failure(asked, fault), headers)
         finally:
-            del place
+            del lease
         self._counts.waited(method, None, began)
         answer = enveloped(asked[1], text)
         if isinstance(answer, bytes):
@@ -251,21 +251,21 @@ class Dispatcher(Generic[C]):
         return self._reply_long(asked, answer, headers)
 
     def _reply_long(self, asked: Asked, answer: list[bytes], headers: bytes) -> Reply:
-        """The reply in pieces, unless there is no room for them.
+        """Return the reply in pieces, or a refusal if the budget does not allow them.
 
         One that is written in one go is counted by the server, if anything of it is left.
         """
-        room = self._room
+        budget = self._budget
         at_once = THRESHOLDS.whole_bytes
-        if room.bytes_left >= at_once and (size := sum(map(len, answer))) <= at_once:
+        if budget.bytes_left >= at_once and (size := sum(map(len, answer))) <= at_once:
             return Reply(b"", headers, answer, size)
-        if room.has_for(answer):
-            return Reply(b"", headers, LongText(room, answer))
-        return Reply(failure(asked, self._fault(TooMuchUnsent(room.limit))), headers)
+        if budget.has_for(answer):
+            return Reply(b"", headers, LongText(budget, answer))
+        return Reply(failure(asked, self._fault(TooMuchUnsent(budget.limit))), headers)
 
     def _crowded(self) -> Fault:
-        """The fault of a request that would have to wait and has no place."""
-        return self._fault(TooManyWaiting(self._room.places))
+        """Return the fault of a request that would have to wait and gets no lease."""
+        return self._fault(TooManyWaiting(self._budget.waits.total))
 
     def _answer_unusual(
         self, asked: Malformed | list[Item], client: Client
@@ -281,7 +281,7 @@ class Dispatcher(Generic[C]):
             self._counts.refused(Malformed(BATCH_TOO_LARGE), BATCH_TOO_LARGE)
             return Reply(too_large(items))
         batch = Batch(
-            items, self._limits, self._clock(), self._room, self._fault, self._counts.refused
+            items, self._limits, self._clock(), self._budget, self._fault, self._counts.refused
         )
         try:
             if self._before is not None:
@@ -292,9 +292,9 @@ class Dispatcher(Generic[C]):
             return batch.reply()
         waiting = self._advance(context, batch)
         if not batch.done:
-            place = self._room.place()
-            if place is not None:
-                return self._finish_batch(context, batch, waiting, place)
+            lease = self._budget.waits.lease()
+            if lease is not None:
+                return self._finish_batch(context, batch, waiting, lease)
             batch.refuse_to_wait(waiting, self._crowded())
         context.close()
         return batch.reply(context.headers)
@@ -371,7 +371,7 @@ class Dispatcher(Generic[C]):
         return await self._await(asked, result, began)
 
     async def _finish_batch(
-        self, context: C, batch: Batch, waiting: Sequence[Joined], place: WaitingPlace
+        self, context: C, batch: Batch, waiting: Sequence[Joined], lease: Lease
     ) -> Reply:
         try:
             while not batch.done:
@@ -386,4 +386,4 @@ class Dispatcher(Generic[C]):
             return batch.reply(context.headers)
         finally:
             context.close()
-            del place
+            del lease

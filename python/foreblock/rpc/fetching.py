@@ -163,15 +163,15 @@ class FetchingDispatcher(Dispatcher[C]):
 
     async def _fetch(self, rounds: FetchRounds, missed: Sequence[Missed]) -> Exception | None:
         """Fetch what was missed; gives why it cannot be had."""
-        place = self._room.place()
-        if place is None:
-            return TooManyWaiting(self._room.places)
+        lease = self._budget.waits.lease()
+        if lease is None:
+            return TooManyWaiting(self._budget.waits.total)
         try:
             await rounds.fetch(missed)
         except Exception as why:  # noqa: BLE001, the client is told
             return why
         finally:
-            del place
+            del lease
         return None
 
     def _answer_request(self, context: C, asked: Asked) -> Text | Awaitable[Text]:

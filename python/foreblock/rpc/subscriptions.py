@@ -21,8 +21,8 @@ from foreblock.errors import (
     SubscriptionsTooLarge,
     TooManySubscriptions,
 )
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Channel, Client, Handler, Reply
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ID_BYTES: Final = 16
@@ -154,10 +154,10 @@ class JsonRpcSession:
 class Sessions:
     """The sessions of one service in one worker."""
 
-    def __init__(self, most: int = 256, room: Room | None = None) -> None:
+    def __init__(self, most: int = 256, budget: WorkerBudget | None = None) -> None:
         """`most` is the limit of subscriptions of a connection."""
         self._most: Final = most
-        self._room: Final = room or Room()
+        self._budget: Final = budget or WorkerBudget()
         self._open: Final[dict[int, JsonRpcSession]] = {}
         self._subscriptions = 0
 
@@ -181,7 +181,7 @@ class Sessions:
         """Forget a session that ended."""
         self._open.pop(session.channel.client.connection, None)
         self._subscriptions -= len(session.subscriptions)
-        self._room.filters_left += session.bytes
+        self._budget.filters_left += session.bytes
 
     def subscribe(
         self,
@@ -202,13 +202,13 @@ class Sessions:
             raise TooManySubscriptions(THRESHOLDS.worker_subscriptions)
         if session.bytes + size > THRESHOLDS.connection_filters_bytes:
             raise SubscriptionsTooLarge("connection", THRESHOLDS.connection_filters_bytes)
-        if size > self._room.filters_left:
+        if size > self._budget.filters_left:
             raise SubscriptionsTooLarge("worker", THRESHOLDS.worker_filters_bytes)
         made = OpenSubscription(session, notification, on_end, size)
         session.subscriptions[made.id] = made
         session.bytes += size
         self._subscriptions += 1
-        self._room.filters_left -= size
+        self._budget.filters_left -= size
         return made
 
     def unsubscribe(self, client: Hashable | None, id: str) -> None:
@@ -222,7 +222,7 @@ class Sessions:
             raise SubscriptionNotFound
         session.bytes -= found.size
         self._subscriptions -= 1
-        self._room.filters_left += found.size
+        self._budget.filters_left += found.size
         found.ended()
 
     def check_supported(self, client: Hashable | None) -> None:

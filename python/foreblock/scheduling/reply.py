@@ -5,8 +5,8 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from foreblock.scheduling.admission import LongText
 from foreblock.scheduling.minimum import Minimum, Missing
-from foreblock.scheduling.room import LongText
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 # A text, or the pieces of one that is too long to be joined in one go.

@@ -26,10 +26,10 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, TypeVar
 
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.call_threads import CallRunner, CallThreads
 from foreblock.scheduling.fair_queue import FairQueue, RoundBudget, WorkSlots
 from foreblock.scheduling.reply import Text, length_of
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.steps import Pace, Steps, Work, paced
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -66,10 +66,10 @@ class Scheduler:
         self,
         threads: CallThreads,
         timeout_ms: int,
-        room: Room | None = None,
+        budget: WorkerBudget | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.room: Final = room or Room()
+        self.budget: Final = budget or WorkerBudget()
         self.queue: Final = FairQueue()
         self.calls: Final = CallRunner(threads, timeout_ms, clock)
         self.threads: Final = threads

@@ -127,7 +127,7 @@ class Thresholds(Struct, frozen=True):
     single_block_precompile_gas: int = 100_000
 
     # --- Texts ---
-    # Answers from here on are counted in the worker's room, and so are requests.
+    # Answers from here on are counted in the worker's budget, and so are requests.
     long_bytes: int = 64 * 1024
     # Texts from here on are left in pieces: joining would copy megabytes in one go.
     pieces_bytes: int = 256 * 1024

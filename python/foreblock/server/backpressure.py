@@ -20,8 +20,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.frames import CONTINUED, TEXT, frame_head
 
@@ -57,12 +57,21 @@ class ReadGate:
 class Unread:
     """The unread answers of one connection."""
 
-    __slots__ = ("_counted", "_left", "_looked", "_renewed", "_room", "_taken", "_text",
-                 "_transport", "slow_seconds")  # fmt: skip
+    __slots__ = (
+        "_budget",
+        "_counted",
+        "_left",
+        "_looked",
+        "_renewed",
+        "_taken",
+        "_text",
+        "_transport",
+        "slow_seconds",
+    )  # fmt: skip
 
-    def __init__(self, transport: asyncio.Transport, room: Room) -> None:
+    def __init__(self, transport: asyncio.Transport, budget: WorkerBudget) -> None:
         self._transport: Final = transport
-        self._room: Final = room
+        self._budget: Final = budget
         self._text: LongText | None = None
         self._counted = 0
         self._left = 0  # bytes that had not arrived at the last look
@@ -78,22 +87,22 @@ class Unread:
         return self._transport.get_write_buffer_size() + waiting
 
     def begin(self, text: LongText | None) -> bool:
-        """Start counting unread bytes; false if there is no room for an uncounted long answer."""
+        """Start counting unread bytes; false if the budget refuses a long answer."""
         self._left = self._not_arrived()
         self._text = text
         if text is not None:
             return True
         self._counted = size = self._transport.get_write_buffer_size()
-        self._room.bytes_left -= size
-        if size < THRESHOLDS.long_bytes or self._room.bytes_left >= 0:
+        self._budget.bytes_left -= size
+        if size < THRESHOLDS.long_bytes or self._budget.bytes_left >= 0:
             return True
-        self._room.wanted = True
+        self._budget.wanted = True
         return False
 
     def end(self) -> None:
         """Stop counting: everything is read."""
         self._see_progress()
-        self._room.bytes_left += self._counted
+        self._budget.bytes_left += self._counted
         self._counted = self.slow_seconds = 0
         self._text = None
 
@@ -130,17 +139,29 @@ class Outbox:
     """The messages that are not written yet."""
 
     __slots__ = (
-        "_gathered", "_gathered_bytes", "_is_begun", "_room", "_traffic", "_transport",
-        "_waiting", "_waiting_answers", "long", "paused", "waiting_bytes",
+        "_budget",
+        "_gathered",
+        "_gathered_bytes",
+        "_is_begun",
+        "_traffic",
+        "_transport",
+        "_waiting",
+        "_waiting_answers",
+        "long",
+        "paused",
+        "waiting_bytes",
     )  # fmt: skip
 
     def __init__(
-        self, transport: asyncio.Transport, room: Room, traffic: Callable[[int, int], None]
+        self,
+        transport: asyncio.Transport,
+        budget: WorkerBudget,
+        traffic: Callable[[int, int], None],
     ) -> None:
         """`traffic` counts bytes received, which are none here, and sent."""
         self._traffic: Final = traffic
         self._transport: Final = transport
-        self._room: Final = room
+        self._budget: Final = budget
         self.paused = False  # the client does not read
         # Frames of this turn.
         self._gathered: list[bytes] = []
@@ -180,7 +201,7 @@ class Outbox:
         if self.holds_back:
             self._wait(message)
             self.waiting_bytes += len(message)
-            self._room.bytes_left -= len(message)
+            self._budget.bytes_left -= len(message)
         else:
             self._gather(message)
 
@@ -191,7 +212,7 @@ class Outbox:
             if body:
                 self.put(body)
         elif isinstance(rest, LongText) or self.holds_back:
-            text = rest if isinstance(rest, LongText) else LongText(self._room, rest)
+            text = rest if isinstance(rest, LongText) else LongText(self._budget, rest)
             assert not body, "a long answer has all of its text in pieces"
             self._wait(text)
             self._waiting_answers += text.size
@@ -236,7 +257,7 @@ class Outbox:
         self._gathered.clear()
         self._gathered_bytes = 0
         self.long = self._waiting = None
-        self._room.bytes_left += self.waiting_bytes
+        self._budget.bytes_left += self.waiting_bytes
         self.waiting_bytes = self._waiting_answers = 0
 
     def _wait(self, item: bytes | LongText) -> None:
@@ -278,7 +299,7 @@ class Outbox:
         if not waiting:
             self._waiting = None
         self.waiting_bytes -= size
-        self._room.bytes_left += size
+        self._budget.bytes_left += size
         self._write()
 
     def _write_fragment(self, text: LongText) -> None:

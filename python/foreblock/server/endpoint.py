@@ -18,8 +18,8 @@ from enum import Enum, auto
 from typing import Final, Protocol
 
 from foreblock.errors import ForeblockError
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import NO_FAST_PATH, FastPath, Served, Text, whole
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import SUCCESS, Answer, Scrape
@@ -117,7 +117,7 @@ class HttpEndpoint:
         rules: RequestRules,
         ticker: Ticker,
         connections: int,
-        room: Room,
+        budget: WorkerBudget,
         websocket: WebSocketLimits | None = None,
     ) -> None:
         at_paths = {ROOT: served.answer, **served.at_paths}
@@ -137,7 +137,7 @@ class HttpEndpoint:
         self.ticker: Final = ticker
         self.fast_path: Final = served.fast_path.answer
         self.heads: Final = HeadCache(served.fast_path)
-        self.room: Final = room
+        self.budget: Final = budget
         self._connections: Final = connections
 
     def scrape(self, scrape: Scrape) -> Answer | Awaitable[Answer]:

@@ -21,7 +21,7 @@ from websockets.frames import (  # type: ignore[attr-defined]  # it chooses the 
     apply_mask,
 )
 
-from foreblock.scheduling.room import ReceivedBytes, Room
+from foreblock.scheduling.admission import Lease, WorkerBudget
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 CONTINUED: Final = int(Opcode.CONT)
@@ -106,7 +106,7 @@ class WholeMessage(Struct, frozen=True, gc=False):
     """
 
     body: bytes
-    received: ReceivedBytes | None = None  # held until a long one is answered
+    received: Lease | None = None  # held until a long one is answered
 
 
 class ControlFrame(NamedTuple):
@@ -137,14 +137,25 @@ class FrameReader:
     """Reads the frames of one client."""
 
     __slots__ = (
-        "_at", "_body", "_buffer", "_framing", "_is_final", "_is_text", "_left", "_limit", "_mask",
-        "_received", "_room", "_usual_limit", "_utf8",
+        "_at",
+        "_body",
+        "_budget",
+        "_buffer",
+        "_framing",
+        "_is_final",
+        "_is_text",
+        "_left",
+        "_limit",
+        "_mask",
+        "_received",
+        "_usual_limit",
+        "_utf8",
     )  # fmt: skip
 
-    def __init__(self, limit: int, room: Room) -> None:
+    def __init__(self, limit: int, budget: WorkerBudget) -> None:
         self._limit: Final = limit
         self._usual_limit: Final = min(limit, THRESHOLDS.long_bytes - 1)
-        self._room: Final = room
+        self._budget: Final = budget
         # Unread input.
         self._buffer = b""
         self._at = 0
@@ -152,7 +163,7 @@ class FrameReader:
         self._body: bytearray | None = None
         self._is_text = False
         self._framing = 0
-        self._received: ReceivedBytes | None = None
+        self._received: Lease | None = None
         self._utf8: codecs.IncrementalDecoder | None = None
         # Its current frame.
         self._left = 0  # bytes still to come
@@ -254,13 +265,13 @@ class FrameReader:
         return None if self._has_room_for(total) else _NO_ROOM
 
     def _has_room_for(self, size: int) -> bool:
-        """Whether there is room for a message of this size; reserves it for a long one."""
+        """Lease the bytes of a long message; false if too few are left."""
         held = 0 if self._received is None else self._received.size
         if size < THRESHOLDS.long_bytes or size <= held:
             return True
         self._received = None
         # The length of one in fragments is not known: the next power of two.
-        self._received = self._room.receive(
+        self._received = self._budget.received.lease(
             size if self._is_final else 1 << (size - 1).bit_length()
         )
         return self._received is not None

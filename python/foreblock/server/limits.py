@@ -6,7 +6,7 @@ Defaults follow geth's where it has them (`node/defaults.go`).
 from dataclasses import dataclass
 from enum import IntEnum
 
-from foreblock.scheduling.room import DEFAULT_BYTES, DEFAULT_PLACES, DEFAULT_RECEIVED
+from foreblock.scheduling.admission import DEFAULT_BYTES, DEFAULT_RECEIVED, DEFAULT_WAITS
 from foreblock.setting import setting
 
 
@@ -30,7 +30,7 @@ class ServerLimits:
     )
     connections: int = setting(16384, "open connections per worker", least=1)
     waiting_requests: int = setting(
-        DEFAULT_PLACES, "waiting requests per worker before further ones are refused", least=1
+        DEFAULT_WAITS, "waiting requests per worker before further ones are refused", least=1
     )
     unsent_bytes: int = setting(
         DEFAULT_BYTES,

@@ -1,7 +1,7 @@
 """Memory of a worker: drop slow clients under pressure, return freed memory after a burst.
 
-When an answer is refused for lack of room, clients that read less than 64 KiB in each of the
-last two seconds are dropped, the largest first, until a quarter of the room is free. Steady
+When an answer is refused for lack of budget, clients that read less than 64 KiB in each of the
+last two seconds are dropped, the largest first, until a quarter of the budget is free. Steady
 readers are not touched.
 
 malloc keeps freed memory, after a burst most of the process. Once a second resident memory is
@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from foreblock.scheduling.room import Room
+from foreblock.scheduling.admission import WorkerBudget
 
 # glibc, malloc.h.
 _M_TRIM_THRESHOLD: Final = -1
@@ -129,22 +129,22 @@ class Holder(Protocol):
 
 
 class MemoryPressure:
-    """Makes room for answers and returns freed memory."""
+    """Frees budget for answers and returns freed memory."""
 
-    def __init__(self, room: Room, freed: FreedMemory) -> None:
-        self._room: Final = room
+    def __init__(self, budget: WorkerBudget, freed: FreedMemory) -> None:
+        self._budget: Final = budget
         self._freed: Final = freed
 
     def relieve(self, holders: Iterable[Holder]) -> None:
         """Called every second."""
-        room = self._room
-        if room.wanted:
-            room.wanted = False
-            self._make_room([each for each in holders if each.slow_seconds >= SLOW_SECONDS])
-        self._freed.look(max(0, room.held))
+        budget = self._budget
+        if budget.wanted:
+            budget.wanted = False
+            self._drop_slow([each for each in holders if each.slow_seconds >= SLOW_SECONDS])
+        self._freed.look(max(0, budget.held))
 
-    def _make_room(self, slow: list[Holder]) -> None:
-        missing = self._room.limit // FREE_PART - self._room.bytes_left
+    def _drop_slow(self, slow: list[Holder]) -> None:
+        missing = self._budget.limit // FREE_PART - self._budget.bytes_left
         for each in sorted(slow, key=lambda each: each.held, reverse=True):
             if missing <= 0:
                 return

@@ -20,9 +20,9 @@ from typing import Any, Final, cast
 
 import structlog
 
+from foreblock.scheduling.admission import Lease, LongText
 from foreblock.scheduling.minimum import Minimum, Missing
 from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply
-from foreblock.scheduling.room import LongText, ReceivedBytes
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, Scrape, render, reply_parts
@@ -83,7 +83,7 @@ class HttpConnection(asyncio.Protocol):
         self._traffic: Final = endpoint.counts.traffic
         self._fast_path = endpoint.fast_path
         self._heads = endpoint.heads
-        self._reader = RequestReader(endpoint.rules, endpoint.heads, endpoint.room)
+        self._reader = RequestReader(endpoint.rules, endpoint.heads, endpoint.budget)
         # The answers of this turn.
         self._out: list[bytes] = []
         self._out_size = 0
@@ -93,7 +93,7 @@ class HttpConnection(asyncio.Protocol):
         self._whole: list[bytes] | None = None  # a long answer while it is written at once
         # Progress.
         self._task: asyncio.Future[Reply | Answer] | asyncio.Future[Missing | None] | None = None
-        self._received: ReceivedBytes | None = None  # of the current request
+        self._received: Lease | None = None  # of the current request
         self._ended = False  # the client has closed its side
         self._draining = False
         self.phase = Phase.IDLE
@@ -108,7 +108,7 @@ class HttpConnection(asyncio.Protocol):
         # Beyond this size unsent bytes are counted, for an answer in pieces from its first byte
         # on. Doing so for all answers costs a block of 200 transactions a third of its time.
         self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
-        self._unread = Unread(self._transport, self._endpoint.room)
+        self._unread = Unread(self._transport, self._endpoint.budget)
         self._client = Client(_address(transport), next(_numbers))
         match self._endpoint.admit(self):
             case Admission.REFUSED:
@@ -158,7 +158,7 @@ class HttpConnection(asyncio.Protocol):
         if self.phase in _READING:
             self._enter(Phase.WRITING)
         if self._whole is not None:
-            self._long = LongText.going(self._endpoint.room, self._whole)
+            self._long = LongText.going(self._endpoint.budget, self._whole)
         if not self._unread.begin(self._long):
             self._transport.abort()
 
@@ -455,7 +455,7 @@ class HttpConnection(asyncio.Protocol):
     def _wait_until_sent(self, pieces: list[bytes]) -> bool:
         """Count unsent bytes; false unless all was sent meanwhile."""
         if self._long is None:
-            self._long = LongText.going(self._endpoint.room, pieces)
+            self._long = LongText.going(self._endpoint.budget, pieces)
         self._transport.set_write_buffer_limits(high=0)
         return self._write_on(self._long)
 

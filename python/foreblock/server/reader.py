@@ -15,7 +15,7 @@ reader a hundred times what it costs the sender.
 import re
 from typing import Final, NamedTuple
 
-from foreblock.scheduling.room import ReceivedBytes, Room
+from foreblock.scheduling.admission import Lease, WorkerBudget
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.checks import CHUNKED, AcceptedHead, RefusedRequest, RequestRules
@@ -131,7 +131,7 @@ class HttpRequest(NamedTuple):
 
     body: bytes
     accepted: AcceptedHead
-    received: ReceivedBytes | None = None  # held until a long request is answered
+    received: Lease | None = None  # held until a long request is answered
 
 
 class ExpectsContinue(NamedTuple):
@@ -145,12 +145,20 @@ class RequestReader:
     """Reads the requests of one connection."""
 
     __slots__ = (
-        "_accepted", "_at", "_body", "_buffer", "_head", "_heads", "_parser", "_received", "_room",
+        "_accepted",
+        "_at",
+        "_body",
+        "_budget",
+        "_buffer",
+        "_head",
+        "_heads",
+        "_parser",
+        "_received",
         "_rules",
     )  # fmt: skip
 
-    def __init__(self, rules: RequestRules, heads: HeadCache, room: Room) -> None:
-        self._room: Final = room
+    def __init__(self, rules: RequestRules, heads: HeadCache, budget: WorkerBudget) -> None:
+        self._budget: Final = budget
         self._rules: Final = rules
         self._heads: Final = heads
         # Unread input.
@@ -161,7 +169,7 @@ class RequestReader:
         self._head = bytearray()
         self._accepted: AcceptedHead | None = None
         self._body: bytearray | ChunkedBody | None = None
-        self._received: ReceivedBytes | None = None
+        self._received: Lease | None = None
 
     @property
     def unread(self) -> int:
@@ -202,12 +210,12 @@ class RequestReader:
         return self._read_body(self._accepted)
 
     def _has_room_for(self, size: int) -> bool:
-        """Whether there is room for a body of this size; reserves it for a long one."""
+        """Lease the bytes of a long body; false if too few are left."""
         held = 0 if self._received is None else self._received.size
         if size < THRESHOLDS.long_bytes or size <= held:
             return True
         self._received = None
-        self._received = self._room.receive(size)
+        self._received = self._budget.received.lease(size)
         return self._received is not None
 
     def _read_head(self) -> AcceptedHead | RefusedRequest | None:
@@ -304,5 +312,5 @@ class RequestReader:
 
 
 def _rounded(size: int) -> int:
-    """The room to reserve for a body of unknown length: the next power of two."""
+    """Return the bytes to lease for a body of unknown length: the next power of two."""
     return 1 << (size - 1).bit_length() if size >= THRESHOLDS.long_bytes else size

@@ -18,8 +18,8 @@ import structlog
 from websockets.exceptions import ProtocolError
 from websockets.frames import Close, CloseCode
 
+from foreblock.scheduling.admission import Lease
 from foreblock.scheduling.reply import Client, OpenSession, Reply, Session
-from foreblock.scheduling.room import ReceivedBytes
 from foreblock.scheduling.steps import give_up
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.backpressure import AHEAD_LIMIT, Outbox, ReadGate, Unread
@@ -64,9 +64,9 @@ class WebSocketConnection(asyncio.Protocol):
         self._ticker: Final = endpoint.ticker
         self._transport: Final = transport
         self._gate: Final = ReadGate(transport)
-        self._unread: Final = Unread(transport, endpoint.room)
-        self._reader: Final = FrameReader(endpoint.rules.body_limit, endpoint.room)
-        self._outbox: Final = Outbox(transport, endpoint.room, endpoint.counts.traffic)
+        self._unread: Final = Unread(transport, endpoint.budget)
+        self._reader: Final = FrameReader(endpoint.rules.body_limit, endpoint.budget)
+        self._outbox: Final = Outbox(transport, endpoint.budget, endpoint.counts.traffic)
         self._session: Session | None = None
         self._tasks: Final[set[asyncio.Future[Reply]]] = set()  # requests that wait
         self._turn_due = self._flush_due = False
@@ -144,12 +144,12 @@ class WebSocketConnection(asyncio.Protocol):
         if self.phase is not Phase.OPEN or self._transport.is_closing():
             return False
         if self._outbox.holds_back:
-            room = self._endpoint.room
+            budget = self._endpoint.budget
             if self._outbox.waiting_bytes + len(message) > self._endpoint.websocket.unsent_bytes:
                 self.close(CloseCode.POLICY_VIOLATION, TOO_SLOW)
                 return False
-            if room.bytes_left < len(message):
-                room.wanted = True
+            if budget.bytes_left < len(message):
+                budget.wanted = True
                 self.close(CloseCode.TRY_AGAIN_LATER, NO_ROOM)
                 return False
         self._liveness.sent()
@@ -285,12 +285,12 @@ class WebSocketConnection(asyncio.Protocol):
         else:
             give_up(reply)  # the session has closed the connection
 
-    def _wait_for(self, reply: Awaitable[Reply], received: ReceivedBytes | None) -> None:
+    def _wait_for(self, reply: Awaitable[Reply], received: Lease | None) -> None:
         task = asyncio.ensure_future(reply)
         self._tasks.add(task)
         task.add_done_callback(partial(self._waited, received))
 
-    def _waited(self, _: ReceivedBytes | None, task: asyncio.Future[Reply]) -> None:
+    def _waited(self, _: Lease | None, task: asyncio.Future[Reply]) -> None:
         self._tasks.discard(task)
         failure = None if task.cancelled() else task.exception()
         if self.phase is not Phase.OPEN or self._transport.is_closing():

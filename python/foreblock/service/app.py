@@ -46,6 +46,7 @@ from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import BeforeRequests, Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.rpc.subscriptions import Sessions
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.call_threads import CallThreads
 from foreblock.scheduling.reply import (
     NO_FAST_PATH,
@@ -55,7 +56,6 @@ from foreblock.scheduling.reply import (
     Served,
     ServerCounts,
 )
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
@@ -98,11 +98,11 @@ class ServiceOptions:
     slow_seconds: float = math.inf  # after which a request is logged
 
 
-def make_scheduler(options: ServiceOptions, room: Room | None = None) -> Scheduler:
+def make_scheduler(options: ServiceOptions, budget: WorkerBudget | None = None) -> Scheduler:
     """The scheduler that all networks of a worker share."""
     running, begun = options.pool_threads, max(options.pool_threads, options.pool_begun)
     pool = Pool(threads=running, begun=begun, capacity=options.pool_capacity)
-    return Scheduler(CallThreads(pool), options.methods.call_timeout_ms, room)
+    return Scheduler(CallThreads(pool), options.methods.call_timeout_ms, budget)
 
 
 class Shared(NamedTuple):
@@ -138,7 +138,7 @@ class Service:
         view = ledger.view
         if visibility is not PRECONFIRMED:
             view = partial(ledger.view, visibility=visibility)
-        self.sessions: Final = Sessions(options.subscriptions, scheduler.room)
+        self.sessions: Final = Sessions(options.subscriptions, scheduler.budget)
         events = Events(self.sessions, view, shared.filters, shared.commits)
         self.methods: Final = make_methods(
             options.methods, scheduler, sequencing, shared.families, events
@@ -149,7 +149,7 @@ class Service:
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
             queue=scheduler.queue,
-            room=scheduler.room,
+            budget=scheduler.budget,
             counts=RequestCounts(shared.meter or RequestMeter.private(), self.methods),
             before=shared.before,
         )
@@ -201,7 +201,7 @@ def make_served(
     settings: Settings,
     networks: Sequence[Network],
     link: WriterLink | None,
-    room: Room,
+    budget: WorkerBudget,
     seen: Sequence[SeenCommit],
     metrics: WorkerMetrics | None = None,
     written: Sequence[WrittenHere] = (),
@@ -214,7 +214,7 @@ def make_served(
     """
     options, loop = options_of(settings), asyncio.get_running_loop()
     metrics = metrics or WorkerMetrics()
-    scheduler = make_scheduler(options, room)
+    scheduler = make_scheduler(options, budget)
     metrics.watch(scheduler)
     ledgers: list[Ledger | AbsentLedger] = [
         Ledger(each.store, announce=settings.snapshot_header) for each in written
@@ -255,7 +255,7 @@ def make_served(
             queue=queue,
         )
         awaited = AwaitedCommits(
-            partial(reached_by, ledger.view), commits, room, settings.server.min_commit_wait
+            partial(reached_by, ledger.view), commits, budget, settings.server.min_commit_wait
         )
         made = NetworkViews(ledger, network, options, scheduler, link, shared, awaited)
         served.append(made.served())

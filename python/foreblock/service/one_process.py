@@ -80,7 +80,7 @@ async def _run(text: bytes, line: socket.socket) -> None:
             order.worker.settings,
             order.worker.networks,
             link,
-            worker.room,
+            worker.budget,
             [seen],
             worker.metrics,
             [WrittenHere(source.store, changes.queue)],

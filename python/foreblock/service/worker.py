@@ -21,8 +21,8 @@ import msgspec
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.store_watch import open_seen
 from foreblock.page.files import ShownNetwork, documents_of, load_files
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Served
-from foreblock.scheduling.room import Room
 from foreblock.server import sockets
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
@@ -50,8 +50,10 @@ class Worker:
         connections = min(prepare(settings.nice), limits.connections)
         configure_queued(settings.log_level, settings.log_format)
         self._ticker: Final = Ticker(limits, time.time)
-        self.room: Final = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)
-        pressure = MemoryPressure(self.room, FreedMemory())
+        self.budget: Final = WorkerBudget(
+            limits.waiting_requests, limits.unsent_bytes, limits.received_bytes
+        )
+        pressure = MemoryPressure(self.budget, FreedMemory())
         self.metrics: Final = WorkerMetrics(order.runtime, order.process, self._ticker)
         self._ticker.each_second = partial(_look, pressure, self.metrics, self._ticker)
         self._rules: Final = RequestRules.of(limits, settings.access, EXPOSED_HEADERS)
@@ -59,7 +61,7 @@ class Worker:
             HttpEndpoint,
             ticker=self._ticker,
             connections=connections,
-            room=self.room,
+            budget=self.budget,
             websocket=settings.websocket,
         )
 
@@ -82,7 +84,7 @@ async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> N
         link.start()
         await link.tried()
     seen = open_seen(order.seen, len(order.networks))
-    made = make_served(order.settings, order.networks, link, worker.room, seen, worker.metrics)
+    made = make_served(order.settings, order.networks, link, worker.budget, seen, worker.metrics)
     await worker.serve(made, line)
     if link is not None:
         link.close()

@@ -21,7 +21,7 @@ from foreblock.metrics.catalogue import (
 from foreblock.metrics.counter_file import Count, Gauge
 from foreblock.metrics.meters import ProcessMetrics, RequestMeter, open_counter_file
 from foreblock.rpc.subscriptions import Sessions
-from foreblock.scheduling.room import Room
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.scheduler import Scheduler
 
 
@@ -84,14 +84,14 @@ class WorkerMetrics:
         self._http.set(max(0, count - websockets))
 
     def _sample_work(self, scheduler: Scheduler) -> None:
-        room, queue, threads = scheduler.room, scheduler.queue, scheduler.threads
-        self._sample_room(room)
+        budget, queue, threads = scheduler.budget, scheduler.queue, scheduler.threads
+        self._sample_room(budget)
         self._queue.set(queue.length)
         self._slices.follow(queue.slices)
         self._calls.set(threads.length)
         self._calls_begun.follow(threads.begun)
 
-    def _sample_room(self, room: Room) -> None:
-        self._waiting.set(room.places - room.places_left)
-        self._unsent.set(max(0, room.held))
-        self._unanswered.set(room.received - room.received_left)
+    def _sample_room(self, budget: WorkerBudget) -> None:
+        self._waiting.set(budget.waits.total - budget.waits.left)
+        self._unsent.set(max(0, budget.held))
+        self._unanswered.set(budget.received.total - budget.received.left)

@@ -20,7 +20,7 @@ class KeptChannel:
     def __init__(self) -> None:
         self.client = Client("127.0.0.1", next(_numbers))
         self.sent: list[bytes] = []
-        self.room = 1 << 30  # messages that it takes
+        self.budget = 1 << 30  # messages that it takes
         self.closed: tuple[int, str] | None = None
 
     @property
@@ -28,9 +28,9 @@ class KeptChannel:
         return 0
 
     def send(self, message: bytes) -> bool:
-        if self.closed is not None or self.room <= 0:
+        if self.closed is not None or self.budget <= 0:
             return False
-        self.room -= 1
+        self.budget -= 1
         self.sent.append(message)
         return True
 

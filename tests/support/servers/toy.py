@@ -11,8 +11,8 @@ from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.rpc.subscriptions import Sessions
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Readiness, Reply, Served
-from foreblock.scheduling.room import Room
 from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
@@ -26,7 +26,7 @@ def make_served(
     settings: Settings,
     networks: Sequence[Network],
     link: WriterLink | None,
-    room: Room,
+    budget: WorkerBudget,
     seen: Sequence[SeenCommit],
     metrics: WorkerMetrics,
 ) -> list[Served]:
@@ -52,7 +52,7 @@ def make_served(
         asyncio.get_running_loop().call_later(0.05, _answer, later, reply)
         return later
 
-    del link, room, seen, metrics  # nothing is written here, and nothing refused
+    del link, budget, seen, metrics  # nothing is written here, and nothing refused
     ready = Readiness(True, ("a toy is always ready",))
     served = Served(handle, lambda: ready, open_session=partial(Sessions().open, handle))
     return [served] * len(networks)

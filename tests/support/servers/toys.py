@@ -10,8 +10,8 @@ from msgspec import Raw
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.errors import Fault
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.steps import InOrder
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asked_by import ANYBODY, body_of
@@ -37,7 +37,7 @@ class ToyContext:
 class Toys:
     """A dispatcher with toy methods, and what happened in it."""
 
-    def __init__(self, limits: Limits | None = None, room: Room | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, budget: WorkerBudget | None = None) -> None:
         self.contexts: list[ToyContext] = []
         self.ran: list[bytes] = []
         self.begun: list[bytes] = []
@@ -56,7 +56,7 @@ class Toys:
             "long_later": self.long_later,
         }
         self.dispatcher = Dispatcher(
-            methods, self.open, self.fault, limits or Limits(), lambda: self.now, room=room
+            methods, self.open, self.fault, limits or Limits(), lambda: self.now, budget=budget
         )
 
     def long_later(self, context: ToyContext, params: Raw) -> Awaitable[list[bytes]]:

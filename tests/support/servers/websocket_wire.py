@@ -9,8 +9,8 @@ from websockets.protocol import State
 from websockets.uri import parse_uri
 from websockets.utils import apply_mask
 
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Channel, Reply
-from foreblock.scheduling.room import Room
 from foreblock.server.limits import Access, ServerLimits, WebSocketLimits
 from foreblock.server.sweep import TICKS_PER_SECOND
 from foreblock.server.websocket import WebSocketConnection
@@ -80,7 +80,7 @@ class WebSocketWire:
         self,
         limits: ServerLimits = ROOMY,
         websocket: WebSocketLimits | None = None,
-        room: Room | None = None,
+        budget: WorkerBudget | None = None,
         first: bytes = b"",
     ) -> None:
         """`first` comes with the handshake."""
@@ -90,9 +90,9 @@ class WebSocketWire:
             sessions.append(ToySession(channel))
             return sessions[-1]
 
-        self.room = room or Room(limits.waiting_requests, limits.unsent_bytes)
+        self.budget = budget or WorkerBudget(limits.waiting_requests, limits.unsent_bytes)
         endpoint = endpoint_for(
-            echo, limits, ACCESS, room=self.room, open_session=open_session, websocket=websocket
+            echo, limits, ACCESS, budget=self.budget, open_session=open_session, websocket=websocket
         )
         self._wire = Wire(echo, endpoint=endpoint)
         self.ticker = endpoint.ticker

@@ -4,6 +4,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 
+from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import (
     NO_FAST_PATH,
     CheckMinimum,
@@ -15,7 +16,6 @@ from foreblock.scheduling.reply import (
     Reply,
     Served,
 )
-from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
@@ -162,7 +162,7 @@ def endpoint_for(
     limits: ServerLimits = LIMITS,
     access: Access = ACCESS,
     fast_path: FastPath = NO_FAST_PATH,
-    room: Room | None = None,
+    budget: WorkerBudget | None = None,
     open_session: OpenSession | None = None,
     websocket: WebSocketLimits | None = None,
     *,
@@ -170,7 +170,7 @@ def endpoint_for(
 ) -> HttpEndpoint:
     rules = RequestRules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
-    room = room or Room(limits.waiting_requests, limits.unsent_bytes)
+    budget = budget or WorkerBudget(limits.waiting_requests, limits.unsent_bytes)
     facts = Readiness(False, ("one fact", "another"))
     served = Served(
         handler,
@@ -179,7 +179,7 @@ def endpoint_for(
         open_session=open_session,
         check_minimum=check_minimum,
     )
-    return HttpEndpoint(served, rules, ticker, limits.connections, room, websocket)
+    return HttpEndpoint(served, rules, ticker, limits.connections, budget, websocket)
 
 
 def echo(body: bytes, _: Client | None = None) -> Reply:

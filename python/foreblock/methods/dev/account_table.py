@@ -37,7 +37,7 @@ def account_families(
         commands,
         submissions,
         filling_at_pending(options, scheduler, sequencing, priority_fees),
-        SyncSendMethods(options, submissions, find, scheduler.room, commits),
+        SyncSendMethods(options, submissions, find, scheduler.budget, commits),
         scheduler,
     )
     return (

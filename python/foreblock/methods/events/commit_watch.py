@@ -15,8 +15,8 @@ from typing import Final
 
 from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.scheduling.admission import Lease, WorkerBudget
 from foreblock.scheduling.minimum import Minimum, Missing, Reached, is_met, missing
-from foreblock.scheduling.room import CommitPlace, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 # Calls a function soon after each commit, until the context is left.
@@ -117,13 +117,13 @@ class AwaitedCommits:
         self,
         read: Callable[[], Reached | None],
         commits: CommitWatch,
-        room: Room,
+        budget: WorkerBudget,
         longest_seconds: float,
     ) -> None:
         """`read` returns what the last commit has, or None if the store cannot be read."""
         self._read: Final = read
         self._commits: Final = commits
-        self._room: Final = room
+        self._budget: Final = budget
         self._longest: Final = longest_seconds
 
     def check(self, minimum: Minimum) -> Missing | Awaitable[Missing | None] | None:
@@ -134,12 +134,12 @@ class AwaitedCommits:
         seconds = self._longest
         if minimum.wait_ms is not None:
             seconds = min(seconds, minimum.wait_ms / 1000)
-        place = self._room.commit_place() if seconds > 0 else None
-        if place is None:
+        lease = self._budget.commit_waits.lease() if seconds > 0 else None
+        if lease is None:
             return missing(minimum, reached)
-        return self._wait(minimum, seconds, place)
+        return self._wait(minimum, seconds, lease)
 
-    async def _wait(self, minimum: Minimum, seconds: float, _place: CommitPlace) -> Missing | None:
+    async def _wait(self, minimum: Minimum, seconds: float, _lease: Lease) -> Missing | None:
         reached = self._read()
         with self._commits.following(), suppress(TimeoutError):
             async with asyncio.timeout(seconds):

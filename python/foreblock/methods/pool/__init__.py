@@ -27,7 +27,7 @@ def pool_family(
     places = BlockPlaces()
     waiting = PoolMethods(pool, scheduler, UnsealedTransactions(places))
     sync = SyncSendMethods(
-        options, submissions, partial(find_receipt, places), scheduler.room, commits
+        options, submissions, partial(find_receipt, places), scheduler.budget, commits
     )
     return Family(
         "Sending transactions and the pool",

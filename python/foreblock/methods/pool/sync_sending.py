@@ -18,8 +18,8 @@ from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, data, quantity, reader, refuse
 from foreblock.methods.pool.sending import Submissions, read_transaction
+from foreblock.scheduling.admission import Lease, WorkerBudget
 from foreblock.scheduling.reply import Text
-from foreblock.scheduling.room import LongPlace, Room
 from foreblock.scheduling.steps import LongWait, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Transaction
@@ -53,10 +53,10 @@ class SyncSendMethods:
         options: Options,
         submissions: Submissions,
         find_receipt: FindReceipt,
-        room: Room,
+        budget: WorkerBudget,
         commits: CommitWatch,
     ) -> None:
-        self._room = room
+        self._budget = budget
         self._default_ms = options.sync_timeout_ms
         self._most_ms = options.sync_timeout_most_ms
         self._submissions = submissions
@@ -73,10 +73,10 @@ class SyncSendMethods:
     ) -> LongWait[Text]:
         """Submit a transaction and wait for its receipt."""
         timeout_ms = min(_read_timeout(timeout) or self._default_ms, self._most_ms)
-        place = self._room.long_place()
-        if place is None:  # before the pool has the transaction
-            raise TooManyWaiting(self._room.long_places)
-        return _Sending(submit, self._receipts, view, timeout_ms, place)
+        lease = self._budget.long_waits.lease()
+        if lease is None:  # before the pool has the transaction
+            raise TooManyWaiting(self._budget.long_waits.total)
+        return _Sending(submit, self._receipts, view, timeout_ms, lease)
 
     async def _submit(self, transaction: Transaction, _renew: Renew) -> bytes:
         await self._submissions.submit(transaction.raw, transaction.sender)
@@ -92,9 +92,9 @@ class _Sending(LongWait[Text]):
         receipts: "AwaitedReceipts",
         view: LedgerView,
         timeout_ms: int,
-        place: LongPlace,
+        lease: Lease,
     ) -> None:
-        self._place: Final = place  # until this is gone
+        self._lease: Final = lease  # until this is gone
         self._submit: Final = submit
         self._receipts: Final = receipts
         self._renew: Final = view.renewed
