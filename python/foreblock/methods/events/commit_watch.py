@@ -58,7 +58,7 @@ class CommitWatch:
             if not self._users:
                 self._hints.close()
                 self._waiting.clear()
-                self._schedule(None)
+                self._cancel_poll()
 
     def changed(self, commit: int | None) -> asyncio.Future[None]:
         """Return a future that is done when the last commit is another than `commit`."""
@@ -77,12 +77,14 @@ class CommitWatch:
             self._schedule(0.0)
             self._is_due = True
 
-    def _schedule(self, seconds: float | None) -> None:
+    def _schedule(self, seconds: float) -> None:
+        self._cancel_poll()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._poll)
+
+    def _cancel_poll(self) -> None:
+        self._is_due = False
         if self._timer is not None:
             self._timer.cancel()
-        self._is_due = False
-        loop = asyncio.get_running_loop()
-        self._timer = None if seconds is None else loop.call_later(seconds, self._poll)
 
     def _poll(self) -> None:
         commit = self._read()

@@ -119,8 +119,7 @@ class Delivery:
         cohort.add(subscriber, kind, wanted)
         self._where[subscriber] = cohort, kind, wanted
         self._is_due = self._is_joined = True
-        if self._wait is not None:
-            _settle(self._wait)
+        self._wake()
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -135,6 +134,11 @@ class Delivery:
         self._unsettled.add(kind)
         if not cohort.size and self._cohorts.get((cohort.track, cohort.position)) is cohort:
             del self._cohorts[cohort.track, cohort.position]
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._wait is not None:
+            _settle(self._wait)
 
     async def _run(self) -> None:
         """Deliver each commit while there are subscribers."""
@@ -147,11 +151,11 @@ class Delivery:
                     known, self._is_due = commit, False
                     await self.deliver()
                 await self._settle_kinds()
-                if not self._unsettled and not self._is_joined:
+                if self._where and not self._unsettled and not self._is_joined:
                     await self._wait_for(commit)
 
     async def _wait_for(self, commit: int | None) -> None:
-        """Return when another commit is there, a subscriber has joined, or it is time to retry."""
+        """Return at another commit, when subscribers change, or when it is time to retry."""
         self._wait = self._commits.changed(commit)
         loop, seconds = asyncio.get_running_loop(), THRESHOLDS.commit_poll_seconds
         retry = loop.call_later(seconds, _settle, self._wait) if self._is_due else None

@@ -25,7 +25,7 @@ from foreblock.methods.params import Params, reader, take_none
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Steps, Then
+from foreblock.scheduling.steps import Mapped, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ID_BYTES: Final = 16
@@ -104,7 +104,7 @@ class FilterMethods:
         reading = self._patiently(partial(self._table.read, _read_id(raw).id))
         found = self._scheduler.read(reading)
         find = partial(self._find, view)
-        return find(found) if isinstance(found, StoredFilter) else Then(found, find)
+        return find(found) if isinstance(found, StoredFilter) else Mapped(found, find)
 
     def uninstall(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """Whether there was such a filter, which is removed."""
