@@ -16,7 +16,6 @@ from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import Fault
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.room import Room
 from support.each_case import each_case
 from support.servers.asked_by import ANYBODY
 from support.servers.toys import Toys, call

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from foreblock.scheduling.steps import Then, give_up
+from foreblock.scheduling.steps import Mapped, discard
 
 
 async def seven() -> int:
@@ -24,7 +24,7 @@ def awaited(result: Awaitable[object]) -> object:
 
 
 def test_what_follows_is_made_once_the_first_is_there() -> None:
-    assert awaited(Then(seven(), str)) == "7"
+    assert awaited(Mapped(seven(), str)) == "7"
 
 
 def test_what_follows_may_take_its_time_as_well() -> None:
@@ -34,25 +34,25 @@ def test_what_follows_may_take_its_time_as_well() -> None:
     def half_of_odd(number: int) -> float | Awaitable[float]:
         return half(number) if number % 2 else number
 
-    assert awaited(Then(Then(seven(), half_of_odd), str)) == "3.5"
+    assert awaited(Mapped(Mapped(seven(), half_of_odd), str)) == "3.5"
 
 
 def test_a_failure_is_that_of_the_first() -> None:
     with pytest.raises(ValueError, match="no"):
-        awaited(Then(fails(), str))
+        awaited(Mapped(fails(), str))
 
 
 @pytest.mark.filterwarnings("error")
 def test_nothing_is_left_of_what_was_given_up() -> None:
     """A coroutine that is dropped without being closed would warn."""
-    give_up(seven())
-    give_up(Then(Then(seven(), str), len))
+    discard(seven())
+    discard(Mapped(Mapped(seven(), str), len))
 
 
 def test_a_future_that_is_given_up_is_cancelled() -> None:
     async def give_up_one() -> bool:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        give_up(Then(future, str))
+        discard(Mapped(future, str))
         return future.cancelled()
 
     assert asyncio.run(give_up_one())

@@ -1,7 +1,5 @@
 """Several handlers at one address, one for each path."""
 
-import pytest
-
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Handler, Readiness, Reply, Served
 from foreblock.server.checks import RequestRules

@@ -14,7 +14,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.tracing.console_log import CONSOLE
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.steps import InOrder
+from foreblock.scheduling.steps import Pipelined
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.settings.networks import DevChain as ChainOptions
 from foreblock.settings.networks import Network
@@ -144,11 +144,11 @@ def test_what_may_be_awaited_together_still_may_while_it_is_printed(service: Pri
     async def failing() -> bytes:
         raise RefusedCommand("no")
 
-    table: Any = {"evm_some": lambda _view, _raw: InOrder(failing(), lambda text: text)}
+    table: Any = {"evm_some": lambda _view, _raw: Pipelined(failing(), lambda text: text)}
     service.requests.add(table, OPTIONS, service.ways.scheduler)
     service.switch(is_on=True)
     result = table["evm_some"](None, b"")
-    assert isinstance(result, InOrder)
+    assert isinstance(result, Pipelined)
 
     async def run() -> None:
         with pytest.raises(RefusedCommand):

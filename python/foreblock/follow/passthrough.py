@@ -22,7 +22,7 @@ from foreblock.methods.table import MethodFunction
 from foreblock.rpc.envelope import NO_PARAMS
 from foreblock.rpc.fetching import mark_batch
 from foreblock.scheduling.reply import Text
-from foreblock.scheduling.steps import LongWait
+from foreblock.scheduling.steps import DetachedWait
 from foreblock.upstream.old_blocks import AskUpstream
 
 NULL: Final = b"null"
@@ -31,7 +31,7 @@ MARK: Final = b"Foreblock-Source: upstream\r\n"
 Find = Callable[[], Awaitable[Text]]
 
 
-class UpstreamAnswer(LongWait[Text]):
+class UpstreamAnswer(DetachedWait[Text]):
     """A result that an upstream has; nothing is begun before it is awaited."""
 
     def __init__(self, find: Find, headers: bytes) -> None:

@@ -27,7 +27,7 @@ from foreblock.rpc.envelope import (
 from foreblock.rpc.errors import Fault
 from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Reply, Text
-from foreblock.scheduling.steps import give_up
+from foreblock.scheduling.steps import discard
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
@@ -118,7 +118,7 @@ class Batch:
         """Answer all the rest with this fault, the requests that wait as well."""
         for asked, result, _ in waiting:
             if isinstance(result, Awaitable):
-                give_up(result)
+                discard(result)
                 self._refused(asked, fault)
             self.take(asked, failure(asked, fault))
         self.refuse(fault)

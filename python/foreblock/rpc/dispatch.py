@@ -6,7 +6,7 @@ Nothing is raised: an exception of a method becomes a fault. The state of a batc
 `batch`.
 
 Requests of a batch wait one after the other, but for those whose results may be awaited together
-(`InOrder`).
+(`Pipelined`).
 
 A request that waits takes a lease of the worker's budget, and a long answer takes bytes of it;
 when none are left it is refused. Long bodies and batches run in slices, in the worker's queue.
@@ -41,7 +41,7 @@ from foreblock.rpc.long_body import Reading, read_long
 from foreblock.scheduling.admission import Lease, LongText, WorkerBudget
 from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Client, Reply, Text
-from foreblock.scheduling.steps import InOrder, LongWait, give_up
+from foreblock.scheduling.steps import DetachedWait, Pipelined, discard
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
@@ -163,7 +163,7 @@ class Dispatcher(Generic[C]):
             return self._reply_long(asked, answer, context.headers)
         lease = self._budget.waits.lease()
         if lease is None:
-            give_up(answer)
+            discard(answer)
             context.close()
             return self._refuse(asked, self._crowded(), context.headers)
         return self._wait_for(context, Waiting(asked, answer, self._counts.began), lease)
@@ -211,7 +211,7 @@ class Dispatcher(Generic[C]):
         return enveloped(asked[1], text)
 
     def _wait_for(self, context: C, waiting: Waiting, lease: Lease) -> Awaitable[Reply]:
-        if not isinstance(waiting.result, LongWait):
+        if not isinstance(waiting.result, DetachedWait):
             return self._finish(context, waiting, lease)
         context.close()
         return self._finish_apart(context.headers, waiting, waiting.result, lease)
@@ -228,7 +228,7 @@ class Dispatcher(Generic[C]):
         return self._reply_long(asked, answer, context.headers)
 
     async def _finish_apart(
-        self, headers: bytes, waiting: Waiting, result: LongWait[Text], lease: Lease
+        self, headers: bytes, waiting: Waiting, result: DetachedWait[Text], lease: Lease
     ) -> Reply:
         """The reply to a request that waits for a later snapshot and holds none meanwhile."""
         asked, _, began = waiting
@@ -321,7 +321,7 @@ class Dispatcher(Generic[C]):
                 batch.take(item, answer)
             else:
                 waiting = [Joined(item, answer, self._counts.began)]
-                if isinstance(answer, InOrder):
+                if isinstance(answer, Pipelined):
                     self._join_more(context, batch, waiting)
                 return waiting
             now = clock()
@@ -345,7 +345,7 @@ class Dispatcher(Generic[C]):
                 self._count(self._counts.invalid, ERROR, 0.0)
                 result = failure(item, item.fault)
             waiting.append(Joined(item, result, self._counts.began))
-            if not isinstance(result, InOrder) or len(waiting) >= THRESHOLDS.awaited_together:
+            if not isinstance(result, Pipelined) or len(waiting) >= THRESHOLDS.awaited_together:
                 return
 
     async def _await_all(self, waiting: Sequence[Joined]) -> Sequence[Text]:
@@ -353,13 +353,13 @@ class Dispatcher(Generic[C]):
         if len(waiting) == 1:
             return [await self._answer_of(waiting[0])]
         last = waiting[-1]
-        if isinstance(last.result, InOrder):
+        if isinstance(last.result, Pipelined):
             return await asyncio.gather(*map(self._answer_of, waiting))
         try:
             answers = await self._await_all(waiting[:-1])
         except BaseException:
             if isinstance(last.result, Awaitable):
-                give_up(last.result)
+                discard(last.result)
             raise
         return [*answers, await self._answer_of(last)]
 

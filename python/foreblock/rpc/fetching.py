@@ -23,7 +23,7 @@ from foreblock.rpc.dispatch import C, Dispatcher, Method
 from foreblock.rpc.envelope import Asked, Item
 from foreblock.rpc.errors import Fault
 from foreblock.scheduling.reply import Client, Reply, Text
-from foreblock.scheduling.steps import Kept
+from foreblock.scheduling.steps import Memoized
 
 
 class Missed(NamedTuple):
@@ -185,7 +185,7 @@ class FetchingDispatcher(Dispatcher[C]):
             answer = super()._answer_request(context, asked)
             attempt.settled.extend(attempt.counted[before:])
             del attempt.counted[before:]
-            kept[number] = Kept(answer) if isinstance(answer, Awaitable) else answer
+            kept[number] = Memoized(answer) if isinstance(answer, Awaitable) else answer
         return kept[number]
 
     def _failed(self, asked: Asked, error: Exception, began: float) -> bytes:

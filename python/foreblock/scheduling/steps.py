@@ -7,10 +7,9 @@
 
 The driver sets the pace: `Scheduler` in a worker.
 
-A later result is an awaitable. One that will not be awaited is discarded (`give_up`): a
-coroutine is closed, a future cancelled. A coroutine that holds another awaitable would leave
-that one behind, so a result that follows from another is a `Then`, which starts neither
-before it is awaited.
+A later result is an awaitable. A result that will not be awaited is discarded: a coroutine is
+closed, a future cancelled. A coroutine that holds another awaitable would leak it, so a result
+that follows from another is a `Mapped`, which starts neither before it is awaited.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ class Work(Protocol):
     """Work of the engine; when it is stopped it has changed nothing and can run again."""
 
     def __call__(self, *, timeout_us: int | None = None, step_us: int | None = None) -> Any:  # noqa: ANN401, who yields it knows
-        """Run it; raises `DeadlineExceeded` and what the engine refuses with."""
+        """Run it; raises `DeadlineExceeded` and the refusals of the engine."""
 
 
 Steps = Generator[Work | None, Any, T]
@@ -42,11 +41,11 @@ class Pace:
     step_us: int | None = None
 
     def is_over(self) -> bool:
-        """Whether the slice is used up."""
+        """Return whether the slice is used up."""
         return False
 
     def slice_us(self) -> int | None:
-        """Microseconds left of the slice."""
+        """Return the microseconds left of the slice."""
         return None
 
 
@@ -80,8 +79,8 @@ def _here_or_elsewhere(work: Work, pace: Pace) -> Steps[object]:
         return (yield work)
 
 
-class Then(Generic[T, U]):
-    """A function of a result that comes later."""
+class Mapped(Generic[T, U]):
+    """A function of a later result."""
 
     __slots__ = ("_first", "_function")
 
@@ -96,21 +95,18 @@ class Then(Generic[T, U]):
         return found
 
     def close(self) -> None:
-        """Give up the result it follows from."""
-        give_up(self._first)
+        """Discard the result it follows from."""
+        discard(self._first)
 
 
-class InOrder(Then[T, U]):
-    """A result that may be awaited together with others like it.
-
-    What they do is done in the order in which they are begun.
-    """
+class Pipelined(Mapped[T, U]):
+    """A result that may be awaited together with others like it; their work starts in order."""
 
     __slots__ = ()
 
 
-class Kept(Generic[T]):
-    """A result that is waited for once, and can be had again."""
+class Memoized(Generic[T]):
+    """A result that is awaited once and then kept."""
 
     __slots__ = ("_first", "_found", "_why")
 
@@ -131,16 +127,16 @@ class Kept(Generic[T]):
         return self._found[0]
 
     def close(self) -> None:
-        """Give up, unless it is there."""
+        """Discard the result unless it is known."""
         if self._found is None and self._why is None:
-            give_up(self._first)
+            discard(self._first)
 
 
-class LongWait(ABC, Generic[T]):
-    """A result from a later snapshot than that of its request, which may be long in coming.
+class DetachedWait(ABC, Generic[T]):
+    """A result of a later snapshot than that of its request, after a long wait.
 
-    Awaited as it is, for instance in a batch, it waits no longer than a view may be held.
-    `apart` waits as long as was asked for, and holds no view.
+    Awaited directly, for instance in a batch, it waits no longer than a view may be held.
+    `apart` waits as long as requested, and holds no view.
     """
 
     @abstractmethod
@@ -148,15 +144,15 @@ class LongWait(ABC, Generic[T]):
 
     @abstractmethod
     async def apart(self) -> tuple[T, bytes]:
-        """The result, and the header lines of the snapshot that it comes from."""
+        """Return the result, and the header lines of its snapshot."""
 
     def close(self) -> None:
-        """Give up; nothing has begun before it is awaited."""
+        """Do nothing: the work starts when it is awaited."""
 
 
-def give_up(result: Awaitable[object]) -> None:
+def discard(result: Awaitable[object]) -> None:
     """Discard a result that was not awaited yet."""
     if isinstance(result, asyncio.Future):
         result.cancel()
-    elif isinstance(result, Coroutine | Then | Kept | LongWait):
+    elif isinstance(result, Coroutine | Mapped | Memoized | DetachedWait):
         result.close()

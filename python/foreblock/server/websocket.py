@@ -20,7 +20,7 @@ from websockets.frames import Close, CloseCode
 
 from foreblock.scheduling.admission import Lease
 from foreblock.scheduling.reply import Client, OpenSession, Reply, Session
-from foreblock.scheduling.steps import give_up
+from foreblock.scheduling.steps import discard
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.backpressure import AHEAD_LIMIT, Outbox, ReadGate, Unread
 from foreblock.server.endpoint import HttpEndpoint
@@ -283,7 +283,7 @@ class WebSocketConnection(asyncio.Protocol):
         elif self.phase is Phase.OPEN:
             self._wait_for(reply, message.received)
         else:
-            give_up(reply)  # the session has closed the connection
+            discard(reply)  # the session has closed the connection
 
     def _wait_for(self, reply: Awaitable[Reply], received: Lease | None) -> None:
         task = asyncio.ensure_future(reply)

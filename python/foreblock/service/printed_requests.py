@@ -19,7 +19,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import InOrder, LongWait, Then
+from foreblock.scheduling.steps import DetachedWait, Mapped, Pipelined
 from foreblock.settings.networks import Network
 from foreblock.sources.printing import printing_of
 
@@ -83,9 +83,9 @@ class PrintedRequests:
                 self.tell_failure(error)
                 raise
             # What waits for a later snapshot is awaited in a way of its own.
-            if isinstance(result, bytes | LongWait):
+            if isinstance(result, bytes | DetachedWait):
                 return result
-            watched = _WatchedInOrder if isinstance(result, InOrder) else _Watched
+            watched = _WatchedInOrder if isinstance(result, Pipelined) else _Watched
             return watched(self, result)
 
         return printed
@@ -99,7 +99,7 @@ class PrintedRequests:
         self._link.print(self._name, text)
 
 
-class _Watched(Then[Text, Text]):
+class _Watched(Mapped[Text, Text]):
     """A later result whose failure is printed."""
 
     def __init__(self, requests: PrintedRequests, result: Awaitable[Text]) -> None:
@@ -114,5 +114,5 @@ class _Watched(Then[Text, Text]):
             raise
 
 
-class _WatchedInOrder(_Watched, InOrder[Text, Text]):
+class _WatchedInOrder(_Watched, Pipelined[Text, Text]):
     """The same of one that may be awaited together with others."""

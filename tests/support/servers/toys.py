@@ -12,7 +12,7 @@ from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.errors import Fault
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.steps import InOrder
+from foreblock.scheduling.steps import Pipelined
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asked_by import ANYBODY, body_of
 
@@ -98,7 +98,7 @@ class Toys:
             await asyncio.sleep(0)
             return self.echo(context, params)
 
-        return InOrder(wait(), lambda text: text)
+        return Pipelined(wait(), lambda text: text)
 
     def slow_later(self, context: ToyContext, params: Raw) -> Awaitable[bytes]:
         async def wait() -> bytes:

@@ -25,7 +25,7 @@ from foreblock.methods.params import Params, hash32, quantity, reader
 from foreblock.methods.shapes import header_members, write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Steps, Then
+from foreblock.scheduling.steps import Mapped, Steps
 from foreblock.types import Block, Header
 
 
@@ -80,7 +80,7 @@ class BlockMethods:
 
 def _nameless(text: bytes | Awaitable[Text]) -> bytes | Awaitable[Text]:
     if not isinstance(text, bytes):
-        return Then(text, without_identity)
+        return Mapped(text, without_identity)
     found = without_identity(text)
     assert isinstance(found, bytes), "a text in one piece stays so"
     return found

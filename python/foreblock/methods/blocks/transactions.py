@@ -48,7 +48,7 @@ from foreblock.methods.waiting_pool import (
 )
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps, Then
+from foreblock.scheduling.steps import Mapped, Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
@@ -79,7 +79,7 @@ class TransactionMethods:
         if view.visibility.preconfirmed:
             return found
         if not isinstance(found, bytes):
-            return Then(found, partial(self._or_waiting, view, wanted))
+            return Mapped(found, partial(self._or_waiting, view, wanted))
         return self._or_waiting(view, wanted, found)
 
     def get_by_sender_and_nonce(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
@@ -88,7 +88,7 @@ class TransactionMethods:
         sender, nonce = address(params.sender, 0), quantity(params.nonce, 64, 1)
         found = self._scheduler.run(partial(self._find_sent, view, sender, nonce), view.client)
         following = partial(self._or_of_sender, view, sender, nonce)
-        return following(found) if isinstance(found, bytes) else Then(found, following)
+        return following(found) if isinstance(found, bytes) else Mapped(found, following)
 
     def _find_sent(self, view: LedgerView, sender: bytes, nonce: int, _pace: Pace) -> Steps[bytes]:
         wanted = yield from find_sent(view, sender, nonce)

@@ -39,7 +39,7 @@ from foreblock.methods.params import is_long, read_in_turn
 from foreblock.methods.shapes import write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps, Then
+from foreblock.scheduling.steps import Mapped, Pace, Steps
 
 ERROR: Final = bytes.fromhex("08c379a0")  # Error(string)
 PANIC: Final = bytes.fromhex("4e487b71")  # Panic(uint256)
@@ -156,7 +156,7 @@ class CallMethods:
         run = prepare(asked.call, state, context, asked.overrides)
         outcome = self._runner.run(run, view.client)
         if not isinstance(outcome, Outcome):
-            return Then(outcome, result_of)
+            return Mapped(outcome, result_of)
         call, named = asked.call, asked.block
         slow = self._runner.is_slow(run)
         if plain and call.to is not None and isinstance(named, str) and not slow:
@@ -168,12 +168,12 @@ class CallMethods:
         deadline = self._scheduler.deadline()
         run = self._scheduler.run(partial(self._prepare_long, view, raw), view.client)
         if not isinstance(run, Run):
-            return Then(run, partial(self._run_ready, view.client, deadline))
+            return Mapped(run, partial(self._run_ready, view.client, deadline))
         return self._run_ready(view.client, deadline, run)
 
     def _run_ready(self, client: Hashable, deadline: float, run: Run) -> bytes | Awaitable[bytes]:
         outcome = self._runner.run(run, client, deadline)
-        return result_of(outcome) if isinstance(outcome, Outcome) else Then(outcome, result_of)
+        return result_of(outcome) if isinstance(outcome, Outcome) else Mapped(outcome, result_of)
 
     def _prepare_long(self, view: LedgerView, raw: Raw, _pace: Pace) -> Steps[Run]:
         asked = yield from read_in_turn(self._reader.read, raw)

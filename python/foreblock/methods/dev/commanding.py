@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF
 from foreblock.methods.params import refuse
-from foreblock.scheduling.steps import InOrder
+from foreblock.scheduling.steps import Pipelined
 from foreblock.types import Transaction
 
 Number = int | str
@@ -103,7 +103,7 @@ def answered(
     result: Awaitable[Any], write: Callable[[Any], bytes] = lambda _: b"null"
 ) -> Awaitable[bytes]:
     """The JSON text of a command's result; commands of a batch are sent together."""
-    return InOrder(result, write)
+    return Pipelined(result, write)
 
 
 def write_true(_: object) -> bytes:

@@ -31,7 +31,7 @@ from foreblock.methods.pool.sync_sending import Renew, SyncSendMethods
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import LongWait, Then
+from foreblock.scheduling.steps import DetachedWait, Mapped
 
 TRIES: Final = 100  # to be the first with a nonce, against other workers
 WAIT_SECONDS: Final = 5.0  # for transactions of the same account
@@ -74,7 +74,7 @@ class UnlockedMethods:
         """The hash of a transaction of one of the accounts, once the pool has it."""
         prepared = self._preparation(view, raw, anybody=False)
         if isinstance(prepared, Awaitable):
-            return Then(prepared, partial(self._sent, view))
+            return Mapped(prepared, partial(self._sent, view))
         sent = self._sent_now(view, prepared)
         return self._sent(view, prepared) if sent is None else write_data(sent)
 
@@ -86,7 +86,7 @@ class UnlockedMethods:
         """A transaction of one of the accounts, signed and encoded; it is not sent."""
         return self._answer(view, raw, self._sign)
 
-    def send_sync(self, view: LedgerView, raw: Raw) -> LongWait[Text]:
+    def send_sync(self, view: LedgerView, raw: Raw) -> DetachedWait[Text]:
         """The receipt of a transaction of one of the accounts, once the chain has it."""
         params = _read_sync(raw)
         alone = Raw(b"[%b]" % bytes(params.transaction))

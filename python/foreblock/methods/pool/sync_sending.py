@@ -20,7 +20,7 @@ from foreblock.methods.params import Params, data, quantity, reader, refuse
 from foreblock.methods.pool.sending import Submissions, read_transaction
 from foreblock.scheduling.admission import Lease, WorkerBudget
 from foreblock.scheduling.reply import Text
-from foreblock.scheduling.steps import LongWait, Steps
+from foreblock.scheduling.steps import DetachedWait, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Transaction
 
@@ -62,7 +62,7 @@ class SyncSendMethods:
         self._submissions = submissions
         self._receipts = AwaitedReceipts(find_receipt, commits)
 
-    def send(self, view: LedgerView, raw: Raw) -> LongWait[Text]:
+    def send(self, view: LedgerView, raw: Raw) -> DetachedWait[Text]:
         """The receipt of the transaction, once the chain has it; a timeout is an error."""
         params = _read(raw)
         transaction = read_transaction(data(params.transaction, 0), view.profile)
@@ -70,7 +70,7 @@ class SyncSendMethods:
 
     def sending(
         self, view: LedgerView, submit: Submit, timeout: int | str | None
-    ) -> LongWait[Text]:
+    ) -> DetachedWait[Text]:
         """Submit a transaction and wait for its receipt."""
         timeout_ms = min(_read_timeout(timeout) or self._default_ms, self._most_ms)
         lease = self._budget.long_waits.lease()
@@ -83,7 +83,7 @@ class SyncSendMethods:
         return transaction.hash
 
 
-class _Sending(LongWait[Text]):
+class _Sending(DetachedWait[Text]):
     """A transaction on its way into a block."""
 
     def __init__(
