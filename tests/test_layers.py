@@ -28,7 +28,7 @@ BELOW = {
     "types": "_engine",
     "setting": "errors",
     # What is counted, by every process.
-    "metrics": "_engine",
+    "metrics": "_engine clock",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
     "scheduling": "errors",
     "bus": "clock errors types",

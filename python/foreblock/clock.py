@@ -6,8 +6,9 @@ only goes forward, is equal in all processes of the machine, and is for deadline
 
 import time
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
+SECOND_NS: Final = 10**9
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.sequencer.timing import SECOND_NS, BlockPace, Schedule, next_timestamp, schedule
+from foreblock.clock import SECOND_NS
+from foreblock.sequencer.timing import BlockPace, Schedule, next_timestamp, schedule
 from support.each_case import each_case
 
 MS = 10**6

@@ -52,7 +52,7 @@ from foreblock.bus.frames import (
 from foreblock.bus.pool_question import PoolContent, PoolQuestion
 from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, StatePart
 from foreblock.bus.state_question import StateQuestion
-from foreblock.clock import Clock, SystemClock
+from foreblock.clock import SECOND_NS, Clock, SystemClock
 from foreblock.errors import (
     BusBroken,
     CommandUnknown,
@@ -72,7 +72,6 @@ COMMAND_SECONDS: Final = 60.0  # for the answer to a command; thousands of block
 PRINT_LIMIT: Final = 1 << 18  # unsent bytes beyond which nothing is printed
 UNSENT_LIMIT: Final = 1 << 20  # bytes; beyond it transactions are refused at once
 ROUNDS: Final = 100  # turns of the loop to read what has arrived
-_SECOND_NS: Final = 10**9
 SHORTEST_DELAY: Final = 0.05
 LONGEST_DELAY: Final = 1.0
 HINTS: Final = 100_000  # senders kept; then all are dropped
@@ -166,7 +165,7 @@ class WriterLink:
         if transport.get_write_buffer_size() + len(raw) > UNSENT_LIMIT:
             raise SequencerBusy
         number, submission = next(self._ids), Submission()
-        deadline = self._clock.monotonic_ns() + int(self._answer_seconds * _SECOND_NS)
+        deadline = self._clock.monotonic_ns() + int(self._answer_seconds * SECOND_NS)
         self._waiting[number] = submission
         try:
             say(transport, Submit(number, network, raw, sender, deadline, may_replace))
@@ -190,7 +189,7 @@ class WriterLink:
         if transport.get_write_buffer_size() > UNSENT_LIMIT:
             raise PoolUnavailable
         number, question = next(self._ids), PoolQuestion()
-        deadline = self._clock.monotonic_ns() + int(self._question_seconds * _SECOND_NS)
+        deadline = self._clock.monotonic_ns() + int(self._question_seconds * SECOND_NS)
         self._questions[number] = question
         try:
             transport.write(frame(AskPool(number, network, wanted, about, deadline)))
@@ -231,7 +230,7 @@ class WriterLink:
         if transport.get_write_buffer_size() > UNSENT_LIMIT:
             raise NoUpstream("too many questions wait", 1)
         number, question = next(self._ids), StateQuestion()
-        deadline = self._clock.monotonic_ns() + int(seconds * _SECOND_NS)
+        deadline = self._clock.monotonic_ns() + int(seconds * SECOND_NS)
         self._states[number] = question
         try:
             async with asyncio.timeout(seconds):
@@ -253,7 +252,7 @@ class WriterLink:
             raise SequencerUnavailable
         number = next(self._ids)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        deadline = self._clock.monotonic_ns() + int(COMMAND_SECONDS * _SECOND_NS)
+        deadline = self._clock.monotonic_ns() + int(COMMAND_SECONDS * SECOND_NS)
         self._commands[number] = answer
         try:
             async with asyncio.timeout(COMMAND_SECONDS):

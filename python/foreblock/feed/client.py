@@ -29,7 +29,7 @@ from websockets.exceptions import WebSocketException
 from websockets.protocol import State
 
 from foreblock.backoff import Backoff
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.rate_limits import FrameScan, Rate, TokenBucket
@@ -159,7 +159,6 @@ class FeedConnection(ClientConnection):
 
 
 _library_log = logging.getLogger("foreblock.feed.client")
-_SECOND_NS: Final = 10**9
 _DEFAULT: Final = FeedClientOptions()
 
 
@@ -211,7 +210,7 @@ class FeedClient:
     def pause(self, seconds: float) -> None:
         """Read nothing for this time, at most the longest wait for a connection."""
         seconds = min(seconds, self._options.waits.longest)
-        self._waits_until_ns = self._clock.monotonic_ns() + int(seconds * _SECOND_NS)
+        self._waits_until_ns = self._clock.monotonic_ns() + int(seconds * SECOND_NS)
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -223,7 +222,7 @@ class FeedClient:
                 self._failed(failure)
             finally:
                 self.connected = False
-            lived = (self._clock.monotonic_ns() - begun) / _SECOND_NS
+            lived = (self._clock.monotonic_ns() - begun) / SECOND_NS
             wait = self._backoff.after(lived)
             await asyncio.sleep(self._options.waits.longest if self._aborted else wait)
 
@@ -279,7 +278,7 @@ class FeedClient:
         while True:
             left = self._waits_until_ns - self._clock.monotonic_ns()
             if left > 0:
-                await asyncio.sleep(left / _SECOND_NS)
+                await asyncio.sleep(left / SECOND_NS)
             message = await self._receive(connection)
             self.messages += 1
             self.last_message_ns = self._clock.monotonic_ns()

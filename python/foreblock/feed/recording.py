@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import BadRecording, MalformedFlashblock
 from foreblock.feed.client import FeedClient
 from foreblock.feed.inbox import Inbox
@@ -96,7 +96,6 @@ def _read_line(name: str, number: int, line: bytes) -> Recorded:
         raise BadRecording(name, number, str(why)) from why
 
 
-_SECOND_NS: Final = 10**9
 _POLL_SECONDS: Final = 0.001
 
 
@@ -121,7 +120,7 @@ class Recorder:
         self.messages = 0
         self.bytes = 0
         self.unreadable = 0
-        began = datetime.fromtimestamp(clock.wall_ns() / _SECOND_NS, UTC)
+        began = datetime.fromtimestamp(clock.wall_ns() / SECOND_NS, UTC)
         file.write(head_line(url, began.isoformat(timespec="milliseconds")))
 
     async def run(self, is_enough: Callable[[], bool]) -> None:
@@ -137,7 +136,7 @@ class Recorder:
             self._file.flush()
 
     def _write(self) -> None:
-        at = (self._clock.monotonic_ns() - self._begun_ns) / _SECOND_NS
+        at = (self._clock.monotonic_ns() - self._begun_ns) / SECOND_NS
         for message in self.client.inbox.take():
             self._file.write(message_line(at, message))
             self.messages += 1

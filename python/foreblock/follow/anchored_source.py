@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import NoSuchBlock, Unreachable
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import BlockFetcher
@@ -29,7 +29,6 @@ T = TypeVar("T")
 LOOKED_LATELY: Final = 4.0  # seconds in which heads that were read are good enough
 CATCH_UP: Final = 4.0  # seconds for many blocks; a new anchor takes less
 AHEAD: Final = 4  # blocks that are asked for at once; readers need connections too
-_SECOND_NS: Final = 10**9
 
 
 class AnchoredChain(LocalChain, Protocol):
@@ -77,7 +76,7 @@ class FollowedSource(CanonicalSource):
 
     async def _is_near(self, wanted: bytes) -> bool:
         """Whether a wanted block is asked for the first time, and the tip is near, as was seen."""
-        looked = (self._clock.monotonic_ns() - self._looked_ns) / _SECOND_NS
+        looked = (self._clock.monotonic_ns() - self._looked_ns) / SECOND_NS
         if self.tip is None or looked > LOOKED_LATELY or wanted == self._given or self._tries:
             return False
         latest = await self._chain.latest()
@@ -99,7 +98,7 @@ class FollowedSource(CanonicalSource):
             self._far = (self._looked_ns, latest.number)
         else:
             begun, first = self._far
-            seconds, done = (self._looked_ns - begun) / _SECOND_NS, latest.number - first
+            seconds, done = (self._looked_ns - begun) / SECOND_NS, latest.number - first
             return seconds * behind > CATCH_UP * done > 0
         return False
 

@@ -23,7 +23,7 @@ from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Submit, ToWorker
 from foreblock.bus.state_frames import AskState, AskUpstream
 from foreblock.chains.chain_file import FollowedChain
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import DisputedBlock, EndpointError, Unreachable
 from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
@@ -73,7 +73,6 @@ MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is 
 PORTION: Final = 8  # blocks between two looks at the chain while it is far ahead
 # After a look at the chain that failed. An upstream that rests is not asked, so it may be short.
 _WAITS: Final = Waits(0.25, 1.0)
-_SECOND_NS: Final = 10**9
 
 
 class FollowNetwork(FeedNetwork):
@@ -437,7 +436,7 @@ class FollowNetwork(FeedNetwork):
         """Begin anew at the latest block of the chain; false if it is not done now."""
         now = self._clock.monotonic_ns()
         between = min(ANCHOR_AGAIN, self._followed.profile.block_time / 2)
-        if now - self._anchored_ns < between * _SECOND_NS and self._anchored_ns:
+        if now - self._anchored_ns < between * SECOND_NS and self._anchored_ns:
             return False
         try:
             header = await self._blocks.agreed_header("latest")

@@ -16,7 +16,7 @@ from msgspec import Raw
 from foreblock.bus.exchange import Respond
 from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
 from foreblock.bus.state_question import not_found
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.keys import Found
@@ -25,7 +25,6 @@ from foreblock.follow.wire import pack_found, unpack_wanted
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind
 
-_SECOND_NS: Final = 10**9
 # Errors that say nothing about the request.
 UNANSWERED: Final = OF_THE_EXCHANGE | {RefusalKind.FORBIDDEN}
 
@@ -111,7 +110,7 @@ class StateAnswers:
         raise why
 
     def _seconds_until(self, deadline_ns: int) -> float:
-        return max(0.0, (deadline_ns - self._clock.monotonic_ns()) / _SECOND_NS)
+        return max(0.0, (deadline_ns - self._clock.monotonic_ns()) / SECOND_NS)
 
 
 def _failure(refused: RefusedAnswer) -> EndpointError:

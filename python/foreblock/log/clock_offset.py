@@ -16,11 +16,11 @@ no pending block.
 from dataclasses import dataclass
 from typing import Final
 
+from foreblock.clock import SECOND_NS
 from foreblock.log.head import HeadAnnouncement
 
-_SECOND_NS: Final = 10**9
-RENEW_NS: Final = 10 * _SECOND_NS
-RETRY_NS: Final = _SECOND_NS // 4  # after a question without an answer
+RENEW_NS: Final = 10 * SECOND_NS
+RETRY_NS: Final = SECOND_NS // 4  # after a question without an answer
 DRIFT: Final = 10_000  # one part in: 100 ppm
 
 

@@ -9,14 +9,13 @@ import asyncio
 from random import Random
 from typing import Final
 
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import LogError
 from foreblock.log.connection import LogConnection
 from foreblock.log.head import HeadAnnouncement
 from foreblock.log.tail import LogTail
 from foreblock.log.takeover import LOOK_SECONDS, SilenceWatch, StandbyStep
 
-_SECOND_NS: Final = 10**9
 _LONGEST_SLEEP: Final = 0.05  # between two glances at the clock
 
 
@@ -51,7 +50,7 @@ class Standby:
                 if await self._look(tail) is StandbyStep.TAKE_OVER:
                     return tail.position.epoch + 1
             else:
-                left = (self._watch.next_look_ns - now_ns) / _SECOND_NS
+                left = (self._watch.next_look_ns - now_ns) / SECOND_NS
                 await asyncio.sleep(min(left, _LONGEST_SLEEP))
 
     def begin_anew(self) -> None:

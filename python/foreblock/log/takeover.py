@@ -16,12 +16,13 @@ from enum import Enum, auto
 from random import Random
 from typing import Final
 
-_SECOND_NS: Final = 10**9
-QUIET_NS: Final = _SECOND_NS // 2  # of silence before the first look
-LOOK_NS: Final = _SECOND_NS // 4  # between looks
+from foreblock.clock import SECOND_NS
+
+QUIET_NS: Final = SECOND_NS // 2  # of silence before the first look
+LOOK_NS: Final = SECOND_NS // 4  # between looks
 LOOK_SECONDS: Final = 0.5  # until a look counts as unanswered
-ASLEEP_NS: Final = 3 * _SECOND_NS // 2  # between two signs of life: the standby did not run
-CHANCE_NS: Final = _SECOND_NS // 2
+ASLEEP_NS: Final = 3 * SECOND_NS // 2  # between two signs of life: the standby did not run
+CHANCE_NS: Final = SECOND_NS // 2
 
 
 class StandbyStep(Enum):
@@ -37,7 +38,7 @@ class SilenceWatch:
 
     def __init__(self, silence: float, chance: Random, now_ns: int) -> None:
         """`silence` in seconds; 0 never takes over."""
-        self._silence_ns: Final = round(silence * _SECOND_NS)
+        self._silence_ns: Final = round(silence * SECOND_NS)
         self._chance: Final = chance
         self._awake_ns = now_ns  # the last sign that standby and log were there
         self._begin(now_ns)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from foreblock._engine import Meter
+from foreblock.clock import SECOND_NS
 from foreblock.metrics.catalogue import (
     COMMIT_DURATION,
     CONNECTIONS_ACCEPTED,
@@ -81,9 +82,6 @@ def _resident() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-_SECOND_NS: Final = 10**9
-
-
 class NetworkMetrics:
     """The metrics of one network in the writer."""
 
@@ -103,11 +101,11 @@ class NetworkMetrics:
 
     def committed(self, took_ns: int) -> None:
         """Count a durable commit."""
-        self._commits.observe(took_ns / _SECOND_NS)
+        self._commits.observe(took_ns / SECOND_NS)
 
     def readable(self, after_ns: int) -> None:
         """Count a flashblock that can be read this long after it was received or closed."""
-        self._readable.observe(max(0, after_ns) / _SECOND_NS)
+        self._readable.observe(max(0, after_ns) / SECOND_NS)
 
 
 class StateMetrics:

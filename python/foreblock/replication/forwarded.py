@@ -21,14 +21,13 @@ from foreblock.bus.frames import (
     TakenUp,
     ToWorker,
 )
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import OutcomeUnknown, SequencerBusy, SequencerUnavailable
 from foreblock.log.connection import LogConnection
 from foreblock.log.forwarding import SUBMIT_SECONDS, submit
 from foreblock.log.submission import ForwardedAnswer, ForwardedTransaction
 
 MOST_WAITING: Final = 4096  # transactions that a replica has sent and that are not answered
-_SECOND_NS: Final = 10**9
 
 
 class Forwarding:
@@ -55,7 +54,7 @@ class Forwarding:
         if len(self._tasks) >= MOST_WAITING:
             respond(Busy(message.id))
             return
-        left = (message.deadline_ns - self._clock.monotonic_ns()) / _SECOND_NS
+        left = (message.deadline_ns - self._clock.monotonic_ns()) / SECOND_NS
         if left <= 0 or respond(TakenUp((message.id,))) is False:
             respond(Rejected(message.id, str(SequencerUnavailable())))
             return
@@ -116,7 +115,7 @@ class Reception:
                 answered.set_result(ForwardedAnswer(nonce, why or None))
             return True
 
-        deadline_ns = self._clock.monotonic_ns() + round(SUBMIT_SECONDS * _SECOND_NS)
+        deadline_ns = self._clock.monotonic_ns() + round(SUBMIT_SECONDS * SECOND_NS)
         message = Submit(next(self._numbers), self._network, transaction.raw, sender, deadline_ns)
         self._written.submit(message, respond)
         return await answered

@@ -6,12 +6,12 @@ come with each commit and once a second.
 
 from typing import Final, NamedTuple
 
+from foreblock.clock import SECOND_NS
 from foreblock.log.head import HeadAnnouncement
 from foreblock.log.position import LogPosition
 
-_SECOND_NS: Final = 10**9
 FAR_COMMITS: Final = 64
-REACHABLE_NS: Final = 2 * _SECOND_NS  # after the last word of a writer
+REACHABLE_NS: Final = 2 * SECOND_NS  # after the last word of a writer
 
 
 class LogFacts(NamedTuple):
@@ -66,7 +66,7 @@ class Pursuit:
             position.epoch,
             position.sequence,
             position.commit,
-            max(0, now_ns - self._level_ns) / _SECOND_NS,
+            max(0, now_ns - self._level_ns) / SECOND_NS,
             self._writer(now_ns),
         )
 
@@ -76,7 +76,7 @@ class Pursuit:
         silent_ns = now_ns - self._heard_ns
         if silent_ns <= REACHABLE_NS:
             return "writer reachable"
-        return f"writer silent for {silent_ns / _SECOND_NS:.1f} s"
+        return f"writer silent for {silent_ns / SECOND_NS:.1f} s"
 
 
 def facts_of_writer(position: LogPosition, *, waits: bool) -> LogFacts:

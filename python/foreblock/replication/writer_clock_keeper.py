@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from foreblock.clock import boot_id
+from foreblock.clock import SECOND_NS, boot_id
 from foreblock.errors import LogError
 from foreblock.ledger.storage.freshness import Freshness
 from foreblock.log.announce import ask_writer
 from foreblock.log.clock_offset import WriterClock
 from foreblock.replication.log_session import LogSession
 
-_SECOND_NS: Final = 10**9
 LONGEST_SLEEP: Final = 1.0
 
 
@@ -46,7 +45,7 @@ class WriterClockKeeper:
         while True:
             self._wake.clear()
             epoch, now_ns = self._epoch(), self._session.clock.monotonic_ns()
-            left = (self._clock.next_question_ns(epoch) - now_ns) / _SECOND_NS
+            left = (self._clock.next_question_ns(epoch) - now_ns) / SECOND_NS
             if epoch and left <= 0:
                 await self._ask(epoch, answered)
             else:

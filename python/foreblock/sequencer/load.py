@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from foreblock.clock import SECOND_NS
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
 from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.types import Message, Transaction, keccak256, sign_transaction
 
-SECOND_NS: Final = 10**9
 GWEI: Final = 10**9
 PORTION: Final = 16  # transactions that are signed at once: a few milliseconds
 AHEAD_SECONDS: Final = 2  # how much load is kept ready

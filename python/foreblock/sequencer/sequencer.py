@@ -20,7 +20,7 @@ from typing import Final
 
 import structlog
 
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolRefusal
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
@@ -37,7 +37,7 @@ from foreblock.sequencer.index_limits import LEAST_US, Budget, Overruns, budget,
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.sequencer_options import SequencerOptions
-from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
+from foreblock.sequencer.timing import Schedule, next_timestamp, schedule
 from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sequencer.unsigned import run_in_turn
 from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from foreblock.clock import SECOND_NS
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.rules.l1 import L1Fees
-from foreblock.sequencer.timing import SECOND_NS, BlockPace
+from foreblock.sequencer.timing import BlockPace
 
 Order = Literal["fees", "fifo"]  # of transactions: the highest tip first, or the first to come
 

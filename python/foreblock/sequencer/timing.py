@@ -14,7 +14,8 @@ from typing import Final
 
 from msgspec import Struct
 
-SECOND_NS: Final = 10**9
+from foreblock.clock import SECOND_NS
+
 NEVER_NS: Final = 2**63 - 1
 UNSCHEDULED_NS: Final = 10 * SECOND_NS  # that transactions have where nothing is due
 FILLING_PART: Final = 8  # transactions run in the last 1/8 of a slot

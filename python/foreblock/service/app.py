@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import structlog
 
 from foreblock.bus.link import WriterLink
-from foreblock.clock import SystemClock
+from foreblock.clock import SECOND_NS, SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
@@ -78,7 +78,6 @@ NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its c
 
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000
-SECOND_NS: Final = 10**9
 VIEW_KEPT_SECONDS: Final = 0.2  # without requests
 STORE_CHECK_SECONDS: Final = 1.0
 

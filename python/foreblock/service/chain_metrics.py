@@ -6,15 +6,13 @@ Any worker can tell, so it is read by the one that is asked, and counted nowhere
 import os
 from collections.abc import Iterator
 
-from foreblock.clock import SystemClock
+from foreblock.clock import SECOND_NS, SystemClock
 from foreblock.errors import StoreError
 from foreblock.ledger.reading.availability import AbsentLedger, is_ready
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.metrics import catalogue
 from foreblock.metrics.catalogue import Metric, Series
 from foreblock.settings.networks import Network
-
-_SECOND_NS = 10**9
 
 
 def chain_series(network: Network, ledger: Ledger | AbsentLedger) -> Iterator[Series]:
@@ -48,11 +46,11 @@ def _chain(view: LedgerView, *, moves: bool) -> Iterator[tuple[Metric, float]]:
     yield catalogue.READY, is_ready(view, now_ns, moves=moves)
     yield catalogue.COMMIT_NUMBER, view.commit
     yield catalogue.LATEST_NUMBER, latest.number
-    yield catalogue.LATEST_AGE, now_ns / _SECOND_NS - latest.header.timestamp
+    yield catalogue.LATEST_AGE, now_ns / SECOND_NS - latest.header.timestamp
     if pending is not None:
         yield catalogue.PENDING_NUMBER, pending.number
         yield catalogue.PENDING_INDEX, pending.index
-        yield catalogue.PENDING_AGE, (now_ns - pending.received_at_ns) / _SECOND_NS
+        yield catalogue.PENDING_AGE, (now_ns - pending.received_at_ns) / SECOND_NS
         yield catalogue.PENDING_DISTANCE, pending.number - latest.number
     yield catalogue.EARLIEST_STATE, behind.earliest
     yield catalogue.MAINTENANCE_ITEMS, behind.to_clear

@@ -26,7 +26,7 @@ from foreblock.bus.commands import (
     TakeSnapshot,
 )
 from foreblock.bus.frames import ToWorker
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
@@ -59,7 +59,6 @@ from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer_options import SequencerOptions
-from foreblock.sequencer.timing import SECOND_NS
 from foreblock.settings.networks import DevChain, Network
 from foreblock.sources.command_journal import CommandJournal
 from foreblock.sources.deferring import DeferredChanges

@@ -7,10 +7,9 @@ to `/readyz?verbose`, without the secrets of URLs. No I/O.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from foreblock.clock import SECOND_NS
 from foreblock.primitives import harmless
 from foreblock.secret_urls import without_secrets
-
-_SECOND_NS: Final = 10**9
 
 # What people ask about first, and the outcomes that count as it.
 _SUMMARY: Final[Mapping[str, tuple[str, ...]]] = {
@@ -82,7 +81,7 @@ def feed_facts(
 def _feed(feed: FeedState, now_ns: int) -> str:
     age = "nothing heard yet"
     if feed.last_message_ns is not None:
-        age = f"last message {(now_ns - feed.last_message_ns) / _SECOND_NS:.1f} s ago"
+        age = f"last message {(now_ns - feed.last_message_ns) / SECOND_NS:.1f} s ago"
     facts = [
         "connected" if feed.connected else "not connected",
         age,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from foreblock.clock import SECOND_NS
 from foreblock.metrics.catalogue import (
     CANONICAL_BLOCKS,
     CANONICAL_FAILURES,
@@ -23,7 +24,6 @@ from foreblock.metrics.catalogue import (
 from foreblock.metrics.counter_file import Count, CounterFile, Gauge
 from foreblock.sources.feed_facts import CanonicalState, FeedState, Following
 
-_SECOND_NS: Final = 10**9
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 OTHER: Final = "other"
 
@@ -52,7 +52,7 @@ class OneFeed:
         self._received.follow(feed.messages)
         self._dropped.follow(feed.dropped)
         if feed.last_message_ns is not None:
-            self._last.set((wall_ns - (now_ns - feed.last_message_ns)) / _SECOND_NS)
+            self._last.set((wall_ns - (now_ns - feed.last_message_ns)) / SECOND_NS)
 
 
 class FeedMetrics:

@@ -23,7 +23,7 @@ from foreblock.bus.frames import (
     Submit,
     ToWorker,
 )
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
@@ -44,7 +44,6 @@ from foreblock.upstream.reader import CanonicalHead
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
 
 LONGEST_REST: Final = 60.0
-_SECOND_NS: Final = 10**9
 _DEFAULT: Final = FeedClientOptions()
 
 T = TypeVar("T")
@@ -230,13 +229,13 @@ class FeedNetwork:
             if left <= 0:
                 await self.on_thread(self._source.tick)
             else:
-                await self._rest(left / _SECOND_NS)
+                await self._rest(left / SECOND_NS)
 
     def _let_wait(self, wasted: Mapping[str, int]) -> None:
         """Read less from feeds that waste time."""
         for client in self._clients:
             if client.url in wasted:
-                client.pause(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)
+                client.pause(wasted[client.url] * PRICE_OF_OVERRUN / SECOND_NS)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for something to come."""

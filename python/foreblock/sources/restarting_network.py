@@ -25,13 +25,12 @@ from foreblock.bus.frames import (
     Submit,
     ToWorker,
 )
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.secret_urls import without_secrets
 
 # The longest leaves two of six seconds to begin, and to follow what was missed meanwhile.
 WAITS: Final = Waits(shortest=0.1, longest=4.0)
-_SECOND_NS: Final = 10**9
 
 # What ends the whole process, and is no failure of a network.
 _ENDS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -181,7 +180,7 @@ class RestartingNetwork:
         return SourceFacts(self.name, self._clock.monotonic_ns(), (without_secrets(fact),))
 
     def _since(self, begun_ns: int) -> float:
-        return (self._clock.monotonic_ns() - begun_ns) / _SECOND_NS
+        return (self._clock.monotonic_ns() - begun_ns) / SECOND_NS
 
     async def _rest(self, seconds: float) -> None:
         with suppress(TimeoutError):

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import structlog
 
 from foreblock.backoff import Backoff, Waits
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
 from foreblock.primitives import harmless
 from foreblock.types import Block
@@ -130,7 +130,6 @@ class CanonicalOptions:
 T = TypeVar("T")
 
 
-_SECOND_NS: Final = 10**9
 _DEFAULT: Final = CanonicalOptions()
 
 
@@ -258,7 +257,7 @@ class CanonicalSource:
         if latest != self._latest:
             self._latest, self._moved_ns = latest, now
         local = LocalHead(latest, await self._chain.knows(tip.hash))
-        behind_for = (now - self._moved_ns) / _SECOND_NS
+        behind_for = (now - self._moved_ns) / SECOND_NS
         return plan(local, tip, wanted, behind_for, self._options.patience)
 
     async def _walk(self, hash: bytes) -> bool:

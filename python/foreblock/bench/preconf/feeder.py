@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.sender import CHAIN_ID, signed
-from foreblock.clock import DrivenClock
+from foreblock.clock import SECOND_NS, DrivenClock
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
 from foreblock.feed.server import FeedServer
@@ -38,7 +38,6 @@ ACCOUNTS: Final = 20
 LINGER_SECONDS: Final = 1.0  # after the last message
 LOOK_SECONDS: Final = 0.005  # between two checks for clients
 MILLISECOND_NS: Final = 10**6
-SECOND_NS: Final = 10**9
 
 
 class Timed(NamedTuple):

@@ -13,9 +13,10 @@ from typing import Final
 from foreblock.bench.measure import Figure, probing
 from foreblock.bench.preconf import feeder, listener, poller
 from foreblock.bench.preconf.part import ClientProcess, begun
-from foreblock.bench.preconf.report import SECOND_NS, Position, first_seen, milliseconds, soon
+from foreblock.bench.preconf.report import Position, first_seen, milliseconds, soon
 from foreblock.bench.preconf.run import PreconfOptions, read
 from foreblock.bench.rpc.load import LoadResult
+from foreblock.clock import SECOND_NS
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
 from foreblock.service.running import HOST, free_port, started
 

@@ -11,9 +11,9 @@ from msgspec import Struct, convert
 
 from foreblock.bench.measure import Figure
 from foreblock.bench.rpc.load import LoadResult
+from foreblock.clock import SECOND_NS
 
 MILLISECOND_NS: Final = 10**6
-SECOND_NS: Final = 10**9
 MEDIAN_MS: Final = 10.0  # what a pre-confirmation may take from its moment to a reader
 P99_MS: Final = 50.0
 SENT_MEDIAN_MS: Final = 300.0  # from a client that sends to one that reads

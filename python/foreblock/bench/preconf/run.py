@@ -13,9 +13,10 @@ from typing import Final
 from foreblock.bench.measure import probing
 from foreblock.bench.preconf import listener, payer, poller, sender
 from foreblock.bench.preconf.part import ClientProcess, begun
-from foreblock.bench.preconf.report import SECOND_NS, Closed, PreconfRun, closed, first_seen
+from foreblock.bench.preconf.report import Closed, PreconfRun, closed, first_seen
 from foreblock.bench.rpc import load
 from foreblock.bench.rpc.processes import cpu_seconds, family
+from foreblock.clock import SECOND_NS
 from foreblock.errors import InvalidArgument
 from foreblock.primitives import format_data
 from foreblock.sequencer.predeploys import TOKEN

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.wire import request
+from foreblock.clock import SECOND_NS
 from foreblock.primitives import format_data
 from foreblock.sequencer.load import PORTION, Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
@@ -24,7 +25,6 @@ CHAIN_ID: Final = 31337
 CONNECTIONS: Final = 64  # on each, requests are answered one after the other
 PAUSE_SECONDS: Final = 0.005  # between two looks at what is due
 PATIENCE: Final = 1.0  # seconds for answers, after the last was sent
-SECOND_NS: Final = 10**9
 
 
 class _Answers(asyncio.Protocol):

@@ -7,15 +7,14 @@ commit that is shown, and one question to the writer of the last epoch.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
+from foreblock.clock import SECOND_NS
 from foreblock.errors import BadLogStream, LogError
 from foreblock.log.announce import ask_writer
 from foreblock.log.connection import LogConnection
 from foreblock.log.parts import StoredCommit
 from foreblock.log.stream_reader import StreamReader
-
-_NS: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ async def look(connection: LogConnection, most: int) -> ShownLog:
         messages=state["messages"],
         bytes=state["bytes"],
         last_at=state.get("last_ts", ""),
-        max_age_seconds=config.get("max_age", 0) // _NS,
+        max_age_seconds=config.get("max_age", 0) // SECOND_NS,
         max_bytes=config.get("max_bytes", -1),
         wrong=await _wrong(connection),
         commits=commits,

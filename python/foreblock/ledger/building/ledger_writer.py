@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from foreblock._engine import Header, Heads, Learned, Store
-from foreblock.clock import Clock, boot_id
+from foreblock.clock import SECOND_NS, Clock, boot_id
 from foreblock.errors import NoChain
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
@@ -37,7 +37,6 @@ from foreblock.metrics.meters import NetworkMetrics
 from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
-_NANOSECONDS: Final = 10**9
 
 
 class Distances(NamedTuple):
@@ -97,7 +96,7 @@ class LedgerWriter:
                 raise NoChain(store.path)
             self.profile: Final[ChainProfile] = stored_profile(view)
             # How long a pending block counts as fresh.
-            self.lifetime_ns = FRESH_FOR_BLOCKS * self.profile.block_time * _NANOSECONDS
+            self.lifetime_ns = FRESH_FOR_BLOCKS * self.profile.block_time * SECOND_NS
             self._heads: Heads = view.heads
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)

@@ -28,7 +28,7 @@ from foreblock._engine import (
     decode_transactions,
     keccak256,
 )
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import (
     BadBlock,
     CallerError,
@@ -83,7 +83,6 @@ MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tr
 MOST_TRIED: Final = 1024  # messages that wait for state; the same
 # Messages are tried ahead of their turn with this part of their time, and no more.
 PART_AHEAD: Final = 4
-_SECOND_NS: Final = 10**9
 
 T = TypeVar("T")
 
@@ -158,7 +157,7 @@ class BoundedRuns:
         """
         if not block.is_partial or block.rules.optimism is None:
             return
-        most_ns = int(self.bounds.message * _SECOND_NS) // PART_AHEAD
+        most_ns = int(self.bounds.message * SECOND_NS) // PART_AHEAD
         for each in messages:
             before = self._tried.get(each.identity)
             if before is None or before.took_ns < most_ns:

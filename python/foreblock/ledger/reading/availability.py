@@ -13,13 +13,13 @@ decide that by their own clocks, so a writer that stands still is noticed.
 from collections.abc import Callable, Hashable
 from typing import Final
 
+from foreblock.clock import SECOND_NS
 from foreblock.errors import StoreError, StoreReplaced
 from foreblock.ledger.reading.followed import base_fact
 from foreblock.ledger.reading.view import Behind, Ledger, LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.storage.store_watch import SeenCommit
 
-_SECOND_NS: Final = 10**9
 # A followed chain without a pending block is ready while its latest block is not older than this:
 # blocks may be missed, and take a while to arrive from an upstream.
 READY_BLOCKS: Final = 4
@@ -81,7 +81,7 @@ def is_ready(view: LedgerView, wall_ns: int, *, moves: bool) -> bool:
     """Whether the network is ready at this wall time."""
     if view.pending is not None or not moves:
         return True
-    age = wall_ns / _SECOND_NS - view.latest.header.timestamp
+    age = wall_ns / SECOND_NS - view.latest.header.timestamp
     return view.followed and age <= _most_seconds(view)
 
 
@@ -93,13 +93,13 @@ def _most_seconds(view: LedgerView) -> float:
 def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tuple[str, ...]]:
     """Whether the network is ready at this wall time, and the facts, one per line."""
     latest, pending = view.latest, view.pending
-    age = wall_ns / _SECOND_NS - latest.header.timestamp
+    age = wall_ns / SECOND_NS - latest.header.timestamp
     facts = [
         f"commit: {view.commit}",
         f"latest: block {latest.number}, {age:.1f} s old, 0x{latest.hash.hex()}",
     ]
     if pending is not None:
-        age = (wall_ns - pending.received_at_ns) / _SECOND_NS
+        age = (wall_ns - pending.received_at_ns) / SECOND_NS
         distance = pending.number - latest.number
         place = f"block {pending.number}, flashblock {pending.index}"
         facts.append(f"pending: {place}, {age:.2f} s old, 0x{pending.hash.hex()}")

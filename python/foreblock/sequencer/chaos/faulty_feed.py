@@ -3,12 +3,10 @@
 import asyncio
 from typing import Final, Protocol
 
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.feed_faults import FeedFaults, Sending
 from foreblock.types import Flashblock
-
-_SECOND_NS: Final = 10**9
 
 
 class Publisher(Protocol):
@@ -52,7 +50,7 @@ class FaultyFeed:
         for sending in self._faults.send(flashblock, now_ns, other):
             if sending.at_ns > now_ns:
                 self._waiting.append(sending)
-                wait = (sending.at_ns - now_ns) / _SECOND_NS
+                wait = (sending.at_ns - now_ns) / SECOND_NS
                 asyncio.get_running_loop().call_later(wait, self._send_through, sending.at_ns)
             else:
                 self._send(sending)

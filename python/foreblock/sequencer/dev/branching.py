@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import structs
 
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import AlreadyKnown, FeeCapBelowBaseFee, ReplacementUnderpriced
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
@@ -29,7 +29,6 @@ from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
-from foreblock.sequencer.timing import SECOND_NS
 from foreblock.sequencer.transaction_pool import TransactionPool, outbids
 from foreblock.types import Base, Cheat, Flashblock, Transaction
 

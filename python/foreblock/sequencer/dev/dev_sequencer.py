@@ -24,7 +24,7 @@ import structlog
 from msgspec import structs
 
 from foreblock.bus.commands import SendUnsigned
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
@@ -38,7 +38,7 @@ from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
-from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
+from foreblock.sequencer.timing import NEVER_NS, Schedule, next_timestamp, unscheduled
 from foreblock.sequencer.unsigned import make_unsigned
 from foreblock.types import Base, Flashblock, Header, Transaction
 
