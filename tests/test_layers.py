@@ -44,9 +44,6 @@ BELOW = {
     "ledger/storage": "_engine clock errors primitives types ledger/genesis ledger/rules",
     "ledger/reading": "_engine clock errors metrics scheduling ledger/rules ledger/storage",
     "ledger/calls": "_engine errors primitives scheduling ledger/reading ledger/rules",
-    "ledger/simulation": (
-        "_engine errors primitives scheduling ledger/calls ledger/reading ledger/rules"
-    ),
     "ledger/tracing": (
         "_engine errors scheduling types ledger/calls ledger/reading ledger/rules ledger/storage"
     ),
@@ -63,15 +60,12 @@ BELOW = {
         "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
         " ledger/tracing"
     ),
-    "ledger/stateless": (
-        "_engine errors scheduling types ledger/building ledger/reading ledger/rules ledger/tracing"
-    ),
     # Public chains as data.
     "chains": "errors primitives ledger/genesis ledger/rules",
     # Where blocks come from.
     "upstream": "backoff clock errors feed primitives secret_urls types ledger/rules",
     "witness": (
-        "chains errors primitives types upstream ledger/genesis ledger/rules ledger/stateless"
+        "chains errors primitives types upstream ledger/building ledger/genesis ledger/rules"
     ),
     "sequencer": (
         "bus clock errors primitives types"
@@ -92,7 +86,7 @@ BELOW = {
     # Where answers go.
     "methods": (
         "_engine bus errors scheduling types"
-        " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/stateless"
+        " ledger/calls ledger/reading ledger/rules"
         " ledger/storage ledger/tracing"
     ),
     # A public chain, followed without a node of it: what its writer and its workers do.
@@ -119,7 +113,7 @@ BELOW = {
     "cli": (
         "bench chains clock conformance errors feed follow log primitives secret_urls sequencer"
         " server recording service settings snapshot starting types upstream witness"
-        " ledger/checking ledger/importing ledger/rules ledger/stateless ledger/storage"
+        " ledger/building ledger/checking ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from foreblock._engine import Message, address_of, sign_transaction
-from foreblock.ledger.rules.addresses import created_address
+from foreblock.ledger.rules.transaction_rules import created_address
 from support.chains.builder import ChainBuilder
 from support.chains.long_chain import CHAIN_ID, GWEI, SECRET, genesis
 from support.payloads.bytecode import code

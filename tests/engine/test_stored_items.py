@@ -30,7 +30,7 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.reading.placed_receipts import deposit_fields
+from foreblock.ledger.reading.stored_block import deposit_fields
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
 from foreblock.upstream.block_json import Fields, encode_transaction

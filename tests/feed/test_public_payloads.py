@@ -20,7 +20,7 @@ from foreblock._engine import (
 )
 from foreblock.feed.messages import decode, encode
 from foreblock.feed.wire import compress
-from foreblock.ledger.building.block_base import header_of
+from foreblock.ledger.building.closed_index import header_of
 from foreblock.ledger.following.verdict import hash_holds, is_provided, malformed
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.l1 import EcotoneAttributes, attributes_in

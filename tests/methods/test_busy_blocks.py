@@ -10,11 +10,15 @@ import pytest
 
 from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.reading import placed_receipts as placed_receipt
-from foreblock.ledger.reading.block_fees import read_tips
+from foreblock.ledger.reading import stored_block
 from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.stored_block import Portion, read_stored
-from foreblock.ledger.reading.transaction_lookup import count_starts, find_start, portion_rows
+from foreblock.ledger.reading.transaction_lookup import (
+    count_starts,
+    find_start,
+    portion_rows,
+    read_tips,
+)
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
@@ -107,7 +111,7 @@ def test_a_receipt_reads_one_portion(
 
     places = transactions(client, block)
     client.ask("eth_getTransactionReceipt", places[0])  # what all receipts say alike is kept
-    monkeypatch.setattr(placed_receipt, "receipt_at", counting)
+    monkeypatch.setattr(stored_block, "receipt_at", counting)
     monkeypatch.setattr(LedgerView, "row", forbidden)
     monkeypatch.setattr("foreblock.methods.blocks.receipts.count_starts", forbidden)
     for place, transaction in enumerate(places):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.ledger.rules.addresses import created_address
+from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.sequencer.predeploys import TOKEN
 from support.chains.dev_chain import ACCOUNTS
 from support.chains.dev_service import dev_service

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.rules.addresses import created_address
+from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.methods.options import Options
 from support.chains.long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain

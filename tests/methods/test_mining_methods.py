@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.rules.addresses import checksum_address
+from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
 from support.chains.dev_service import dev_service

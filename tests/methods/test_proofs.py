@@ -13,7 +13,7 @@ from foreblock._engine import Store, keccak256
 from foreblock.errors import PrunedState
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.rules.addresses import created_address
+from foreblock.ledger.rules.transaction_rules import created_address
 from support.chains import long_chain as made
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
 from support.each_case import each_case

@@ -3,9 +3,9 @@
 from hypothesis import given
 
 from foreblock._engine import Overlay
-from foreblock.ledger.simulation.run import SimulatedBlock, run_block
-from foreblock.ledger.simulation.simulated_chain import SimulatedChain
-from foreblock.ledger.simulation.simulation_request import (
+from foreblock.ledger.calls.simulated_chain import SimulatedChain
+from foreblock.ledger.calls.simulation import SimulatedBlock, run_block
+from foreblock.ledger.calls.simulation_request import (
     BlockRequest,
     SimulationLimits,
     SimulationRequest,

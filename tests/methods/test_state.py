@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.rules.addresses import created_address
+from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.types import Transaction
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
 from support.payloads.bytecode import code

@@ -10,7 +10,7 @@ from foreblock._engine import Store
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.rules.rules_end import RulesEnd
+from foreblock.ledger.rules.profile import RulesEnd
 from foreblock.ledger.storage import follow_rows
 from foreblock.ledger.storage.follow_rows import RULES_END, put_rules_end, read_rules_end
 from support.chains.long_chain import EMITTER, HEAD, RICH

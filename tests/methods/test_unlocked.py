@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.rules.unsigned_deposits import MARK
+from foreblock.ledger.rules.transaction_rules import MARK
 from foreblock.methods.dev.preparing import Preparing
 from foreblock.methods.keys import Keys
 from foreblock.methods.node.fees import PriorityFees

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import MissingCode, MissingHeader, MissingNode
-from foreblock.ledger.rules.addresses import created_address
-from foreblock.ledger.stateless.witness_execution import execute_witnessed
+from foreblock.ledger.building.witness_execution import execute_witnessed
+from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.rows import CONFIG
 from foreblock.witness.witness_file import parse_witness
 from support.chains import long_chain as made

@@ -12,8 +12,8 @@ from foreblock._engine import (
 )
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.rules.l1 import L1Fees
+from foreblock.ledger.rules.transaction_rules import MAX_INIT_CODE
 from foreblock.sequencer.admission import MAX_NONCE, MAX_SIZE, admit
 from support.chains.sequencing import (
     CHAIN_ID,

@@ -18,12 +18,12 @@ from foreblock.ledger.genesis.genesis_file import (
     genesis_text,
     read_genesis,
 )
-from foreblock.ledger.rules.addresses import checksum_address
-from foreblock.ledger.rules.block_start import HISTORY_STORAGE
-from foreblock.ledger.rules.empty_roots import EMPTY_ROOT
+from foreblock.ledger.rules.check import EMPTY_ROOT
+from foreblock.ledger.rules.execution import HISTORY_STORAGE
+from foreblock.ledger.rules.fees import decode_extra_data, next_optimism_base_fee
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.l1 import L1_BLOCK
-from foreblock.ledger.rules.optimism_rules import decode_extra_data, next_optimism_base_fee
+from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis

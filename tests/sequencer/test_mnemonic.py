@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.rules.addresses import checksum_address
+from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.sequencer.mnemonic import (
     HARDENED,
     TEST_MNEMONIC,

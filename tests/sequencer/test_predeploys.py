@@ -3,7 +3,7 @@
 import pytest
 
 from foreblock._engine import keccak256
-from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE
+from foreblock.ledger.rules.execution import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.sequencer.predeploys import DETERMINISTIC_DEPLOYER
 from support.payloads.dev_state import ALICE, GENESIS, DevState
 

@@ -11,7 +11,7 @@ import pytest
 from foreblock.bus.commands import SetPrinting
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.tracing.console_log import CONSOLE
+from foreblock.ledger.tracing.call_tree import CONSOLE
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.steps import Pipelined

@@ -16,8 +16,8 @@ from foreblock.follow import startup
 from foreblock.follow.startup import choose_anchor, open_follow_network
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.storage.anchored_store import Anchor, begin_at
 from foreblock.ledger.storage.follow_rows import put_trust
+from foreblock.ledger.storage.open_store import Anchor, begin_at
 from foreblock.settings import FollowSettings
 from foreblock.settings.networks import Network
 from foreblock.sources.network_store import open_followed_store

@@ -23,7 +23,7 @@ from foreblock.follow.requests import BlockAt
 from foreblock.follow.state_fetcher import StateLearner
 from foreblock.follow.wire import pack_wanted, unpack_found
 from foreblock.ledger.following.wanting import WantedState
-from foreblock.ledger.storage.anchored_store import Anchor
+from foreblock.ledger.storage.open_store import Anchor
 from foreblock.settings import FollowSettings
 from foreblock.settings.networks import Network
 from foreblock.types import Header

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from foreblock.ledger.tracing.console_log import CONSOLE
+from foreblock.ledger.tracing.call_tree import CONSOLE
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from support.payloads.bytecode import code
 from support.payloads.solidity import call_data

@@ -13,7 +13,7 @@ from typing import Self
 from checker.journal import JournalWriter
 from foreblock._engine import Store, View
 from foreblock.feed.messages import encode
-from foreblock.ledger.building.block_base import base_of, diff_of
+from foreblock.ledger.building.closed_index import base_of, diff_of
 from foreblock.ledger.storage.chain_head import made_of, read_row
 from foreblock.ledger.storage.freshness import last_index_of, quiet_end
 from foreblock.ledger.storage.partial_rows import (

@@ -20,7 +20,7 @@ import click
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
 from foreblock.errors import BadGenesis, BadSetting
-from foreblock.ledger.rules.addresses import checksum_address
+from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.primitives import format_data, parse_number
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts

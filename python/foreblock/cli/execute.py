@@ -29,7 +29,7 @@ from foreblock.errors import (
     MissingHeader,
     MissingNode,
 )
-from foreblock.ledger.stateless.witness_execution import execute_witnessed
+from foreblock.ledger.building.witness_execution import execute_witnessed
 from foreblock.primitives import format_data
 from foreblock.witness.witness_file import read_witness
 

@@ -12,7 +12,7 @@ import click
 from foreblock.cli.asking import URL_OPTION, amount, checked, connected
 from foreblock.cli.verb import in_section, json_option, option, stop, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
-from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
+from foreblock.ledger.rules.transaction_rules import DYNAMIC_FEE
 from foreblock.primitives import (
     HASH_BYTES,
     format_data,

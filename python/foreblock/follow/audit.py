@@ -20,7 +20,7 @@ from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.keys import EMPTY_CODE, Found, FoundProof, Wanted
 from foreblock.follow.requests import BlockAt
 from foreblock.follow.state_fetcher import ExecutedBlocks
-from foreblock.ledger.storage.anchored_store import Learned
+from foreblock.ledger.storage.open_store import Learned
 from foreblock.types import Account, keccak256
 from foreblock.upstream.budget import Purpose
 

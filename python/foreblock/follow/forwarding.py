@@ -22,7 +22,7 @@ from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp
 from foreblock.clock import Clock, SystemClock
 from foreblock.errors import RefusedAnswer, SequencerUnavailable
-from foreblock.ledger.rules.transaction_types import BLOB
+from foreblock.ledger.rules.transaction_rules import BLOB
 from foreblock.primitives import format_data, harmless, parse_hash
 from foreblock.secret_urls import safe_url
 from foreblock.types import keccak256

@@ -46,9 +46,9 @@ from foreblock.follow.upstream_metrics import UpstreamMetrics
 from foreblock.follow.worker_requests import StateAnswers
 from foreblock.follow.working_set import KEEP_SECONDS, HotAccount, HotFetching, HotSet
 from foreblock.ledger.following.wanting import MOST_ROUNDS, WantedNodes, WantedState
-from foreblock.ledger.rules.rules_end import RulesEnd, diverged, rules_end
-from foreblock.ledger.storage.anchored_store import Anchor
+from foreblock.ledger.rules.profile import RulesEnd, diverged, rules_end
 from foreblock.ledger.storage.follow_rows import Trust
+from foreblock.ledger.storage.open_store import Anchor
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.following import NO_FEED

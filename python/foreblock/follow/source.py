@@ -21,22 +21,11 @@ from foreblock.follow.keys import (
     only_missed,
 )
 from foreblock.follow.state_fetcher import ExecutedBlocks
-from foreblock.ledger.following.fitted_proof import Proof, fitted_proof
-from foreblock.ledger.following.roots_behind import RootsBehind
+from foreblock.ledger.following.roots_behind import Proof, RootsBehind, fitted_proof
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.forks import EthereumFork
-from foreblock.ledger.rules.rules_end import RulesEnd
-from foreblock.ledger.storage.anchored_store import (
-    Anchor,
-    Learned,
-    begin_anew_at,
-    begin_at,
-    is_empty,
-    latest_as_anchor,
-    profile_in,
-    unknown_in,
-)
+from foreblock.ledger.rules.profile import RulesEnd
 from foreblock.ledger.storage.chain_head import read_header, rules_of
 from foreblock.ledger.storage.follow_rows import (
     HotRow,
@@ -48,7 +37,18 @@ from foreblock.ledger.storage.follow_rows import (
     read_rules_end,
     read_trust,
 )
-from foreblock.ledger.storage.open_store import Store, check_same_profile
+from foreblock.ledger.storage.open_store import (
+    Anchor,
+    Learned,
+    Store,
+    begin_anew_at,
+    begin_at,
+    check_same_profile,
+    is_empty,
+    latest_as_anchor,
+    profile_in,
+    unknown_in,
+)
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.ledger.storage.template_rows import put_templates, read_templates
 from foreblock.metrics.meters import NetworkMetrics

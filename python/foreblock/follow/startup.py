@@ -30,8 +30,8 @@ from foreblock.follow.network import FollowNetwork, anchor_at
 from foreblock.follow.source import is_begun
 from foreblock.follow.state_fetcher import StateLearner
 from foreblock.follow.state_upstream import StateUpstream
-from foreblock.ledger.storage.anchored_store import Anchor
 from foreblock.ledger.storage.follow_rows import Trust
+from foreblock.ledger.storage.open_store import Anchor
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings import FollowSettings

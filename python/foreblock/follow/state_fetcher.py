@@ -31,7 +31,7 @@ from foreblock.follow.keys import (
 from foreblock.follow.pending_proofs import EarlyProofs, Fit
 from foreblock.follow.requests import BlockAt
 from foreblock.ledger.following.wanting import WantedNodes, WantedState
-from foreblock.ledger.storage.anchored_store import Learned
+from foreblock.ledger.storage.open_store import Learned
 from foreblock.types import Account, Header, keccak256
 from foreblock.upstream.budget import Purpose
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from foreblock.ledger.reading.visibility import PRECONFIRMED, SEALED, Visibility
+from foreblock.ledger.reading.blocks import PRECONFIRMED, SEALED, Visibility
 
 Dialect = Literal["preconf", "ethereum"]
 PendingIdentity = Literal["real", "null"]

@@ -6,7 +6,7 @@ The pool is the writer's. A chain without a sequencer has none, which is an empt
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from foreblock.ledger.rules.unsigned_deposits import unsigned_nonce
+from foreblock.ledger.rules.transaction_rules import unsigned_nonce
 from foreblock.types import Header, Transaction, decode_transactions
 
 RECEIPT_VERSION: Final = 1  # of a deposit, from Canyon on

@@ -12,8 +12,7 @@ from typing import Final
 from foreblock.errors import BadRecording, StateMissing
 from foreblock.follow.keys import Wanted, wanted_of
 from foreblock.ledger.importing.importer import LearnedChain
-from foreblock.ledger.storage.anchored_store import Learned
-from foreblock.ledger.storage.open_store import Store
+from foreblock.ledger.storage.open_store import Learned, Store
 from foreblock.primitives import format_data
 from foreblock.recording.proof_walk import UnknownNode, prove_account, prove_slot
 from foreblock.recording.state_file import RecordedState

@@ -25,7 +25,6 @@ from foreblock.errors import (
 )
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork, Rules
-from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
 from foreblock.ledger.rules.l1 import (
     BedrockAttributes,
     EcotoneAttributes,
@@ -33,8 +32,14 @@ from foreblock.ledger.rules.l1 import (
     L1Costs,
     L1Fees,
 )
-from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
-from foreblock.ledger.rules.unsigned_deposits import unsigned_nonce
+from foreblock.ledger.rules.transaction_rules import (
+    BLOB,
+    DEPOSIT,
+    MAX_INIT_CODE,
+    floor_gas,
+    intrinsic_gas,
+    unsigned_nonce,
+)
 from foreblock.sequencer.sequencer_options import BEDROCK_OVERHEAD, BEDROCK_SCALAR
 from foreblock.types import Transaction, estimated_compressed_size
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION
-from foreblock.ledger.rules.fees import blob_base_fee
-from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, BEDROCK, L1_BLOCK, L1Fees
-from foreblock.ledger.rules.optimism_rules import (
+from foreblock.ledger.rules.fees import (
     FeeParameters,
+    blob_base_fee,
     decode_extra_data,
     encode_extra_data,
 )
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.header_rules import base_fee_after
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, BEDROCK, L1_BLOCK, L1Fees
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.primitives import ZERO_ADDRESS
 from foreblock.sequencer.admission import BlobTerms, Terms

@@ -16,8 +16,8 @@ from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.genesis_file import Genesis, GenesisAccount, read_genesis
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.fees import FeeParameters, encode_extra_data
 from foreblock.ledger.rules.forks import ETHER, EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.optimism_rules import FeeParameters, encode_extra_data
 from foreblock.ledger.rules.profile import OptimismParameters
 from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, format_data
 from foreblock.sequencer.dev_forks import fork_config, rules_named

@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
+from foreblock.ledger.rules.transaction_rules import TRANSACTION
 from foreblock.sequencer.admission import Pooled
 
 LEAST_GAS: Final = TRANSACTION  # no transaction fits into less

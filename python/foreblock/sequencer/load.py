@@ -12,7 +12,7 @@ from typing import Final
 
 from foreblock.clock import SECOND_NS
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
+from foreblock.ledger.rules.transaction_rules import DYNAMIC_FEE
 from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.types import Message, Transaction, keccak256, sign_transaction

@@ -11,8 +11,12 @@ from importlib import resources
 from typing import Final
 
 from foreblock.ledger.genesis.genesis_file import GenesisAccount, mapping_slot, short_string
-from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE
-from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.execution import (
+    BEACON_ROOTS,
+    CONSOLIDATION_REQUESTS,
+    HISTORY_STORAGE,
+    WITHDRAWAL_REQUESTS,
+)
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.rules.verification import MESSAGE_PASSER

@@ -1,6 +1,6 @@
 """Transactions without a signature: how they are made, and how they run in their turn.
 
-On an OP chain such a transaction is a deposit (`ledger.rules.unsigned_deposits`): any sender, no
+On an OP chain such a transaction is a deposit (`ledger.rules.transaction_rules`): any sender, no
 fees, and every follower can verify it. Only value, data, gas and nonce of what was asked for
 are in it. On a chain with Ethereum's rules it is of type 2, and names its sender where others
 have a signature; it pays fees, and those follow it whose genesis says that the chain has such
@@ -13,8 +13,7 @@ from foreblock.bus.commands import SendUnsigned
 from foreblock.errors import InvalidTransaction
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.transaction_types import DEPOSIT
-from foreblock.ledger.rules.unsigned_deposits import out_of_turn, unsigned_source
+from foreblock.ledger.rules.transaction_rules import DEPOSIT, out_of_turn, unsigned_source
 from foreblock.sequencer.attributes import derive
 from foreblock.types import (
     Allowance,

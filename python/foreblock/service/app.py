@@ -19,9 +19,9 @@ from foreblock.clock import SECOND_NS, SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
+from foreblock.ledger.reading.blocks import PRECONFIRMED
 from foreblock.ledger.reading.fast_path import FastPathBounds, make_command_path
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit

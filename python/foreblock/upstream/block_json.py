@@ -12,7 +12,7 @@ along (`UnclesMissing` names them).
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar, Union
 
-from foreblock.ledger.rules.transaction_types import DEPOSIT, POST_EXEC
+from foreblock.ledger.rules.transaction_rules import DEPOSIT, POST_EXEC
 from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
 from foreblock.types import Block, Header, Withdrawal
 

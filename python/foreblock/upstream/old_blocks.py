@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from foreblock.errors import UntrueState
-from foreblock.ledger.rules.rules_end import unknown_type
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.profile import unknown_type
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.primitives import format_data, format_quantity
 from foreblock.types import Block, keccak256, transactions_root
 from foreblock.upstream.block_json import (

@@ -23,12 +23,12 @@ from typing import Final
 
 from foreblock.chains.chain_file import ChainFacts, preset, profile_of
 from foreblock.errors import BadChain, BadWitness, Undecodable
+from foreblock.ledger.building.witness_execution import Attributes, WitnessedBlock
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
+from foreblock.ledger.rules.fees import FeeParameters
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
-from foreblock.ledger.rules.optimism_rules import FeeParameters
 from foreblock.ledger.rules.profile import ChainProfile, OptimismParameters
-from foreblock.ledger.stateless.witness_execution import Attributes, WitnessedBlock
 from foreblock.primitives import ZERO_ADDRESS
 from foreblock.types import Block, Header, decode_block, decode_header
 from foreblock.upstream.block_json import rebuild_header

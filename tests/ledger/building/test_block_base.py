@@ -1,6 +1,6 @@
 """A base becomes a header and comes back, with the fields that its fork has."""
 
-from foreblock.ledger.building.block_base import base_of, header_of
+from foreblock.ledger.building.closed_index import base_of, header_of
 from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
 from foreblock.types import Base
 from support.each_case import each_case

@@ -14,7 +14,7 @@ from foreblock._engine import (
     transactions_root,
 )
 from foreblock.errors import BadBlock, InvalidTransaction
-from foreblock.ledger.rules.empty_roots import EMPTY_ROOT
+from foreblock.ledger.rules.check import EMPTY_ROOT
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.types import Base, Flashblock
 from support.chains.importing import import_bytes

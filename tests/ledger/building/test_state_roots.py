@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from foreblock._engine import Header, Overlay, Store
-from foreblock.ledger.building.state_roots import StateRoots
+from foreblock.ledger.building.parent_state import StateRoots
 from support.payloads.small_store import ALICE, BOB, CONTRACT, append
 
 HEADER = Header(

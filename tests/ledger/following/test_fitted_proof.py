@@ -7,8 +7,7 @@ import pytest
 
 from foreblock._engine import Proof, keccak256
 from foreblock.errors import StateMissing
-from foreblock.ledger.following.fitted_proof import fitted_proof
-from foreblock.ledger.following.roots_behind import RootsBehind
+from foreblock.ledger.following.roots_behind import RootsBehind, fitted_proof
 from support.chains.following import Truth
 from support.chains.partial_following import PartialFollowing
 from support.chains.writing import FACTORY, NOBODY, PASSER, SCRIBE, SENDERS, WITNESS

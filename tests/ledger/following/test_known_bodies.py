@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.ledger.following.buffer import Received
-from foreblock.ledger.following.jobs import Job
-from foreblock.ledger.following.known_bodies import bodies_named
+from foreblock.ledger.following.jobs import Job, bodies_named
 from foreblock.types import Flashblock, transactions_root
 from support.chains.following import Built, Following, Truth
 

@@ -15,7 +15,7 @@ import pytest
 
 from foreblock._engine import View
 from foreblock.errors import NotHere
-from foreblock.ledger.building.block_base import base_of
+from foreblock.ledger.building.closed_index import base_of
 from foreblock.ledger.following.classification import DEFAULT_DEPTH
 from foreblock.ledger.reading.partials import check_reachable
 from foreblock.ledger.storage import partial_rows

@@ -10,7 +10,7 @@ from foreblock.ledger.genesis.genesis_file import (
     GenesisAccount,
     read_genesis,
 )
-from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.ledger.rules.check import EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from support.chains.profiles import JOVIAN, MERGED, OSAKA
 from support.each_case import each_case
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.ledger.reading.cursors import Cursor, read_cursor
+from foreblock.ledger.reading.events import Cursor, read_cursor
 from support.each_case import each_case
 
 NUMBERS = st.integers(0, (1 << 64) - 1)

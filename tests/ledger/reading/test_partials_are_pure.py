@@ -29,8 +29,7 @@ from foreblock._engine import (
 )
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.importer import Chain as StrictChain
-from foreblock.ledger.rules.execution import Execution, Task, execute
-from foreblock.ledger.rules.working_state import WorkingState
+from foreblock.ledger.rules.execution import Execution, Task, WorkingState, execute
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_chain_head
 from foreblock.ledger.storage.open_store import begin_chain

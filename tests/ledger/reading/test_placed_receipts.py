@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import Log, Receipt
-from foreblock.ledger.reading.placed_receipts import deposit_fields
+from foreblock.ledger.reading.stored_block import deposit_fields
 
 U64 = st.integers(0, 2**64 - 1)
 LOGS = st.lists(

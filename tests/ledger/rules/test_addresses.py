@@ -1,7 +1,7 @@
 import pytest
 
 from foreblock._engine import Message, sign_transaction
-from foreblock.ledger.rules.addresses import checksum_address, created_address
+from foreblock.ledger.rules.transaction_rules import checksum_address, created_address
 from support.each_case import each_case
 from support.payloads.dev_state import ACCOUNTS, DevState
 

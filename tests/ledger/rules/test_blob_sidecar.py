@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from foreblock.ledger.rules.blob_sidecar import BLOB_BYTES, CELLS, without_sidecar
+from foreblock.ledger.rules.transaction_rules import BLOB_BYTES, CELLS, without_sidecar
 from support.each_case import each_case
 from support.payloads.signing import Item, rlp
 

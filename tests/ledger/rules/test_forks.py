@@ -16,7 +16,7 @@ from foreblock._engine import (
 )
 from foreblock.errors import BadBlock, InvalidTransaction
 from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.intrinsic_gas import floor_gas, intrinsic_gas
+from foreblock.ledger.rules.transaction_rules import floor_gas, intrinsic_gas
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE, check_body
 from support.chains.dev_chain import ACCOUNTS
 from support.each_case import each_case

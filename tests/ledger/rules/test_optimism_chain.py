@@ -13,7 +13,7 @@ import pytest
 
 from foreblock._engine import State, keccak256
 from foreblock.errors import BadBlock
-from foreblock.ledger.rules.block_start import CREATE2_DEPLOYER
+from foreblock.ledger.rules.execution import CREATE2_DEPLOYER
 from support.chains.builder import ChainBuilder
 from support.chains.importing import import_bytes, latest, refusing
 from support.chains.profiles import JOVIAN

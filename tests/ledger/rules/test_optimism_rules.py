@@ -5,14 +5,14 @@ import pytest
 from foreblock._engine import Header
 from foreblock.errors import BadBlock
 from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
-from foreblock.ledger.rules.optimism_rules import (
+from foreblock.ledger.rules.fees import (
     FeeParameters,
     check_extra_data,
     decode_extra_data,
     encode_extra_data,
     next_optimism_base_fee,
 )
+from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
 from support.each_case import each_case
 from support.payloads.headers import PRAGUE, header
 

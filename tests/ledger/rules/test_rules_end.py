@@ -1,6 +1,6 @@
 """Which block ends the rules that this version knows, and what it ends with."""
 
-from foreblock.ledger.rules.rules_end import RulesEnd, diverged, rules_end, unknown_type
+from foreblock.ledger.rules.profile import RulesEnd, diverged, rules_end, unknown_type
 from support.each_case import each_case
 
 LEGACY, FEES, DEPOSIT, UNKNOWN = b"\xc0", b"\x02\xc0", b"\x7e\xc0", b"\x7d\xc0"

@@ -5,8 +5,7 @@ import pytest
 from foreblock._engine import Header
 from foreblock.errors import BadBlock
 from foreblock.ledger.rules.forks import EthereumFork
-from foreblock.ledger.rules.header_rules import next_difficulty
-from foreblock.ledger.rules.uncles import Ancestor, check_uncles
+from foreblock.ledger.rules.header_rules import Ancestor, check_uncles, next_difficulty
 from support.chains.profiles import profile
 from support.each_case import each_case
 from support.payloads.headers import MINED, header

@@ -6,14 +6,14 @@ import pytest
 
 from foreblock.bus.commands import Mine, RestartBlock, Revert, SetAccount, SetTime, TakeSnapshot
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.rules.addresses import checksum_address, created_address
+from foreblock.ledger.rules.transaction_rules import checksum_address, created_address
+from foreblock.ledger.tracing.call_tree import CONSOLE
 from foreblock.ledger.tracing.chain_report import (
     MOST_BLOCKS,
     MOST_TRANSACTIONS,
     ChainReport,
     ReachedPlace,
 )
-from foreblock.ledger.tracing.console_log import CONSOLE
 from foreblock.types import Transaction
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.payloads.bytecode import code

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.ledger.tracing.console_log import logged_line
+from foreblock.ledger.tracing.call_tree import logged_line
 from support.each_case import each_case
 from support.payloads.solidity import call_data, encode
 

@@ -8,12 +8,12 @@ import pytest
 from foreblock._engine import Block, Store, requests_hash
 from foreblock.bus.commands import Mine, SetAccount
 from foreblock.clock import DrivenClock
-from foreblock.ledger.building.block_end import BlockEnd
+from foreblock.ledger.building.closed_index import BlockEnd
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import genesis_text, read_genesis
-from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
+from foreblock.ledger.rules.check import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.execution import WITHDRAWAL_REQUESTS
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.attributes import attributes_deposit

@@ -6,8 +6,8 @@ import pytest
 
 from foreblock.bus.commands import Mine, Revert, TakeSnapshot
 from foreblock.ledger.building.block_run import FEW_NODES, LONG
-from foreblock.ledger.building.state_roots import OpenTrie, StateRoots
-from foreblock.ledger.rules.addresses import created_address
+from foreblock.ledger.building.parent_state import OpenTrie, StateRoots
+from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.dev_rows import Mining
 from foreblock.sequencer.dev.dev_sequencer import MOST_STACKED
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis

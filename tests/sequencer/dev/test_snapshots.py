@@ -22,14 +22,14 @@ from foreblock.bus.commands import (
     SetTimestampInterval,
     TakeSnapshot,
 )
-from foreblock.ledger.reading.cursors import Cursor
-from foreblock.ledger.reading.event_items import header_of
 from foreblock.ledger.reading.events import (
+    Cursor,
     flashblock_end,
     next_flashblock,
     next_sealed,
     sealed_end,
 )
+from foreblock.ledger.reading.logs import header_of
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage import abandoned_blocks
 from foreblock.ledger.storage.dev_rows import Mining

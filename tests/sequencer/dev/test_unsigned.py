@@ -13,7 +13,7 @@ from foreblock.bus.commands import (
     SetMining,
 )
 from foreblock.errors import RefusedCommand
-from foreblock.ledger.rules.unsigned_deposits import is_from_user, unsigned_nonce
+from foreblock.ledger.rules.transaction_rules import is_from_user, unsigned_nonce
 from foreblock.sequencer.dev.accounts import MOST_IMPERSONATED
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer_options import SequencerOptions

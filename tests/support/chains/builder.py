@@ -22,8 +22,8 @@ from foreblock._engine import (
 )
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.importer import Chain
-from foreblock.ledger.rules.empty_roots import EMPTY_ROOT
-from foreblock.ledger.rules.execution import Task, execute
+from foreblock.ledger.rules.check import EMPTY_ROOT
+from foreblock.ledger.rules.execution import Task, WorkingState, execute
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import (
@@ -32,7 +32,6 @@ from foreblock.ledger.rules.header_rules import (
     next_difficulty,
 )
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
-from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage.chain_head import ChainHead, read_chain_head
 from foreblock.ledger.storage.open_store import begin_chain
 

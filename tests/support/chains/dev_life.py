@@ -11,10 +11,10 @@ from typing import Any
 
 from foreblock.bus.commands import CloseFlashblock
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.events import (
     BlockRemoved,
     BlockSealed,
+    Cursor,
     flashblock_end,
     next_flashblock,
     next_sealed,

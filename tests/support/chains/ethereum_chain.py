@@ -5,8 +5,8 @@ from typing import Any
 
 from foreblock._engine import Transaction, keccak256
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.rules.blob_sidecar import BLOB_BYTES
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.transaction_rules import BLOB_BYTES
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from support.chains.dev_chain import ACCOUNTS, GWEI, NOBODY, send
 from support.payloads.signing import rlp, sign

@@ -9,7 +9,7 @@ from foreblock.clock import DrivenClock
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.storage.anchored_store import Anchor, begin_at, is_empty
+from foreblock.ledger.storage.open_store import Anchor, begin_at, is_empty
 from foreblock.types import Flashblock
 from support.chains.following import Following, Truth
 from support.chains.profiles import JOVIAN

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from msgspec import structs
 
-from foreblock.ledger.calls.block_overrides import BlockOverrides
-from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.simulation.run import SimulatedBlock, simulate
-from foreblock.ledger.simulation.simulation_request import (
+from foreblock.ledger.calls.request import BlockOverrides
+from foreblock.ledger.calls.simulation import SimulatedBlock, simulate
+from foreblock.ledger.calls.simulation_request import (
     BlockRequest,
     SimulationLimits,
     SimulationRequest,
 )
+from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from support.chains.builder import ChainBuilder
 from support.chains.profiles import JOVIAN

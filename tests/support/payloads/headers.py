@@ -3,7 +3,7 @@
 from typing import Any
 
 from foreblock._engine import Header
-from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
 
 MINED: dict[str, Any] = {
     "parent_hash": bytes(32),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Hashable
 from typing import Any
 
-from foreblock.ledger.reading.cursors import read_cursor
+from foreblock.ledger.reading.events import read_cursor
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.events.kinds import Kind, position_after
 from foreblock.scheduling.steps import Steps

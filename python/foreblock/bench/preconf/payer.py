@@ -14,7 +14,7 @@ from typing import Final
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.wire import RawConnection, request
 from foreblock.errors import NotAnAnswer
-from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
+from foreblock.ledger.rules.transaction_rules import DYNAMIC_FEE
 from foreblock.primitives import format_data
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
 from foreblock.types import Message, sign_transaction

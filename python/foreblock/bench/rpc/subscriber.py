@@ -28,7 +28,7 @@ from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.wire import RawConnection, request
 from foreblock.bench.rpc import chain
 from foreblock.errors import NotAnAnswer
-from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
+from foreblock.ledger.rules.transaction_rules import DYNAMIC_FEE
 from foreblock.primitives import format_data
 from foreblock.types import Message, Transaction, sign_transaction
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from foreblock.ledger.rules.addresses import checksum_address
+from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.primitives import format_data
 from foreblock.sequencer.mnemonic import DevAccount, dev_accounts
 from foreblock.settings import ChainSettings

@@ -2,13 +2,13 @@
 
 Transactions run one after the other on the state of the parent. Closing an index gives the
 header of the block so far, as if it ended there; what that end did is taken back before the
-block goes on (`block_end`), so where a block is cut changes nothing in what follows.
+block goes on (`BlockEnd`), so where a block is cut changes nothing in what follows.
 
 On a dev chain a user may set accounts by hand, in an index of their own (`Cheat`). Such an index
 shows its state root, since nothing else in its header would tell it from the one before it.
 
 Roots of lists grow with the block. The state root is computed behind the head, by
-`state_roots`; only the storage root of the message passer has to be known at once, and only
+`parent_state`; only the storage root of the message passer has to be known at once, and only
 when it changed. A block holds a view of the store until it is closed. After an exception
 other than `InvalidTransaction` and `OverBudget` it must be thrown away.
 """
@@ -29,17 +29,19 @@ from foreblock._engine import (
     logs_bloom,
 )
 from foreblock.errors import InvalidTransaction
-from foreblock.ledger.building.block_base import base_of, header_of
-from foreblock.ledger.building.block_end import BlockEnd, has_requests
-from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.building.parent_state import ParentState
-from foreblock.ledger.building.state_roots import NamedRoots
-from foreblock.ledger.rules.block_start import start_block
-from foreblock.ledger.rules.execution import environment, receipt_of
+from foreblock.ledger.building.closed_index import (
+    BlockEnd,
+    ClosedIndex,
+    base_of,
+    has_requests,
+    header_of,
+)
+from foreblock.ledger.building.parent_state import NamedRoots, ParentState
+from foreblock.ledger.rules.execution import environment, receipt_of, start_block
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.header_rules import check_header, excess_blob_gas_after
-from foreblock.ledger.rules.transaction_types import BLOB
+from foreblock.ledger.rules.transaction_rules import BLOB
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key

@@ -1,16 +1,94 @@
-"""One index of a block, closed: the rows that are stored of it, and its announcement.
+"""One index of a block, closed: its header, its rows and its announcement, and the block's end.
 
-A value: `commit_builder` writes the rows.
+A closed index is a value; `commit_builder` writes its rows. Everything in its header but roots,
+bloom and amounts comes with the payload attributes, or follows from the parent. The fork decides
+which fields exist.
+
+Every index is the block as if it ended there, so on Ethereum its state has the effects of that
+end (requests, EIP-7685): the contracts of EIP-7002 and EIP-7251 have dequeued requests and counted
+them. The next index continues before that end, so the slots that an end changes are restored
+first; a block with queued requests keeps them in a row, for a writer that reads it back. If
+nothing is queued, the contracts need not be called, as long as their code is the published one;
+and if nothing has run since, they are unchanged. OP chains have no requests. `rules.execution`
+computes the requests.
 """
+
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Changes, Header
-from foreblock.ledger.building.block_base import diff_of
+from foreblock._engine import Changes, Env, Header, Overlay, Receipt, decode_receipt
+from foreblock.ledger.rules.check import EMPTY_REQUESTS_HASH, EMPTY_ROOT, Check
+from foreblock.ledger.rules.execution import (
+    CONSOLIDATION_REQUESTS,
+    WITHDRAWAL_REQUESTS,
+    deposits_in,
+    hash_of_deposits,
+    hash_of_requests,
+)
+from foreblock.ledger.rules.forks import EthereumFork, Rules
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows as layout
 from foreblock.ledger.storage.dev_rows import encode_cheats
 from foreblock.ledger.storage.rows import encode_items
-from foreblock.types import Base, Cheat, Flashblock, FlashblockId
+from foreblock.primitives import ZERO_HASH
+from foreblock.types import Base, Cheat, Diff, Flashblock, FlashblockId
+
+
+def header_of(base: Base, rules: Rules, excess_blob_gas: int = 0) -> Header:
+    """The header of this block while nothing is in it; its state root is zero."""
+    shanghai = rules.ethereum >= EthereumFork.SHANGHAI
+    cancun = rules.ethereum >= EthereumFork.CANCUN
+    prague = rules.ethereum >= EthereumFork.PRAGUE
+    return Header(
+        parent_hash=base.parent_hash,
+        beneficiary=base.fee_recipient,
+        state_root=ZERO_HASH,
+        number=base.block_number,
+        gas_limit=base.gas_limit,
+        timestamp=base.timestamp,
+        extra_data=base.extra_data,
+        mix_hash=base.prev_randao,
+        base_fee_per_gas=base.base_fee_per_gas,
+        withdrawals_root=EMPTY_ROOT if shanghai else None,
+        blob_gas_used=0 if cancun else None,
+        excess_blob_gas=excess_blob_gas if cancun else None,
+        parent_beacon_block_root=base.parent_beacon_block_root if cancun else None,
+        requests_hash=EMPTY_REQUESTS_HASH if prague else None,
+    )
+
+
+def base_of(header: Header) -> Base:
+    """The base of the block of this header."""
+    return Base(
+        parent_hash=header.parent_hash,
+        parent_beacon_block_root=header.parent_beacon_block_root or ZERO_HASH,
+        prev_randao=header.mix_hash,
+        fee_recipient=header.beneficiary,
+        block_number=header.number,
+        gas_limit=header.gas_limit,
+        timestamp=header.timestamp,
+        extra_data=header.extra_data,
+        base_fee_per_gas=header.base_fee_per_gas or 0,
+    )
+
+
+def diff_of(header: Header, transactions: tuple[bytes, ...]) -> Diff:
+    """The announcement of a block so far, with the transactions that are new in it.
+
+    It provides no hash if the withdrawals root is not known, which the hash covers.
+    """
+    return Diff(
+        state_root=header.state_root,
+        receipts_root=header.receipts_root,
+        logs_bloom=header.logs_bloom,
+        gas_used=header.gas_used,
+        block_hash=ZERO_HASH if header.withdrawals_root == ZERO_HASH else header.hash,
+        transactions=transactions,
+        withdrawals_root=header.withdrawals_root or ZERO_HASH,
+        blob_gas_used=header.blob_gas_used or 0,
+    )
 
 
 class ClosedIndex(Struct, frozen=True):
@@ -27,7 +105,7 @@ class ClosedIndex(Struct, frozen=True):
     before: layout.Position  # what its block had when it was opened
     entries: dict[bytes, bytes]  # that find the transactions by their hashes
     previous: FlashblockId | None
-    before_end: bytes | None = None  # a row of `block_end`
+    before_end: bytes | None = None  # a row of `BlockEnd`
     cheats: tuple[Cheat, ...] = ()
 
     def rows(
@@ -68,3 +146,90 @@ class ClosedIndex(Struct, frozen=True):
             previous=self.previous,
             cheats=self.cheats,
         )
+
+
+# The contracts, with the hashes of their published code.
+_QUEUES: Final = {
+    WITHDRAWAL_REQUESTS: bytes.fromhex(
+        "0345a365d2f4c5975b9f1599abe0a2ee76b7a3a731bc68781bd04c84e4858f50"
+    ),
+    CONSOLIDATION_REQUESTS: bytes.fromhex(
+        "78c6cb5202685228bbcbfb992b1c4e116c7ec5ef11e25b8e92716cfc628ddd60"
+    ),
+}
+_COUNTERS: Final = 4  # slots from 0 on: excess, count, head and tail, in both contracts
+_WORD: Final = 32
+Counters = tuple[int, ...]  # of one contract after the other
+
+
+def has_requests(rules: Rules) -> bool:
+    """Whether blocks make requests."""
+    return rules.ethereum >= EthereumFork.PRAGUE and rules.optimism is None
+
+
+class BlockEnd:
+    """The end of one block, done and taken back."""
+
+    def __init__(
+        self, overlay: Overlay, env: Env, profile: ChainProfile, number: int, *, is_idle: bool
+    ) -> None:
+        """`is_idle` says that nothing waited at the end of the block before."""
+        self._overlay: Final = overlay
+        self._env: Final = env
+        self._profile: Final = profile
+        self._check: Final = Check(number)
+        self._deposits = b""
+        self._before: Counters = ()  # of an end that is done and changed something
+        self.is_idle = is_idle  # nothing waits, and the contracts have their published code
+
+    def resume(self, receipts: Iterable[bytes], before_end: bytes | None) -> None:
+        """Go on with a block that was read back, whose end is done."""
+        self.keep([decode_receipt(each) for each in receipts])
+        if before_end is not None:
+            self._before = decode_counters(before_end)
+
+    def keep(self, receipts: Sequence[Receipt]) -> None:
+        """Note the deposits of further transactions."""
+        self._deposits += deposits_in(receipts, self._profile, self._check)
+
+    def do(self, *, has_run: bool) -> bytes:
+        """Let the block end here; gives the hash of its requests.
+
+        `has_run` says that anything has run since the last end, of the block before at first.
+        """
+        if self.is_idle and not has_run:
+            return hash_of_deposits(self._deposits)
+        counters = tuple(
+            self._overlay.storage(contract, slot)
+            for contract in _QUEUES
+            for slot in range(_COUNTERS)
+        )
+        # Where all are 0 nothing waits, and an end changes nothing.
+        self._before = counters if any(counters) else ()
+        self.is_idle = not self._before and all(map(self._is_published, _QUEUES))
+        if self.is_idle:
+            return hash_of_deposits(self._deposits)
+        return hash_of_requests(self._deposits, self._overlay, self._env, self._check)
+
+    def _is_published(self, contract: bytes) -> bool:
+        account = self._overlay.account(contract)
+        return account is not None and account.code_hash == _QUEUES[contract]
+
+    def take_back(self) -> None:
+        """Let the block go on as if it had not ended."""
+        for at, contract in enumerate(_QUEUES if self._before else ()):
+            counters = self._before[at * _COUNTERS : (at + 1) * _COUNTERS]
+            self._overlay.set(contract, state_diff=dict(enumerate(counters)))
+        self._before = ()
+
+    @property
+    def row(self) -> bytes | None:
+        """What the last end changed, as it was before; none where it changed nothing."""
+        if not self._before:
+            return None
+        return b"".join(counter.to_bytes(_WORD) for counter in self._before)
+
+
+def decode_counters(row: bytes) -> Counters:
+    """The slots from their row."""
+    return tuple(int.from_bytes(row[at : at + _WORD]) for at in range(0, len(row), _WORD))

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.building.state_roots import SealsAs
+from foreblock.ledger.building.parent_state import SealsAs
 from foreblock.ledger.reading.partials import begun_with
 from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import abandoned_blocks, partial_rows, rows

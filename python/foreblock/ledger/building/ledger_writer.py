@@ -5,7 +5,7 @@ together with the first index of the next, so that `pending` never falls back to
 between two blocks. What a method returns is durable and may be announced.
 
 Work behind the head is done by `follow_up`, in slices between the commits; the store's own
-part of it is `upkeep`, the index of logs is `log_indexing`, and that of transactions by address,
+part of it is `upkeep`, the index of logs is `block_indexes`, and that of transactions by address,
 where it is kept, `address_indexing`. No reader can tell these slices:
 rows that they find out or find superfluous go along with the next index.
 

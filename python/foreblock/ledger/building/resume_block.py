@@ -16,8 +16,13 @@ from foreblock._engine import (
     receipts_end,
 )
 from foreblock.ledger.building.block_in_progress import BlockInProgress, StoredIndices
-from foreblock.ledger.building.parent_state import ParentState, last_index, roots_above
-from foreblock.ledger.building.state_roots import SealsAs, StateRoots
+from foreblock.ledger.building.parent_state import (
+    ParentState,
+    SealsAs,
+    StateRoots,
+    last_index,
+    roots_above,
+)
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows

@@ -1,1 +1,1 @@
-"""Calls: the request, the checks before it runs, overrides, the run, and gas estimates."""
+"""Calls: the request, the checks before it runs, the run, gas estimates, and simulations."""

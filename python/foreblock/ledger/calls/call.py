@@ -22,7 +22,7 @@ from foreblock._engine import (
 from foreblock.errors import InvalidMessage, RefusedCall
 from foreblock.ledger.calls.checks import check, check_fields
 from foreblock.ledger.calls.request import Call, Overrides
-from foreblock.ledger.reading.block_context import BlockContext
+from foreblock.ledger.reading.blocks import BlockContext
 
 __all__ = [
     "FEE_LIMIT",

@@ -10,12 +10,11 @@ from typing import Final
 
 from foreblock.errors import RefusedCall, Rule
 from foreblock.ledger.calls.request import Call
-from foreblock.ledger.reading.block_context import BlockContext
-from foreblock.ledger.rules.addresses import checksum_address
+from foreblock.ledger.reading.blocks import BlockContext
 from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OSAKA, SHANGHAI
-from foreblock.ledger.rules.intrinsic_gas import floor_gas, intrinsic_gas
+from foreblock.ledger.rules.transaction_rules import checksum_address, floor_gas, intrinsic_gas
 
 # A rule that is broken, and how.
 Reason = tuple[Rule, str]

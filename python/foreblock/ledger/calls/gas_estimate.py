@@ -18,9 +18,9 @@ from foreblock.errors import RefusedCall
 from foreblock.ledger.calls.call import overlaid, ready
 from foreblock.ledger.calls.checks import check_fields, reason_beside_gas
 from foreblock.ledger.calls.request import Call, Overrides
-from foreblock.ledger.reading.block_context import BlockContext
+from foreblock.ledger.reading.blocks import BlockContext
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
-from foreblock.ledger.rules.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
+from foreblock.ledger.rules.transaction_rules import TRANSACTION, floor_gas, intrinsic_gas
 from foreblock.scheduling.steps import Pace, Steps, paced
 
 CALL_STIPEND: Final = 2_300  # yellow paper: free gas of a call with value

@@ -1,10 +1,18 @@
-"""What a caller asks for: a message that nobody signed, with its fees."""
+"""The request of a call: an unsigned message with its fees, and overrides of its block.
+
+Forks are chosen by the overridden number and time, so a distant time crosses forks. BLOCKHASH
+still ends at the real block; overridden hashes are added to the state with the accounts. Their
+effect on simulated blocks is in `simulated_chain`.
+"""
 
 from collections.abc import Sequence
+from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from foreblock._engine import AccessList, Authorization, Overrides
+from foreblock._engine import AccessList, Authorization, Overrides, State, Withdrawal
+from foreblock.ledger.reading.blocks import BlockContext, BlockId, ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.primitives import ZERO_ADDRESS
 
 __all__ = ["AccessList", "Call", "Overrides"]
@@ -60,3 +68,49 @@ class Call(Struct, frozen=True, gc=False):
         if not self.fee_cap and not self.fee_tip:
             return 0
         return min(self.fee_cap, base_fee + self.fee_tip)
+
+
+class BlockOverrides(Struct, frozen=True):
+    """Fields of a block that are to be seen otherwise; None leaves one as it is."""
+
+    number: int | None = None
+    timestamp: int | None = None
+    difficulty: int | None = None
+    gas_limit: int | None = None
+    beneficiary: bytes | None = None
+    mix_hash: bytes | None = None
+    base_fee_per_gas: int | None = None
+    blob_base_fee: int | None = None
+    # Of simulated blocks only; a call is not a block.
+    parent_beacon_block_root: bytes | None = None
+    withdrawals: list[Withdrawal] | None = None
+
+
+AS_IT_IS: Final = BlockOverrides()
+
+
+def state_and_context(
+    view: LedgerView, named: BlockId, overrides: BlockOverrides | None
+) -> tuple[State, BlockContext]:
+    """The state that a call in the named block runs on, and the block as it sees it.
+
+    Raises `UnknownRules` where the block cannot be executed.
+    """
+    block = view.resolve(named)
+    view.check_rules(block.number)
+    context = block.context if overrides is None else overridden(block, overrides)
+    return view.state(block), context
+
+
+def overridden(block: ReadableBlock, overrides: BlockOverrides) -> BlockContext:
+    """The block as overridden; its forks follow from the overridden number and time."""
+    fields = {name: value for name, value in structs.asdict(overrides).items() if value is not None}
+    blob_fee = fields.pop("blob_base_fee", None)
+    if block.merged:
+        fields.pop("difficulty", None)  # a block that nobody mined has none
+    if block.header.base_fee_per_gas is None:
+        fields.pop("base_fee_per_gas", None)  # before London there is nothing to override
+    changed = block.header.replace(**fields)
+    profile = block.profile
+    rules = profile.rules(changed.number, changed.timestamp, merged=block.merged)
+    return BlockContext(changed, rules, profile, blob_fee)

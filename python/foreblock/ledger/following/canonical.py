@@ -18,7 +18,7 @@ from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied
 from foreblock.ledger.following.wanting import WantedState
-from foreblock.ledger.rules.rules_end import rules_end
+from foreblock.ledger.rules.profile import rules_end
 from foreblock.ledger.rules.verification import Verified
 
 MOST_BLOCKS: Final = 1024

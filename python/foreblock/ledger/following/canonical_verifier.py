@@ -18,8 +18,7 @@ from typing import Final, TypeVar
 from foreblock._engine import Allowance, Block, Header, Store
 from foreblock.clock import Clock
 from foreblock.errors import BadBlock, ExecutionError, MissedKeys, OverBudget, StateMissing
-from foreblock.ledger.building.parent_state import ParentState, on_sealed
-from foreblock.ledger.building.state_roots import NamedRoots, StateRoots
+from foreblock.ledger.building.parent_state import NamedRoots, ParentState, StateRoots, on_sealed
 from foreblock.ledger.following.bounds import (
     GAS,
     MOST_GROWTH_SEALED,
@@ -39,14 +38,13 @@ from foreblock.ledger.following.wanting import (
 )
 from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.execution import Task, environment, execute
+from foreblock.ledger.rules.execution import Task, WorkingState, environment, execute
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import (
     Verified,
     check_and_finish,
     check_before_execution,
 )
-from foreblock.ledger.rules.working_state import WorkingState
 
 MOST_REMEMBERED: Final = 64  # blocks that overran or wait; on overflow all are forgotten
 MOST_FAILURES: Final = 32

@@ -24,7 +24,6 @@ from foreblock._engine import Block
 from foreblock.clock import Clock
 from foreblock.errors import StoreError
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.following.alternates import Alternate, alternates
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds, Buffered, Received, memory_of
 from foreblock.ledger.following.canonical import WAITS, Canonical
@@ -49,13 +48,10 @@ from foreblock.ledger.following.classification import (
     TooFar,
     classify,
 )
-from foreblock.ledger.following.growth import Growth
-from foreblock.ledger.following.jobs import Job, Jobs, StepRef
-from foreblock.ledger.following.known_bodies import bodies_named
-from foreblock.ledger.following.looking_ahead import LookingAhead
+from foreblock.ledger.following.growth import Growth, LookingAhead
+from foreblock.ledger.following.jobs import Job, Jobs, StepRef, bodies_named, read_jobs
 from foreblock.ledger.following.message_execution import BoundedRuns
-from foreblock.ledger.following.prober import Prober
-from foreblock.ledger.following.recovery import read_jobs
+from foreblock.ledger.following.prober import Alternate, Prober, alternates
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import (

@@ -1,7 +1,12 @@
-"""Grow the served chain: begin blocks, add indices, and set state roots.
+"""Grow the served chain: begin blocks, add indexes, and set state roots.
 
-A message is executed first and then added to the commit, so a refused one leaves no trace
-there. Classification and canonical blocks decide elsewhere which branch grows.
+A message is executed first and then added to the commit, so a refused one leaves no trace there.
+Classification and canonical blocks decide elsewhere which branch grows.
+
+If the state is known in part, a message that waits for a round trip holds up all after it, and
+each of those would wait for its own round trips in turn. `LookingAhead` therefore executes them at
+once, on the state before them, and what they miss is fetched meanwhile. It is a guess: nothing of
+it is served, and what they still miss is fetched when their turn comes.
 """
 
 from collections.abc import Sequence
@@ -11,12 +16,11 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import ParentState, on_partial, on_sealed
 from foreblock.ledger.building.resume_block import resume
-from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.buffer import Buffered, Received
 from foreblock.ledger.following.classification import FlashblockRef, Standing
 from foreblock.ledger.following.jobs import Job, Step, StepRef
 from foreblock.ledger.following.message_execution import check_claims
-from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
-from foreblock.ledger.following.sealing import Sealing
+from foreblock.ledger.following.sealing import Rebuilt, Sealing, rebuild
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Verdict, Wanting
 from foreblock.types import FlashblockId
@@ -222,3 +226,30 @@ class Growth:
             for step in job.steps:
                 if step.partial == computed.partial:
                     step.sealed = computed.header
+
+
+MOST_AHEAD: Final = 3  # messages after one that waits, which are tried again with it
+
+
+class LookingAhead:
+    """Tries the messages that wait for others."""
+
+    def __init__(self, chain: ServedChain, buffered: Buffered, *, is_on: bool = True) -> None:
+        self.is_on = is_on
+        self._chain: Final = chain
+        self._buffered: Final = buffered
+
+    def look(self, messages: Sequence[Received]) -> None:
+        """Try messages on the newest block, if state is known in part."""
+        if not self.is_on or not self._chain.is_partial or not messages:
+            return
+        served = self._chain.jobs.above(self._chain.latest.number)
+        if served and served[-1].progress is not None:
+            self._chain.runs.look_ahead(served[-1].progress, messages)
+
+    def look_beyond(self, received: Received) -> None:
+        """Try those after one that waits for state, which may have learned some of its own."""
+        index = received.message.index
+        after = [each for each in self._buffered if each.job == received.job]
+        after = [each for each in after if index < each.message.index <= index + MOST_AHEAD]
+        self.look(after)

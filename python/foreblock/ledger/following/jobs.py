@@ -1,18 +1,25 @@
-"""The build jobs that are followed: their executed steps, and what these would seal as.
+"""The build jobs that are followed: their executed steps, and the headers that these would seal as.
 
 A job is all messages of one payload id for one block. Its steps are the messages that were
-executed and found true, from index 0 on without a gap; those that wait are buffered
-elsewhere. A step is stored under a number, or was only probed, when another job is served.
+executed and found true, from index 0 on without a gap; waiting messages are buffered elsewhere. A
+step is stored under a number, or was only probed, if another job is served. Jobs are kept while
+their height may still change, and few of each height.
 
-Jobs are kept while their height may still change, and few of each height.
+`bodies_named` finds the transactions of a canonical block among the messages of a feed: then only
+its header has to be fetched, and the root in the header shows whether they are complete.
+
+`read_jobs` reads the jobs back from the rows of their partials after a restart: executed and
+stored messages with their hashes and seals, if these were computed. Messages that waited in memory
+are lost.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from foreblock._engine import Header
+from foreblock._engine import Header, View
 from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.closed_index import base_of, diff_of
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.classification import (
     SERVED,
@@ -22,7 +29,13 @@ from foreblock.ledger.following.classification import (
     KnownStep,
     Standing,
 )
-from foreblock.types import Content, Diff
+from foreblock.ledger.reading.partials import pending_partial
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.chain_head import made_of, read_row
+from foreblock.ledger.storage.dev_rows import read_cheats
+from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
+from foreblock.ledger.storage.rows import decode_items
+from foreblock.types import Content, Diff, Flashblock
 
 Key = tuple[int, bytes]  # block and payload id
 MOST_REFUSED: Final = 1_024  # messages of a job; on overflow all may be tried once more
@@ -211,3 +224,129 @@ class Jobs:
                 waiting = Candidate(block, payload_id, Standing.WAITING, held=messages)
                 candidates.append(waiting)
         return Known(latest.number, latest.hash, sealed, tuple(candidates), depth)
+
+
+def bodies_named(
+    block_hash: bytes, jobs: Iterable[Job], buffered: Iterable[Received]
+) -> Iterator[tuple[bytes, ...]]:
+    """The transactions of each job that may be the block of this hash.
+
+    That is one of the height below a block that begins on this hash.
+    """
+    jobs, waiting = list(jobs), [each.message for each in buffered]
+    above = {job.block for job in jobs if job.parent_hash == block_hash}
+    above |= {
+        each.block_number
+        for each in waiting
+        if each.base is not None and each.base.parent_hash == block_hash
+    }
+    executed = [each.message for job in jobs for each in job.received]
+    found: dict[tuple[int, bytes], dict[int, Flashblock]] = {}
+    for each in (*executed, *waiting):
+        if each.block_number + 1 in above:
+            messages = found.setdefault((each.block_number, each.payload_id), {})
+            messages.setdefault(each.index, each)
+    for messages in found.values():
+        if sorted(messages) == list(range(len(messages))):
+            yield tuple(
+                raw for index in range(len(messages)) for raw in messages[index].diff.transactions
+            )
+
+
+_ALL: Final = 1 << 20  # more rows than a height can have
+_STORE: Final = "store"  # as the feed that recovered messages came from
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    partial: int
+    row: PartialRow
+    is_served: bool
+
+
+def read_jobs(view: View, depth: int) -> list[Job]:
+    """The jobs of the heights that may still change, those of lower heights first."""
+    assert view.heads.latest is not None, "a store is begun with its genesis"
+    latest, _ = view.heads.latest
+    served = _served(view, latest)
+    jobs = []
+    for block in range(max(latest - depth, 0) + 1, latest + depth + 1):
+        ends: dict[bytes, _Stored] = {}
+        for each in _partials(view, block, served):
+            best = ends.get(each.row.payload_id)
+            if best is None or _rank(each) > _rank(best):
+                ends[each.row.payload_id] = each
+        jobs += [_job(view, block, latest, end) for end in ends.values()]
+    return [job for job in jobs if not _has_gaps(job)]
+
+
+def _has_gaps(job: Job) -> bool:
+    """Whether it has quiet indices, as only a sequencer of our own leaves them."""
+    return any(step.received.message.index != place for place, step in enumerate(job.steps))
+
+
+def _served(view: View, latest: int) -> set[int]:
+    """The last partials of the blocks that are sealed or lead to the pending one."""
+    sealed = (made_of(view, block) for block in range(latest, -1, -1)[:64])
+    served = {partials[-1] for partials in sealed if partials}
+    number = pending_partial(view)
+    while number is not None:
+        served.add(number)
+        partial = view.partial(number)
+        number = None if partial is None or partial.block <= latest else partial.stacked_on
+    return served
+
+
+def _partials(view: View, block: int, served: set[int]) -> Iterator[_Stored]:
+    for key, value in view.rows(partial_rows.block_prefix(block), _ALL):
+        partial, kind = partial_rows.partial_of_key(key)
+        if kind == b"h":
+            yield _Stored(partial, decode_partial_row(value), partial in served)
+
+
+def _rank(stored: _Stored) -> tuple[bool, int, int]:
+    """Which partial of a job speaks for it: the served one, else the last and newest."""
+    return stored.is_served, stored.row.index, stored.partial
+
+
+def _job(view: View, block: int, latest: int, end: _Stored) -> Job:
+    standing = Standing.DROPPED
+    if end.is_served:
+        standing = Standing.CLOSED if block <= latest else Standing.OPEN
+    job = Job(block, end.row.payload_id, standing, end.row.header.parent_hash, _STORE)
+    for partial in (*end.row.before, end.partial):
+        step = _step(view, block, partial)
+        if block <= latest and not end.is_served:
+            step.partial = None  # what stands beside a sealed block is stored anew
+        job.steps.append(step)
+    below = view.partial(end.partial)
+    if block > latest + 1 and below is not None and below.stacked_on is not None:
+        row = view.row(partial_rows.partial_key(block - 1, below.stacked_on))
+        if row is not None:
+            parent = decode_partial_row(row)
+            job.stacked_on = FlashblockRef(parent.payload_id, parent.index)
+    return job
+
+
+def _step(view: View, block: int, partial: int) -> Step:
+    key = partial_rows.partial_key(block, partial)
+    row = decode_partial_row(read_row(view, key, block))
+    raws = decode_items(read_row(view, partial_rows.transactions_key(block, partial), block))
+    header = row.header
+    message = Flashblock(
+        payload_id=row.payload_id,
+        index=row.index,
+        base=base_of(header) if row.index == 0 else None,
+        diff=diff_of(header, raws),
+        block_number=block,
+        previous=None,
+        cheats=read_cheats(view, block, (partial,)),
+    )
+    sealed = view.row(partial_rows.seals_as_key(block, partial))
+    root = None if sealed is None else decode_seals_as(sealed)[0]
+    return Step(
+        Received(_STORE, sum(map(len, raws)), message),
+        header,
+        partial,
+        None if root is None else header.replace(state_root=root),
+    )

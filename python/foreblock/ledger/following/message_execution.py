@@ -74,8 +74,8 @@ from foreblock.ledger.following.wanting import (
     unknown_in_envelopes,
 )
 from foreblock.ledger.rules.call_templates import CallTemplates
-from foreblock.ledger.rules.rules_end import unknown_type
-from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
+from foreblock.ledger.rules.profile import unknown_type
+from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT
 from foreblock.primitives import format_data
 from foreblock.types import Base, Cheat, ClaimedReceipt, Claims, Diff, Flashblock
 

@@ -1,27 +1,34 @@
 """State roots of sealed blocks above a partial base, computed behind the head. No network.
 
-A block that is sealed by its name has the state root that its header announces. Where the nodes
-on the way to all that it changed are known, from proofs and from the blocks before it, the root is
-computed here, compared with the announced one, and the nodes are kept for those who prove
-something at the block or above it. So is the storage root of the contract from which withdrawals
-begin, which headers have as their withdrawals root from Isthmus on.
+A block that is sealed by its name has the state root that its header announces. If the nodes on
+the path to all that it changed are known, from proofs and from the blocks before it, the root is
+computed here, compared with the announced one, and the nodes are kept for proofs at the block or
+above it. So is the storage root of the contract from which withdrawals begin, which is the
+withdrawals root of headers since Isthmus.
 
-A block whose nodes cannot be had is passed over once the chain is far ahead of it: the next one
-begins at the root of its parent as announced.
+A block whose nodes cannot be fetched is skipped once the chain is far ahead of it: the next one
+begins at the announced root of its parent.
+
+`fitted_proof` makes a proof of a stored block from the nodes of a later one. Nodes of tries are
+found by their hashes, whatever block they come from. If no block between has changed the lower
+part of the path to a key, the nodes there are the same at both; those above are known from
+executing the blocks. So an upstream that proves only its latest block can be followed although its
+tip is always a little ahead.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from foreblock._engine import Changes, Header, ProofsNeeded, StateTrie, Store, View
-from foreblock.errors import MissingNode
+from foreblock._engine import Changes, Header, Proof, ProofsNeeded, StateTrie, Store, View
+from foreblock.errors import IncompleteState, MissingNode, NotHere, StateMissing
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.primitives import format_data
 
-__all__ = ["DueRoot", "ProofsNeeded", "RootOutcome", "RootsBehind"]
+__all__ = ["DueRoot", "Proof", "ProofsNeeded", "RootOutcome", "RootsBehind", "fitted_proof"]
 
 MOST_BEHIND: Final = 32  # blocks that wait for their roots
 MOST_REMEMBERED: Final = 2 * MOST_BEHIND
@@ -120,3 +127,19 @@ def _differs(what: str, announced: bytes, found: bytes) -> str:
     if announced == found:
         return ""
     return f"the {what} is {format_data(found)} here and {format_data(announced)} in the header"
+
+
+def fitted_proof(view: View, address: bytes, slots: Sequence[int]) -> Proof | None:
+    """The keys proven at the last block whose nodes are stored; none where some are not known.
+
+    Those of proofs of other blocks count once they are learned.
+    """
+    heads = view.heads
+    assert heads.latest is not None, "a store begins with its anchor"
+    base = heads.base.number
+    number = base if heads.nodes is None else min(max(base, heads.nodes), heads.latest[0])
+    header, _ = read_header(view, number)
+    try:
+        return view.state(number).prove(address, slots, root=header.state_root)
+    except (StateMissing, IncompleteState, NotHere):
+        return None

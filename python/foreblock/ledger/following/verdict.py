@@ -13,9 +13,8 @@ from foreblock._engine import Header, decode_transaction
 from foreblock.errors import Undecodable as UndecodableBytes
 from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.transaction_rules import DEPOSIT, TRANSACTION
 from foreblock.primitives import ZERO_HASH, format_data
 from foreblock.types import Base, Diff, Flashblock
 

@@ -12,11 +12,16 @@ from typing import Final
 
 from foreblock._engine import Header, Overlay, Transaction
 from foreblock.errors import MissedKeys, StateMissing
-from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE, start_calls
-from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.execution import (
+    BEACON_ROOTS,
+    CONSOLIDATION_REQUESTS,
+    HISTORY_STORAGE,
+    WITHDRAWAL_REQUESTS,
+    start_calls,
+)
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.rules.l1 import L1_BLOCK
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
 
 MOST_ROUNDS: Final = 16  # in which state is learned for one message
 MOST_WAITING: Final = 1024  # messages whose rounds are counted; on overflow all begin anew

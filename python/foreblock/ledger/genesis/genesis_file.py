@@ -25,10 +25,9 @@ from foreblock._engine import Header, keccak256
 from foreblock.errors import BadGenesis
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
-from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
-from foreblock.ledger.rules.fees import INITIAL_BASE_FEE
+from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.ledger.rules.fees import INITIAL_BASE_FEE, decode_extra_data
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.optimism_rules import decode_extra_data
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.primitives import (
     ZERO_ADDRESS,

@@ -35,14 +35,19 @@ from foreblock.ledger.importing.chain_files import (
     read_items,
 )
 from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.execution import WorkingState
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import Verified, check_before_execution, verify
-from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.anchored_store import FIRST_EPOCH, Anchor, begin_at, profile_in
 from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.chain_head import read_chain_head, stored_profile
-from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.ledger.storage.open_store import (
+    FIRST_EPOCH,
+    Anchor,
+    begin_at,
+    begin_chain,
+    profile_in,
+)
 from foreblock.ledger.storage.store_watch import DATA_FILE
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.primitives import format_data

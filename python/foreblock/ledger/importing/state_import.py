@@ -20,10 +20,10 @@ from foreblock._engine import Batch, Header, Heads, Overlay, State, StateImport,
 from foreblock.errors import BadGenesis, BadState, StoreExists
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
-from foreblock.ledger.rules.block_start import HISTORY_STORAGE
+from foreblock.ledger.rules.execution import HISTORY_STORAGE
 from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.header_rules import ANCESTORS_NEEDED
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.uncles import ANCESTORS_NEEDED
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import header_entries, header_rows, rules_of
 from foreblock.ledger.storage.copy_store import LOCK, sync

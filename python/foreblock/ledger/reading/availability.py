@@ -15,9 +15,8 @@ from typing import Final
 
 from foreblock.clock import SECOND_NS
 from foreblock.errors import StoreError, StoreReplaced
-from foreblock.ledger.reading.followed import base_fact
+from foreblock.ledger.reading.blocks import PRECONFIRMED, Visibility, base_fact
 from foreblock.ledger.reading.view import Behind, Ledger, LedgerView
-from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.storage.store_watch import SeenCommit
 
 # A followed chain without a pending block is ready while its latest block is not older than this:

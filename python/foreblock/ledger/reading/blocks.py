@@ -1,9 +1,23 @@
 """Blocks as requests name and use them, sealed or in progress, and the heads of one commit.
 
-A block is a value that belongs to no view and can be kept. A sealed one is identified by its
-hash, a pre-confirmed one by the number of its partial: (block, index) may come to mean another
-partial, a number never does. Costly properties are computed on first use. Resolving a name to
-a block, and whether a view may show it, is the part of `view`.
+A block is a value that belongs to no view and can be kept. A sealed one is identified by its hash,
+a pre-confirmed one by the number of its partial: (block, index) may come to mean another partial,
+a number never does. Costly properties are computed on first use. `view` resolves a name to a
+block, and decides whether it may show it.
+
+A call runs *in* the block it names, after its transactions (`BlockContext`). For a call that pays
+nothing for gas the base fee reads 0, and likewise for blobs, so that it never pays less than the
+block requires (as in geth).
+
+Any request may name `pending`, or pin a flashblock by block and index. `Visibility` is about
+requests that do not: which pre-confirmed blocks they find by a transaction's or block's hash, or
+by number. It is decided once for each request.
+
+Tests of contracts set a balance on a dev chain and expect it at `latest`, though no block is
+mined. So the state of `latest` is then that of the newest index of the block in progress with only
+the initial transactions and state edits (`read_through`). A number or a hash still means the
+sealed state. If a clock seals blocks and flashblocks are shown, the seal brings the edits to
+`latest`.
 """
 
 from dataclasses import dataclass
@@ -12,13 +26,14 @@ from typing import Final, Literal
 
 from msgspec import Struct, structs
 
-from foreblock._engine import Header, Heads, View
-from foreblock.ledger.reading.block_context import BlockContext
-from foreblock.ledger.reading.followed import header_members
+from foreblock._engine import Env, Header, Heads, Opening, StateBase, View
 from foreblock.ledger.reading.partials import read_partial
-from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.rules_end import RulesEnd
+from foreblock.ledger.rules.execution import environment
+from foreblock.ledger.rules.fees import blob_base_fee
+from foreblock.ledger.rules.forks import Rules
+from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
 from foreblock.ledger.storage.chain_head import read_first_block, read_header, rules_of
+from foreblock.ledger.storage.dev_rows import read_dev_state
 from foreblock.ledger.storage.freshness import Quiet
 from foreblock.ledger.storage.partial_rows import PartialRow
 
@@ -52,6 +67,55 @@ class ByPlace:
 
 # A plain number is a block of the chain.
 BlockId = Tag | int | ByHash | ByPlace
+
+
+class BlockContext:
+    """Header and rules of a block that calls run in, and the environments of these calls."""
+
+    def __init__(
+        self,
+        header: Header,
+        rules: Rules,
+        profile: ChainProfile,
+        blob_fee: int | None = None,
+    ) -> None:
+        self.header: Final = header
+        self.rules: Final = rules
+        self.profile: Final = profile
+        # None before London.
+        self.base_fee: Final = header.base_fee_per_gas
+        self._blob_fee: Final = blob_fee
+        self._priced: Env | None = None
+        # The prefix of simulations of this block, once one has made it.
+        self.opening: Opening | None = None
+
+    @cached_property
+    def blob_fee(self) -> int:
+        """The price of a unit of blob gas."""
+        if self._blob_fee is not None:
+            return self._blob_fee
+        blobs = self.profile.blob_parameters(self.header.timestamp)
+        return 0 if blobs is None else blob_base_fee(self.header.excess_blob_gas or 0, blobs)
+
+    @cached_property
+    def unpriced(self) -> Env:
+        """The environment of a call that pays nothing and has no blobs: nearly every call."""
+        return self.environment(free_gas=True, free_blobs=False)
+
+    @property
+    def priced(self) -> Env:
+        """The environment of a call that pays the fees of the block."""
+        if self._priced is None:
+            self._priced = self.environment(free_gas=False, free_blobs=False)
+        return self._priced
+
+    def environment(self, *, free_gas: bool, free_blobs: bool) -> Env:
+        """The environment of a call."""
+        header = self.header
+        if free_gas and header.base_fee_per_gas is not None:
+            header = header.replace(base_fee_per_gas=0)
+        blob_fee = 0 if free_blobs else self._blob_fee
+        return environment(header, self.rules, self.profile, blob_fee)
 
 
 class SealedBlock:
@@ -216,3 +280,47 @@ def expired(snapshot: Snapshot) -> Snapshot:
         trust=snapshot.trust,
         rules_end=snapshot.rules_end,
     )
+
+
+def header_members(base: StateBase, trust: str) -> str:
+    """What the `Foreblock-Snapshot` header says of a partial base."""
+    return f"; base={base.number:#x}:0x{base.hash.hex()}; trust={trust}"
+
+
+def base_fact(base: StateBase, trust: str) -> str:
+    """The base as a fact for operators."""
+    place = f"block {base.number}, epoch {base.epoch}, 0x{base.hash.hex()}"
+    return f"base: {place}; what is learned of its state is {trust}"
+
+
+class Visibility(Struct, frozen=True):
+    """What a view shows that the request has not named as pending."""
+
+    # Whether transactions, receipts and blocks above `latest` are found by their hashes.
+    preconfirmed: bool = True
+    # Whether the number of the block in progress means it; otherwise it is not found.
+    by_number: bool = False
+
+
+PRECONFIRMED: Final = Visibility()
+SEALED: Final = Visibility(preconfirmed=False)
+
+
+def read_through(view: View, pending: int, blocks: KnownBlocks) -> int | None:
+    """The partial at which the state of `latest` is read, if it is not its own."""
+    state = read_dev_state(view)
+    if state is None or not state.is_cheated:
+        return None
+    if state.mining == "clock" and not state.shows_sealed:
+        return None
+    partials = blocks.partial(view, pending).made_of
+    begun = blocks.partial(view, partials[0]).header.transactions_root
+    # Those without further transactions come first, and most often are all.
+    low, high = 0, len(partials) - 1
+    while low < high:
+        middle = (low + high + 1) // 2 if high - low < len(partials) - 1 else high
+        if blocks.partial(view, partials[middle]).header.transactions_root == begun:
+            low = middle
+        else:
+            high = middle - 1
+    return partials[low]

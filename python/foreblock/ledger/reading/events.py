@@ -1,19 +1,30 @@
-"""What happened to the chain after a position: one event at a time, each exactly once.
+"""Changes of the chain after a position: one event at a time, each exactly once.
 
-An event follows from a view and a position alone, so it does not matter which worker computes
-it, when, or how many commits it missed. Growth is read from the rows of blocks and partials. A
-block that is no longer in the chain is taken back first, newest first, until the position is in
-the chain again; `abandoned_blocks` has those that were sealed. So a client that applies all events
-always has what the chain has, and nothing else. What came and went between two looks is never
-shown.
+An event follows from a view and a position alone, so it does not matter which worker computes it,
+when, or how many commits it missed. Growth is read from the rows of blocks and partials. A block
+that is no longer in the chain is removed first, newest first, until the position is in the chain
+again; `abandoned_blocks` has those that were sealed. So a client that applies all events always
+has the contents of the chain. A block that came and went between two polls is never shown.
 
-Taking back goes from the last item to the first: then a position with a part of a block seen
-means the same on the way up and on the way down.
+Removal goes from the last item to the first: then a position within a block means the same in
+both directions.
 
-Sealed blocks and flashblocks are two sequences with positions of their own. Neither looks at
+Sealed blocks and flashblocks are two sequences with positions of their own. Neither depends on
 the time: a pending block past its deadline was announced, and is continued or dropped later.
+
+A cursor is a position as a value and as a text. One on the sealed chain names a block; all blocks
+up to it were seen. One on the flashblocks names a partial and the index up to which it stood, or a
+sealed block, all of whose flashblocks count as seen. Of the last block or flashblock only a part
+may have been seen: `seen` items of it, which are logs or transactions, counted in their block. Its
+text is all that another worker, or the next process on the same store, needs to continue: hashes
+show whether the chain still contains it, and numbers of partials never repeat.
+
+    number.hash                     a sealed block
+    number.hash.partial.index       a flashblock
+    …+seen                          a part of it
 """
 
+import re
 from typing import Final
 
 from msgspec import Struct
@@ -21,12 +32,53 @@ from msgspec import Struct
 from foreblock._engine import Header
 from foreblock.errors import CursorTooOld, UnknownPartial
 from foreblock.ledger.reading.blocks import PreconfirmedBlock, SealedBlock
-from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.partials import begun_with, pending_partial
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.abandoned_blocks import RemovedRow, read_removed
 from foreblock.ledger.storage.chain_head import made_of
 from foreblock.ledger.storage.freshness import last_index_of, quiet_end
+
+_HEX: Final = "0|[1-9a-f][0-9a-f]{0,15}"  # a number below 2**64
+_TEXT: Final = re.compile(
+    rf"({_HEX})\.([0-9a-f]{{64}})(?:\.({_HEX})\.({_HEX}))?(?:\+({_HEX}))?", flags=re.ASCII
+)
+
+
+class Cursor(Struct, frozen=True, gc=False):
+    """How much was seen."""
+
+    number: int
+    hash: bytes  # of the block, or of the partial
+    partial: int | None = None  # none: a sealed block
+    index: int = 0  # of the flashblock, which may be a quiet one after the partial's own
+    seen: int | None = None  # items of it; none: all
+
+    def after(self, seen: int) -> "Cursor":
+        """The same place with this many items seen."""
+        return Cursor(self.number, self.hash, self.partial, self.index, seen)
+
+    @property
+    def text(self) -> str:
+        """The cursor as clients keep it."""
+        place = f"{self.number:x}.{self.hash.hex()}"
+        if self.partial is not None:
+            place += f".{self.partial:x}.{self.index:x}"
+        return place if self.seen is None else f"{place}+{self.seen:x}"
+
+
+def read_cursor(text: str) -> Cursor | None:
+    """The cursor with this text; none where it is none."""
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        return None
+    number, block_hash, partial, index, seen = found.groups()
+    return Cursor(
+        int(number, 16),
+        bytes.fromhex(block_hash),
+        None if partial is None else int(partial, 16),
+        int(index or "0", 16),
+        None if seen is None else int(seen, 16),
+    )
 
 
 class BlockSealed(Struct, frozen=True):

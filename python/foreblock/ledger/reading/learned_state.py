@@ -1,23 +1,32 @@
-"""What a reader has learned of its partial base, beside the store.
+"""State of a block in bulk: values fetched beside the store, proofs, and pages of accounts.
 
-A value is taken if its key is unknown in a view that was opened after the value came from a
-block which that view has: then no block has changed the key, and the value is that of the base,
-for old views and new ones. A key that is known there is not taken: the store has it. Slots of an
-account that has gone since are known at the latest block, as zeros; they are taken from a proof of
-a block before, if they are unknown at that one.
+A fetched value of a partial base is accepted if its key is unknown in a view that was opened after
+the value came from a block which that view has: then no block has changed the key, and the value
+is that of the base, for old views and new ones. A key that is known there is not accepted: the
+store has it. Slots of an account that was deleted since are known at the latest block, as zeros;
+they are accepted from a proof of an earlier block, if they are unknown at that one. The writer
+fetches the same values and stores them. When the values here exceed their bound, they are cleared.
 
-The writer learns the same on its own, and stores it; what is here is soon in the store too. When
-it takes more than its bound, it begins empty.
+The engine has three ways to make a proof (EIP-1186), by the age of the state; the quick one runs in
+place, and a thread does the others. A proof verifies against the state root of the block. A
+partial block announces none: it is the root that the block would have, were it sealed at this
+index. A proof at `latest` is of the sealed state, without later state edits. Above a partial base
+a proof is made of known nodes; `WaysMissing` names the others.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from foreblock._engine import Account, Learned, keccak256
+from msgspec import Struct
+
+from foreblock._engine import Account, Learned, Proof, State, keccak256
 from foreblock.errors import UntrueState
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.scheduling.steps import Steps
 
+__all__ = ["Proof", "prove"]
 LIMIT: Final = 64 << 20  # bytes
 
 
@@ -132,3 +141,48 @@ def _root_of(proof: AccountProof, roots: Sequence[bytes]) -> bytes:
         if first in roots:
             return first
     raise UntrueState(f"the proof of 0x{proof.address.hex()} begins at no root of this chain")
+
+
+def prove(
+    view: LedgerView, block: ReadableBlock, address: bytes, slots: Sequence[int]
+) -> Steps[Proof]:
+    """The account and these of its slots, proven; raises `PrunedState`, `WaysMissing`."""
+    state = view.state_of_header(block)
+    proof: Proof = yield partial(state.prove, address, slots, root=view.root_below(state))
+    return proof
+
+
+ACCOUNTS: Final = 64
+SLOTS: Final = 64
+
+
+class AccountPage(Struct, frozen=True):
+    """An account, or a part of one that has many slots."""
+
+    address: bytes
+    nonce: int
+    balance: int
+    code: bytes
+    slots: list[tuple[int, int]]
+    begins: bool
+    ends: bool
+
+
+def account_pages(state: State) -> Iterator[AccountPage]:
+    """The accounts in the order of their addresses, the slots of each in theirs."""
+    after: bytes | None = None
+    while accounts := state.accounts(after, ACCOUNTS):
+        for address, account in accounts:
+            slots = state.slots(address, None, SLOTS)
+            begins = True
+            while True:
+                ends = len(slots) < SLOTS
+                code = state.code(address) if begins else b""
+                yield AccountPage(
+                    address, account.nonce, account.balance, code, slots, begins, ends
+                )
+                if ends:
+                    break
+                begins = False
+                slots = state.slots(address, slots[-1][0], SLOTS)
+        after = accounts[-1][0]

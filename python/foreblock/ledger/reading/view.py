@@ -28,6 +28,7 @@ from foreblock.errors import (
     UnknownRules,
 )
 from foreblock.ledger.reading.blocks import (
+    PRECONFIRMED,
     BlockId,
     ByHash,
     ByPlace,
@@ -36,10 +37,11 @@ from foreblock.ledger.reading.blocks import (
     ReadableBlock,
     SealedBlock,
     Snapshot,
+    Visibility,
     expired,
     make_snapshot,
+    read_through,
 )
-from foreblock.ledger.reading.cheats import read_through
 from foreblock.ledger.reading.fast_path import (
     ANSWERED_TAGS,
     FastPathBounds,
@@ -48,9 +50,7 @@ from foreblock.ledger.reading.fast_path import (
     set_snapshot,
 )
 from foreblock.ledger.reading.partials import check_reachable, partial_at, pending_partial
-from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
-from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.rules_end import RulesEnd
+from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.block_indexes import ADDRESSES, read_indexed
 from foreblock.ledger.storage.chain_head import (

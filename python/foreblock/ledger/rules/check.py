@@ -1,6 +1,6 @@
-"""Checks of the facts of a block; the first that fails raises `BadBlock`."""
+"""Checks of the facts of a block, and the hashes of empty values; a failure raises `BadBlock`."""
 
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from msgspec import Struct
 
@@ -48,3 +48,17 @@ def _show(fact: Fact) -> str:
             return format_data(fact)
         case _:
             return str(fact)
+
+
+# Root of a trie with nothing in it: keccak256 of the RLP of an empty string.
+EMPTY_ROOT: Final = bytes.fromhex(
+    "56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
+)
+# keccak256 of the RLP of an empty list.
+EMPTY_OMMERS_HASH: Final = bytes.fromhex(
+    "1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
+)
+# EIP-7685: SHA-256 of nothing, the hash of an empty list of requests.
+EMPTY_REQUESTS_HASH: Final = bytes.fromhex(
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+)

@@ -1,37 +1,121 @@
 """One block, executed: the effects of its transactions and its fork on the state.
 
-Reads as the specification does: the start (`block_start`), transactions in order, then
-requests, withdrawals and rewards. The result is what a header promises (gas, receipts,
-bloom, requests); `verification` compares. A block that cannot be executed is
-refused with `BadBlock`; the working state is then worthless.
+Reads as the specification does: the start, transactions in order, then requests, withdrawals and
+rewards. At the start two system contracts store facts about the block, as their EIPs say, and one
+OP fork puts code into the state; imported, followed, built and simulated blocks all start here.
+The result is what a header promises (gas, receipts, bloom, requests); `verification` compares.
+
+An overlay holds the changes of the block, and a trie applies them when a root is needed. Both
+begin at the state of one sealed block and continue from block to block; neither writes to the
+store. A block that cannot be executed is refused with `BadBlock`; the working state must then be
+discarded. If the state is known only in part there is no trie, and no root but the announced one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import resources
 from typing import Final, NoReturn
 
 from foreblock._engine import (
     Allowance,
     Block,
+    Changes,
     Env,
     Executed,
     Header,
+    NodeWrites,
     Overlay,
     Receipt,
+    StateTrie,
     Transaction,
     deposit_requests,
     logs_bloom,
     requests_hash,
 )
 from foreblock.errors import InvalidTransaction, Undecodable
-from foreblock.ledger.rules.block_start import start_block
-from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
+from foreblock.ledger.rules.check import EMPTY_REQUESTS_HASH, Check
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
-from foreblock.ledger.rules.working_state import WorkingState
+from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT
+
+
+@dataclass(slots=True)
+class WorkingState:
+    """An overlay and its trie, with the changes since the last `finish`."""
+
+    overlay: Overlay
+    trie: StateTrie | None  # only that of the latest block gives nodes
+    number: int = 0  # the store's number for the block; new accounts are stored under it
+    _changes: Changes | None = field(default=None, init=False)  # up to the last root
+    _taken: Changes | None = field(default=None, init=False)  # since then
+
+    def root(self) -> bytes:
+        """The state root as of now."""
+        assert self.trie is not None, "roots are computed by a trie"
+        changes, self._taken = self.collect(), None
+        self.trie.apply(changes)
+        self._changes = changes if self._changes is None else self._changes.merge(changes)
+        return self.trie.root()
+
+    def collect(self) -> Changes:
+        """The changes since the last root, which the next one applies."""
+        changes = self.overlay.take(self.number)
+        self._taken = changes if self._taken is None else self._taken.merge(changes)
+        return self._taken
+
+    def storage_root(self, address: bytes) -> bytes:
+        """The root of one account's storage as of the last `root`."""
+        assert self.trie is not None, "roots are computed by a trie"
+        return self.trie.storage_root(address)
+
+    def finish(self) -> tuple[Changes, NodeWrites | None]:
+        """The block's changes, to the state and to the trie, as of the last `root`.
+
+        Without a trie, as of the last `collect`.
+        """
+        if self.trie is None:
+            self._changes, self._taken = self._taken, None
+        assert self._changes is not None, "finish follows root"
+        changes, self._changes = self._changes, None
+        return changes, None if self.trie is None else self.trie.take()
+
+
+BEACON_ROOTS: Final = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
+HISTORY_STORAGE: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")  # EIP-2935
+# OP, forced into the state by Canyon's first block.
+CREATE2_DEPLOYER: Final = bytes.fromhex("13b0d85ccb8bf860b6b79af3029fca081ae9bef2")
+
+
+def start_calls(header: Header, rules: Rules) -> list[tuple[bytes, bytes]]:
+    """The system calls of a block's start, in order: contract and input."""
+    calls = []
+    if header.parent_beacon_block_root is not None:
+        calls.append((BEACON_ROOTS, header.parent_beacon_block_root))
+    if rules.ethereum >= EthereumFork.PRAGUE:
+        calls.append((HISTORY_STORAGE, header.parent_hash))
+    return calls
+
+
+def start_block(
+    overlay: Overlay, env: Env, header: Header, rules: Rules, parent_rules: Rules
+) -> None:
+    """Apply the start of a block to its parent's state.
+
+    A call does nothing where its contract has no code, and its outcome is ignored.
+    """
+    for contract, data in start_calls(header, rules):
+        overlay.system_call(env, contract, data)
+    canyon = OptimismFork.CANYON
+    if rules.includes(canyon) and not parent_rules.includes(canyon):
+        overlay.set(CREATE2_DEPLOYER, code=_create2_deployer_code())
+
+
+def _create2_deployer_code() -> bytes:
+    here = resources.files("foreblock.ledger.rules")
+    text = here.joinpath("create2_deployer.hex").read_text("ascii")
+    return bytes.fromhex(text)
+
 
 WITHDRAWAL_REQUESTS: Final = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")  # EIP-7002
 CONSOLIDATION_REQUESTS: Final = bytes.fromhex(

@@ -11,8 +11,12 @@ from typing import Final
 from zlib import crc32
 
 from foreblock._engine import Header
-from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE
-from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.execution import (
+    BEACON_ROOTS,
+    CONSOLIDATION_REQUESTS,
+    HISTORY_STORAGE,
+    WITHDRAWAL_REQUESTS,
+)
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import BlobParameters, ChainProfile
 

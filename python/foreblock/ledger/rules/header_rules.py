@@ -1,24 +1,30 @@
-"""The rules of a header, given its parent: all that need no execution.
+"""The rules of a header and of uncles, given the parent: all that need no execution.
 
-Pure: headers and rules in, silence or `BadBlock` out. The order is the order of the
-header's own meaning (place, fields, gas, fees, blobs); a header that breaks several
-rules is refused by the first. Roots, blooms and gas used need the body or a run and
-are checked where those are at hand. Uncles have their own rules in `uncles`.
+Pure: headers and rules in, nothing or `BadBlock` out. Checks are ordered by the meaning of the
+fields (position, fields, gas, fees, blobs); a header that breaks several rules is refused by the
+first. Roots, blooms and gas used need the body or an execution and are checked there.
+
+An uncle is a block that lost: a valid header whose parent is an ancestor of ours, at most six
+generations back, that is not itself an ancestor and was not named before. The reward for naming
+one is in `execution`.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import Header
-from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH
+from foreblock.errors import BadBlock
+from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH, Check
 from foreblock.ledger.rules.fees import (
     GAS_PER_BLOB,
     INITIAL_BASE_FEE,
+    check_extra_data,
     next_base_fee,
     next_excess_blob_gas,
+    next_optimism_base_fee,
 )
 from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.optimism_rules import check_extra_data, next_optimism_base_fee
 from foreblock.ledger.rules.profile import ChainProfile
 
 MINIMUM_DIFFICULTY: Final = 131_072
@@ -201,3 +207,52 @@ def excess_blob_gas_after(parent: Header, time: int, profile: ChainProfile, rule
 
 def _begins_base_fee(header: Header, parent: Header) -> bool:
     return header.base_fee_per_gas is not None and parent.base_fee_per_gas is None
+
+
+MAXIMUM_UNCLES: Final = 2  # yellow paper
+MAXIMUM_DEPTH: Final = 6  # yellow paper: generations between a block and its uncle
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """A block before ours, with the hashes of the uncles it named."""
+
+    header: Header
+    uncles: tuple[bytes, ...]
+
+
+# The parent of the oldest uncle is one generation further back.
+ANCESTORS_NEEDED: Final = MAXIMUM_DEPTH + 1
+
+
+def check_uncles(
+    number: int, uncles: Sequence[Header], ancestors: Sequence[Ancestor], profile: ChainProfile
+) -> None:
+    """Check the uncles of block `number`, whose ancestors are given oldest first."""
+    check = Check(number)
+    check.at_most("number of uncles", MAXIMUM_UNCLES, len(uncles))
+    headers = {ancestor.header.hash: ancestor.header for ancestor in ancestors[-ANCESTORS_NEEDED:]}
+    named = {uncle for ancestor in ancestors[-ANCESTORS_NEEDED:] for uncle in ancestor.uncles}
+    for index, uncle in enumerate(uncles):
+        what = f"uncle {index}"
+        check.within(f"number of {what}", max(number - MAXIMUM_DEPTH, 1), uncle.number, number - 1)
+        if uncle.hash in headers:
+            check.fail(what, "a block that is no ancestor", uncle.hash)
+        if uncle.hash in named:
+            check.fail(what, "a block not named before", uncle.hash)
+        parent = headers.get(uncle.parent_hash)
+        if parent is None:
+            check.fail(f"parent hash of {what}", "a recent ancestor", uncle.parent_hash)
+        _check_uncle_header(check, what, uncle, parent, profile)
+        named.add(uncle.hash)
+
+
+def _check_uncle_header(
+    check: Check, what: str, uncle: Header, parent: Header, profile: ChainProfile
+) -> None:
+    rules = profile.rules(uncle.number, uncle.timestamp, merged=False)
+    parent_rules = profile.rules(parent.number, parent.timestamp, merged=False)
+    try:
+        check_header(uncle, parent, rules, parent_rules, profile)
+    except BadBlock as bad:
+        check.fail(f"{bad.what} of {what}", bad.expected, bad.found)

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 from foreblock._engine import decode_transaction, estimated_compressed_size
 from foreblock.ledger.rules.forks import OptimismFork
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
 
 L1_BLOCK: Final = bytes.fromhex("4200000000000000000000000000000000000015")  # OP
 ATTRIBUTES_DEPOSITOR: Final = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")  # OP

@@ -1,13 +1,20 @@
-"""The profile of one chain: its rule set, its fork schedule and its constants.
+"""The profile of one chain: its rule set, its fork schedule, its constants, and where they end.
 
 A profile is a value and knows no block: it gives the rules for a number and a time. Before the
-merge forks begin at a block number, after it at a time; whether a block is after the merge
-depends on its parent's total difficulty, which the caller has. `config` reads a profile from a
-genesis file.
+merge forks begin at a block number, after it at a time; the caller knows the parent's total
+difficulty, which decides whether a block is after the merge. `genesis.config` reads a profile from
+a genesis file.
+
+Three things end the rules that this version knows: a fork that the chain's file lists as
+unsupported, a transaction of a type that cannot be decoded, and a canonical block with another
+result here. From that block on nothing is executed: calls, estimates, simulations, traces and
+`pending` are refused, while blocks, receipts and proven state continue. The writer of the chain
+checks every block and stores the end (`storage.follow_rows`); readers use the stored value.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from foreblock.ledger.rules.forks import (
     BEDROCK,
@@ -17,7 +24,14 @@ from foreblock.ledger.rules.forks import (
     OptimismFork,
     Rules,
 )
-from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
+from foreblock.ledger.rules.transaction_rules import (
+    ACCESS_LIST,
+    BLOB,
+    DEPOSIT,
+    DYNAMIC_FEE,
+    MAX_INIT_CODE,
+    SET_CODE,
+)
 
 T = TypeVar("T")
 
@@ -126,3 +140,48 @@ def _last(schedule: Schedule[T], position: int) -> T | None:
             break
         begun = what
     return begun
+
+
+KNOWN_TYPES: Final = frozenset({ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE, DEPOSIT})
+_FIRST_LIST: Final = 0xC0  # a legacy transaction is a list
+
+
+@dataclass(frozen=True, slots=True)
+class RulesEnd:
+    """Where the rules end that this version knows, and why."""
+
+    block: int  # the first that cannot be executed
+    why: str
+
+
+def rules_end(
+    number: int,
+    timestamp: int,
+    transactions: Iterable[bytes],
+    unsupported: Mapping[str, int],
+) -> RulesEnd | None:
+    """Whether this block ends the rules, before it is executed; none where it does not.
+
+    `transactions` are as in their trie, `unsupported` the times of forks by their names, as in
+    the chain's file.
+    """
+    begun = [(time, name) for name, time in unsupported.items() if timestamp >= time]
+    if begun:
+        return RulesEnd(number, f"fork {min(begun)[1]}")
+    for place, raw in enumerate(transactions):
+        kind = unknown_type(raw)
+        if kind is not None:
+            return RulesEnd(number, f"transaction {place} has the type {kind:#04x}")
+    return None
+
+
+def unknown_type(raw: bytes) -> int | None:
+    """The type of a transaction that this version cannot decode; none for others."""
+    if not raw or raw[0] >= _FIRST_LIST or raw[0] in KNOWN_TYPES:
+        return None
+    return raw[0]
+
+
+def diverged(number: int, why: str) -> RulesEnd:
+    """The end of the rules at a canonical block that gives another result here."""
+    return RulesEnd(number, f"its execution differs: {why}")

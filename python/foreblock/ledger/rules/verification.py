@@ -26,13 +26,11 @@ from foreblock._engine import (
 )
 from foreblock.errors import Undecodable
 from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.execution import Execution, Task, execute
+from foreblock.ledger.rules.execution import Execution, Task, WorkingState, execute
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.header_rules import check_header
+from foreblock.ledger.rules.header_rules import Ancestor, check_header, check_uncles
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.uncles import Ancestor, check_uncles
-from foreblock.ledger.rules.working_state import WorkingState
 
 MAXIMUM_BLOCK_SIZE: Final = 8_388_608  # bytes of RLP, EIP-7934
 MESSAGE_PASSER: Final = bytes.fromhex("4200000000000000000000000000000000000016")  # OP

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Final
 
 from foreblock._engine import Store, View, log_terms, touched_terms
-from foreblock.ledger.rules.empty_roots import EMPTY_ROOT
+from foreblock.ledger.rules.check import EMPTY_ROOT
 from foreblock.ledger.storage.chain_head import body_keys, made_of, read_header
 from foreblock.ledger.storage.section_index import Indexed, SectionIndex, SectionIndexing
 

@@ -23,8 +23,8 @@ from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.fork_config import StatedForks
 from foreblock.ledger.rules.forks import Rules
+from foreblock.ledger.rules.header_rules import ANCESTORS_NEEDED, Ancestor
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.uncles import ANCESTORS_NEEDED, Ancestor
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.partial_rows import made_of_key
 from foreblock.ledger.storage.rows import (

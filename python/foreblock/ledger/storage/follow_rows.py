@@ -5,7 +5,7 @@
     trust            V                      proven, audited or trusted
     hot account      K ‖ address (20)       when it was last used (8), slots (32 each)
 
-The end of the rules (`rules.rules_end`) is written in the commit that brings the first block with
+The end of the rules (`rules.profile`) is written in the commit that brings the first block with
 unknown rules. It is valid for the version that wrote it: another version may know the rules, so it
 ignores the row and deletes it with its first commit.
 
@@ -24,7 +24,7 @@ from typing import Final, Literal, get_args
 
 from foreblock._engine import Batch, Store, View
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.rules.rules_end import RulesEnd
+from foreblock.ledger.rules.profile import RulesEnd
 
 RULES_END: Final = b"U"
 

@@ -1,42 +1,77 @@
-"""Open a store for writing, and write its block 0.
+"""Open a store for writing, and begin its chain: at a genesis, or at an anchor of a running chain.
 
-A new store gets the genesis as its first commit; any other store must have begun with the
-same genesis. A store that follows a log gets all of its commits from there. Stores are opened
-for reading in `reading.view`.
+A new store gets the genesis as its first commit; any other store must have begun with the same
+genesis. A store that follows a log gets all of its commits from there. Stores are opened for
+reading in `reading.view`.
+
+An anchor is a block of a running chain whose state is not known yet. It is stored with its body,
+or only with its header if no upstream had more; no earlier block is in the store. Such a store can
+begin again at another anchor, in a new epoch: then everything but code is out of reach. The
+configuration of the chain stays that of the first anchor.
 """
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from foreblock._engine import Block, Overlay, Store, View
-from foreblock.errors import DifferentGenesis
+from foreblock._engine import (
+    Block,
+    Header,
+    Learned,
+    Overlay,
+    Store,
+    Transaction,
+    View,
+    Withdrawal,
+    decode_receipt,
+    decode_transactions,
+)
+from foreblock.errors import BadGenesis, DifferentGenesis, MissedKeys
+from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.genesis.json_value import JsonValue
+from foreblock.ledger.rules.execution import WorkingState
+from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
-from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import (
     GENESIS,
+    FirstBlock,
+    body_keys,
+    header_entries,
+    header_rows,
+    made_of,
     read_first_block,
     read_header,
+    read_row,
     stored_profile,
 )
 from foreblock.ledger.storage.commits import TO_STORE, Commits
+from foreblock.ledger.storage.follow_rows import put_rules_end
 from foreblock.ledger.storage.store_watch import SeenCommit, check_goes_on, check_in_place
 from foreblock.primitives import format_data
 
 __all__ = [
+    "Anchor",
+    "Learned",
     "Retention",
     "Store",
     "StoreLimits",
+    "begin_anew_at",
+    "begin_at",
     "begin_chain",
     "check_same_profile",
+    "is_empty",
+    "latest_as_anchor",
     "open_to_follow",
     "open_to_write",
+    "profile_in",
+    "total_difficulty_at",
+    "unknown_in",
 ]
-
 _UNIT: Final = 1 << 16  # bytes; a multiple of the page size of every system
+FIRST_EPOCH: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +211,111 @@ def _compare(what: str, stored: object, found: object) -> None:
 
 def _show(fact: object) -> str:
     return format_data(fact) if isinstance(fact, bytes) else str(fact)
+
+
+def profile_in(config: bytes) -> ChainProfile:
+    """The rules that a configuration, as in a genesis, describes. Raises `BadGenesis`."""
+    return read_profile(JsonValue.parse(config, BadGenesis))
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A block to begin at; without a body where nobody had it."""
+
+    header: Header
+    block: Block | None = None
+    receipts: tuple[bytes, ...] = ()  # as in their trie
+
+    def entries(self) -> dict[bytes, bytes]:
+        """Its index entries."""
+        if self.block is None:
+            return header_entries(self.header)
+        return rows.index_entries(self.block, self._transactions())
+
+    def rows(self, total_difficulty: int) -> Iterator[tuple[bytes, bytes]]:
+        """Its rows."""
+        if self.block is None:
+            yield from header_rows(self.header, total_difficulty)
+            return
+        receipts = tuple(map(decode_receipt, self.receipts))
+        yield from rows.block_rows(self.block, total_difficulty, self._transactions(), receipts)
+        yield FirstBlock(self.header.number, has_body=True).row
+
+    def _transactions(self) -> list[Transaction]:
+        return [] if self.block is None else decode_transactions(self.block.transactions)
+
+
+def begin_at(store: Store, anchor: Anchor, config: bytes) -> None:
+    """Begin an empty store at this block."""
+    header, batch = anchor.header, store.batch()
+    batch.begin_at(header.number, header.hash, header.state_root, FIRST_EPOCH, anchor.entries())
+    for key, value in anchor.rows(total_difficulty_at(header, profile_in(config))):
+        batch.put(key, value)
+    batch.put(rows.CONFIG, config)
+    store.commit(batch)
+
+
+def begin_anew_at(store: Store, anchor: Anchor, end: RulesEnd | None = None) -> None:
+    """Begin anew at this block, in the next epoch.
+
+    `end` says that its rules are not known here, nor those of the blocks after it.
+    """
+    with store.view() as view:
+        epoch = view.heads.base.epoch + 1
+        profile = profile_in(view.row(rows.CONFIG) or b"")
+    header, batch = anchor.header, store.batch()
+    batch.pending(None)
+    batch.rebase(header.number, header.hash, header.state_root, epoch, anchor.entries())
+    for key, value in anchor.rows(total_difficulty_at(header, profile)):
+        batch.put(key, value)
+    put_rules_end(batch, end)
+    store.commit(batch)
+
+
+def latest_as_anchor(view: View) -> Anchor:
+    """The latest block of a store, with its body if that is stored."""
+    assert view.heads.latest is not None, "a store begins with its anchor"
+    number = view.heads.latest[0]
+    header, _ = read_header(view, number)
+    if number < read_first_block(view).whole:
+        return Anchor(header)
+    partials = made_of(view, number)
+    transactions: list[bytes] = []
+    receipts: list[bytes] = []
+    # As in `reading.stored_block`: what is made of flashblocks is of an OP chain.
+    uncles: tuple[Header, ...] = ()
+    withdrawals: tuple[Withdrawal, ...] | None = None if header.withdrawals_root is None else ()
+    for body_key, receipts_key in body_keys(number, partials):
+        row = read_row(view, body_key, number)
+        if partials:
+            transactions += rows.decode_items(row)
+        else:
+            body = rows.decode_body(row)
+            transactions += body.transactions
+            uncles, withdrawals = body.uncles, body.withdrawals
+        receipts += rows.decode_items(read_row(view, receipts_key, number))
+    return Anchor(header, Block(header, transactions, uncles, withdrawals), tuple(receipts))
+
+
+def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
+    """What counts as the total difficulty of an anchor, and of the blocks after it.
+
+    It says on which side of the merge a block is; before it, nobody knows the sum.
+    """
+    terminal = profile.terminal_total_difficulty or 0
+    return header.difficulty or terminal
+
+
+def unknown_in(
+    store: Store, accounts: Iterable[bytes], slots: Mapping[bytes, Iterable[int]]
+) -> MissedKeys:
+    """What of these keys the store does not know, nor what is laid under it."""
+    with store.view() as view:
+        assert view.heads.latest is not None, "a store begins with its anchor"
+        wanted = {address: list(keys) for address, keys in slots.items()}
+        return view.state(view.heads.latest[0]).missing(list(accounts), wanted)
+
+
+def is_empty(view: View) -> bool:
+    """Whether a store has no block."""
+    return view.heads.latest is None

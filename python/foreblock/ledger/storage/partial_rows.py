@@ -16,7 +16,7 @@ flashblock added, never what came before it, so a block that grows is written on
                                                              logs (4), gas (8)
     receipts         p ‖ block (8) ‖ partial (8) ‖ r         items: as in their trie
     would seal as    p ‖ block (8) ‖ partial (8) ‖ w         state root (32) ‖ hash (32)
-    before its end   p ‖ block (8) ‖ partial (8) ‖ e         see `building.block_end`; only where
+    before its end   p ‖ block (8) ‖ partial (8) ‖ e         see `building.closed_index`; only where
                                                              the end of its block did something
     cheats           p ‖ block (8) ‖ partial (8) ‖ c         as in `dev_rows`; few have this row
     made of          S ‖ number (8)                          the partials of a sealed block, from

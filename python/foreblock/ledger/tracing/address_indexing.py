@@ -1,25 +1,103 @@
 """Write the index of transactions by address behind the head.
 
 Sealed blocks are run again to find the addresses that they touch. That takes longer than a turn
-may, so it is done on a thread, some blocks at a time; a turn then stores their rows, and writes
-the sections that these make whole (`section_indexing`). No commit waits for either.
+may, so a thread does it, some blocks at a time; a turn then stores their rows, and writes the
+sections that these complete (`section_index`). No commit waits for either.
 
-Each row is valid by the hash in it, so after a crash or a rewind the rows that hold are found
-again, and only the others are made anew. A store gets its index when this is made for it first,
+If a block's parent state is no longer kept, only its transactions and receipts are known: senders,
+recipients and created contracts, but no calls inside. The row says so (`block_indexes`).
+
+Each row is valid by the hash in it, so after a crash or a rewind the valid rows are found again,
+and only the others are made again. A store gets its index when this class is first created for it,
 from its first block on.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, wait
 from typing import Final, NamedTuple
 
-from foreblock._engine import Store, View, touched_row
+from foreblock._engine import Store, Tracer, View, touched_row
+from foreblock.errors import ForeblockError, PrunedState, StoreError
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.stored_block import read_stored, some_receipts
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.storage.block_indexes import ADDRESSES, terms_of, touched_key
+from foreblock.ledger.storage.block_indexes import (
+    ADDRESSES,
+    OF_CALLS,
+    OF_TRANSACTIONS,
+    terms_of,
+    touched_key,
+)
 from foreblock.ledger.storage.chain_head import read_first_block
+from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.section_index import SectionIndexing
-from foreblock.ledger.tracing.touched import touched_unbounded
+from foreblock.ledger.tracing import traces
+from foreblock.ledger.tracing.traces import read_replay
+from foreblock.scheduling.steps import Work
+
+ADDRESS_BYTES: Final = 20
+ENTRY_BYTES: Final = ADDRESS_BYTES + 4
+# Bytes of entries; a block has 2,600 gas for each address that a transaction touches.
+BOUNDS: Final = traces.TraceBounds(1 << 28)
+
+
+class Touched(NamedTuple):
+    """Entries of a block, and how they were found."""
+
+    entries: bytes
+    made: int
+
+    def places(self, address: bytes) -> list[int]:
+        """The places of the transactions that touch an address, in order."""
+        found: list[int] = []
+        start = self.entries.find(address)
+        while start >= 0:
+            if start % ENTRY_BYTES == 0:
+                place = self.entries[start + ADDRESS_BYTES : start + ENTRY_BYTES]
+                found.append(int.from_bytes(place))
+            start = self.entries.find(address, start + 1)
+        return sorted(found)
+
+
+def touched_by(view: LedgerView, block: ReadableBlock) -> Work:
+    """Work that finds what a block touches; the view stays open meanwhile."""
+    try:
+        trace = traces.block(read_replay(view, block), Tracer.touched(), BOUNDS)
+    except PrunedState:
+        return lambda **_limits: _by_transactions(view, block)
+
+    def find(*, timeout_us: int | None = None, step_us: int | None = None) -> Touched:
+        text = trace(timeout_us=timeout_us, step_us=step_us)
+        return Touched(b"".join(iter(text.take, None)), OF_CALLS)
+
+    return find
+
+
+def touched_unbounded(view: LedgerView, block: ReadableBlock) -> Touched:
+    """What a block touches, found at once; a block that cannot be run again is no failure."""
+    try:
+        found: Touched = touched_by(view, block)()
+    except StoreError:
+        raise
+    except ForeblockError:
+        return _by_transactions(view, block)
+    return found
+
+
+def _by_transactions(view: LedgerView, block: ReadableBlock) -> Touched:
+    return Touched(b"".join(_entries(view, block)), OF_TRANSACTIONS)
+
+
+def _entries(view: LedgerView, block: ReadableBlock) -> Iterator[bytes]:
+    position = Position()
+    for portion in read_stored(view, block).portions():
+        for placed in some_receipts(portion, 0, len(portion), position):
+            transaction, place = placed.transaction, position.transactions
+            touched = {transaction.sender, transaction.to or placed.created}
+            yield from (each + place.to_bytes(4) for each in touched if each is not None)
+            position = placed.end
+
 
 JOB_S: Final = 0.1  # after which no further block is begun
 JOB_BYTES: Final = 4 << 20  # the same, of rows

@@ -1,22 +1,27 @@
-"""Find the transactions that touch an address, from a block on, upwards or downwards.
+"""Search the history of an address: its transactions, and when its account changed.
 
 Sealed blocks are found by the index of addresses; those after its last section each have a row,
 and the few that have none yet, like the blocks in progress, are run again. A block's transactions
-stay together, so a page may have more of them than were asked for.
+stay together, so a page may have more of them than requested.
+
+Facts of an account that stay true once they are, a nonce that was reached or code that was set,
+are found by binary search, from the oldest kept state to the newest of the view.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from foreblock._engine import LogFilter, LogSearch, touched_places
-from foreblock.errors import RefusedTrace
+from foreblock._engine import LogFilter, LogSearch, State, touched_places
+from foreblock.errors import PrunedState, RefusedTrace
 from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.transaction_lookup import count_transactions
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.block_indexes import ADDRESSES, touched_key
 from foreblock.ledger.storage.section_index import Indexed
-from foreblock.ledger.tracing.touched import Touched, touched_by
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
+from foreblock.ledger.tracing.address_indexing import Touched, touched_by
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
@@ -125,3 +130,57 @@ def _with_pauses(numbers: range) -> Iterator[int | None]:
     for number in numbers:
         yield number
         yield None
+
+
+def first_block(view: LedgerView, holds: Callable[[State], bool]) -> ReadableBlock | None:
+    """The first block after which it holds; none where it does not yet, or always did.
+
+    Raises `PrunedState` where it became so before the oldest state that is kept.
+    """
+    oldest, newest = view.behind.earliest, view.latest.number
+    if not holds(view.state_of_header(view.latest)):
+        return _unsealed(view, holds)
+    if holds(view.state(view.resolve(oldest))):
+        if oldest > 0:
+            raise PrunedState(oldest - 1, oldest)
+        return None
+    while newest - oldest > 1:
+        middle = (oldest + newest) // 2
+        if holds(view.state(view.resolve(middle))):
+            newest = middle
+        else:
+            oldest = middle
+    return view.resolve(newest)
+
+
+def _unsealed(view: LedgerView, holds: Callable[[State], bool]) -> ReadableBlock | None:
+    """The same among the blocks in progress."""
+    if view.pending is None:
+        return None
+    for number in range(view.latest.number + 1, view.pending.number + 1):
+        block = view.unsealed(number)
+        if holds(view.state(block)):
+            return block
+    return None
+
+
+def find_sent(view: LedgerView, sender: bytes, nonce: int) -> Steps[bytes | None]:
+    """The hash of the transaction that an account sent with a nonce; raises `PrunedState`."""
+    block = first_block(view, lambda state: state.nonce(sender) > nonce)
+    if block is None:
+        return None
+    found: bytes | None = yield _sent(read_stored(view, block).portions(), sender, nonce)
+    return found
+
+
+def _sent(portions: list[Portion], sender: bytes, nonce: int) -> Work:
+    """Work that looks for a transaction; recovering senders takes long."""
+
+    def look(**_limits: int | None) -> bytes | None:
+        for portion in portions:
+            for each in portion.transactions(0, len(portion)):
+                if each.sender == sender and each.nonce == nonce and each.type != DEPOSIT:
+                    return each.hash
+        return None
+
+    return look

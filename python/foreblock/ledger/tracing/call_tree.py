@@ -1,17 +1,32 @@
-"""The calls of a run as people read them: lines of the console, why it failed, the whole tree.
+"""The calls of a run as people read them: console lines, the failure, the whole tree. No I/O.
 
-All of it is read from the text of geth's callTracer (`Tracer.calls`). No I/O.
+All of it is read from the text of geth's callTracer (`Tracer.calls`).
+
+Contracts log lines with `console.log`, the same library in Hardhat and Foundry. Each overload
+`log(type,type,…)` is a function of an address without code, so a call does nothing, and its data
+are the line. There are hundreds of them: up to four values of six types, and one of `bytes1` to
+`bytes32`. Early versions of the library hashed `uint` and `int` where the ABI has `uint256` and
+`int256`, so both spellings are known.
+
+A first value that is a text may contain specifiers for the following values; other values are
+appended after spaces. They mean what Foundry makes of them: %s the value itself, %d and %i a
+number, %x its hex, %e its decimal exponent, %18e that many decimals, %o the value in quotes, %% a
+percent sign. A value that a specifier does not fit is NaN.
 """
 
+import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import product
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from foreblock.ledger.rules.addresses import checksum_address
-from foreblock.ledger.tracing.console_log import CONSOLE, logged_line, printable
+from foreblock._engine import keccak256
+from foreblock.ledger.rules.transaction_rules import checksum_address
 
+CONSOLE: Final = bytes.fromhex("000000000000000000636f6e736f6c652e6c6f67")
 MOST_LINES: Final = 1_000  # of the console, and of a tree; the rest is counted
 MOST_DATA: Final = 2 + 2 * 68  # characters of the data of a revert that are shown
 SELECTOR: Final = 2 + 2 * 4  # characters
@@ -113,3 +128,155 @@ def _bounded(lines: Iterator[str]) -> list[str]:
         else:
             more += 1
     return [*shown, f"… and {more} more"] if more else shown
+
+
+TYPES: Final = ("uint256", "int256", "string", "bool", "address", "bytes")
+MOST_VALUES: Final = 4
+WORD: Final = 32
+_SELECTOR_BYTES: Final = 4
+MOST_DECIMALS: Final = 1024  # that a specifier may ask for
+EARLY: Final = {"uint256": "uint", "int256": "int"}  # how early versions spelled these
+Value = int | bool | str | bytes  # addresses are `Address`
+_SPECIFIER: Final = re.compile(r"%(%|[sdiox]|([0-9]{0,4})e)")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but for line ends and tabs
+
+
+class Address(bytes):
+    """An address among the values of a line."""
+
+
+def logged_line(data: bytes) -> str | None:
+    """The line of a call of the console; none where it is no overload that is known."""
+    types = _overloads().get(data[:_SELECTOR_BYTES])
+    if types is None:
+        return None
+    values = _decoded(types, data[_SELECTOR_BYTES:])
+    return None if values is None else printable(_line(values))
+
+
+def printable(text: str) -> str:
+    """The text of a contract, with control characters as escapes: a terminal obeys them."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+@cache
+def _overloads() -> dict[bytes, tuple[str, ...]]:
+    """The types of the values of each overload, by its selector."""
+    found: dict[bytes, tuple[str, ...]] = {}
+    for count in range(MOST_VALUES + 1):
+        for types in product(TYPES, repeat=count):
+            early = tuple(EARLY.get(each, each) for each in types)
+            for spelled in {types, early}:
+                found.setdefault(_selector(spelled), types)
+    for size in range(1, WORD + 1):
+        types = (f"bytes{size}",)
+        found.setdefault(_selector(types), types)
+    return found
+
+
+def _selector(types: tuple[str, ...]) -> bytes:
+    return keccak256(f"log({','.join(types)})".encode())[:_SELECTOR_BYTES]
+
+
+# --- Decoding --------------------------------------------------------------------------
+
+
+def _decoded(types: tuple[str, ...], data: bytes) -> list[Value] | None:
+    """The values of ABI-encoded arguments; none where they are not inside the data."""
+    if len(data) < WORD * len(types):
+        return None
+    values: list[Value] = []
+    for place, kind in enumerate(types):
+        word = data[WORD * place : WORD * (place + 1)]
+        value = _dynamic(kind, word, data) if kind in {"string", "bytes"} else _static(kind, word)
+        if value is None:
+            return None
+        values.append(value)
+    return values
+
+
+def _static(kind: str, word: bytes) -> Value:
+    match kind:
+        case "uint256":
+            return int.from_bytes(word)
+        case "int256":
+            return int.from_bytes(word, signed=True)
+        case "bool":
+            return any(word)
+        case "address":
+            return Address(word[12:])
+        case _:
+            return word[: int(kind.removeprefix("bytes"))]
+
+
+def _dynamic(kind: str, word: bytes, data: bytes) -> Value | None:
+    start = int.from_bytes(word) + WORD
+    if start > len(data):
+        return None
+    end = start + int.from_bytes(data[start - WORD : start])
+    if end > len(data):
+        return None
+    found = data[start:end]
+    return found.decode("utf-8", "replace") if kind == "string" else found
+
+
+# --- Formatting ------------------------------------------------------------------------
+
+
+def _line(values: list[Value]) -> str:
+    if not values or not isinstance(values[0], str):
+        return " ".join(_formatted(each, "s") for each in values)
+    rest = iter(values[1:])
+    text = _SPECIFIER.sub(lambda found: _replaced(found, rest), values[0])
+    shown = [_formatted(each, "s") for each in rest]
+    return " ".join([text, *shown] if values[0] else shown)
+
+
+def _replaced(found: re.Match[str], rest: Iterator[Value]) -> str:
+    """What stands for a specifier; itself where no value is left for it."""
+    if found[1] == "%":
+        return "%"
+    if int(found[2] or 0) > MOST_DECIMALS:
+        return found[0]
+    value = next(rest, None)
+    if value is None:
+        return found[0]
+    return _formatted(value, found[1][-1], found[2])
+
+
+def _formatted(value: Value, specifier: str, decimals: str | None = None) -> str:
+    """A value as a specifier wants it."""
+    if isinstance(value, bool):
+        text, number = ("true" if value else "false"), str(int(value))
+        return {"s": text, "d": number, "o": f"'{text}'"}.get(specifier, "NaN")
+    if isinstance(value, int):
+        return _number(value, specifier, decimals)
+    text = _text(value)
+    shown = {"s": text, "o": f"'{text}'"}
+    if not isinstance(value, str):
+        shown["x"] = text
+    return shown.get(specifier, "NaN")
+
+
+def _text(value: str | bytes) -> str:
+    if isinstance(value, str):
+        return value
+    return checksum_address(value) if isinstance(value, Address) else "0x" + value.hex()
+
+
+def _number(value: int, specifier: str, decimals: str | None) -> str:
+    if specifier == "x":
+        return hex(value % (1 << 256))
+    if specifier != "e":
+        return str(value)
+    size, sign = abs(value), "-" if value < 0 else ""
+    if decimals:
+        return sign + _with_decimals(size, int(decimals))
+    exponent = len(str(size)) - 1
+    return f"{sign}{_with_decimals(size, exponent)}e{exponent}"
+
+
+def _with_decimals(size: int, decimals: int) -> str:
+    digits = str(size).rjust(decimals + 1, "0")
+    whole, part = digits[: len(digits) - decimals], digits[len(digits) - decimals :].rstrip("0")
+    return f"{whole}.{part}" if part else whole

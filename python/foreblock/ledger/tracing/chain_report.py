@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from foreblock._engine import Header
 from foreblock.errors import CursorTooOld, ForeblockError
 from foreblock.ledger.reading.blocks import PreconfirmedBlock
-from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.events import (
     BlockRemoved,
+    Cursor,
     Event,
     FlashblockAdded,
     FlashblockDropped,
@@ -28,12 +28,10 @@ from foreblock.ledger.reading.events import (
     next_sealed,
     sealed_end,
 )
-from foreblock.ledger.reading.placed_receipts import PlacedReceipt, some_receipts
-from foreblock.ledger.reading.stored_block import read_portion
+from foreblock.ledger.reading.stored_block import PlacedReceipt, read_portion, some_receipts
 from foreblock.ledger.reading.transaction_lookup import find_start
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.rules.addresses import checksum_address
-from foreblock.ledger.rules.unsigned_deposits import is_from_user
+from foreblock.ledger.rules.transaction_rules import checksum_address, is_from_user
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.call_tree import (
@@ -44,7 +42,7 @@ from foreblock.ledger.tracing.call_tree import (
     read_call,
     tree_lines,
 )
-from foreblock.ledger.tracing.replay import read_replay
+from foreblock.ledger.tracing.traces import read_replay
 
 MOST_BLOCKS: Final = 64  # that are told one by one; of more only how many there are
 MOST_TRANSACTIONS: Final = 50  # of a flashblock that are told one by one

@@ -1,17 +1,25 @@
-"""Run a trace: a block's transactions, one of them, or a call.
+"""Replay a block's transactions or a call under a tracer.
 
-Each function gives work for a thread: it holds no loop, has a deadline, can be cancelled, and
-its text is bounded. What is traced in which format is the `Tracer`'s; no text is made here.
+Sealed blocks and partial ones are replayed alike. The parent of either is the block before it in
+the view: a sealed one, or the unsealed one that flashblocks build on. Rows are read while the view
+is open; decoding and running is for a thread, and reads the parent's state only. That work has a
+deadline, can be cancelled, and its text is bounded. The `Tracer` decides the format.
+
+`find_slot` finds the slot in which a contract keeps a number that one of its functions returns, as
+anvil finds the balance of a token: the access list of the call names the slots it reads. Each is
+set to another number for a trial, until the function returns that number.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from foreblock._engine import (
     Env,
     Outcome,
+    Overlay,
     State,
     Tracer,
     TraceSelection,
@@ -22,11 +30,17 @@ from foreblock._engine import (
     trace_transactions,
 )
 from foreblock.errors import DeadlineExceeded, InvalidMessage, InvalidTransaction, RefusedTrace
-from foreblock.ledger.calls.call import Run
-from foreblock.ledger.rules.addresses import created_address
-from foreblock.ledger.rules.execution import environment
-from foreblock.ledger.tracing.replay import Replay
-from foreblock.scheduling.steps import Work
+from foreblock.ledger.calls.call import Call, Run, prepare, ready
+from foreblock.ledger.calls.request import state_and_context
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.stored_block import Portion, read_stored
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.execution import environment, start_block
+from foreblock.ledger.rules.forks import Rules
+from foreblock.ledger.rules.transaction_rules import created_address
+from foreblock.ledger.storage.dev_rows import read_cheats
+from foreblock.scheduling.steps import Steps, Work
+from foreblock.types import Cheat
 
 __all__ = [
     "TraceBounds",
@@ -39,6 +53,65 @@ __all__ = [
     "joined",
     "signed",
 ]
+
+
+class Replay(Struct, frozen=True, gc=False):
+    """A block and all that running it again needs."""
+
+    block: ReadableBlock
+    parent_state: State
+    parent_rules: Rules
+    portions: Sequence[Portion]
+    cheats: Sequence[tuple[int, Cheat]] = ()  # and how many transactions come before each
+
+    def begin(self) -> Overlay:
+        """The state that the first transaction runs on."""
+        header = self.block.header
+        overlay = self.parent_state.overlay()
+        overlay.set_block_hash(header.number - 1, header.parent_hash)
+        env = environment(header, self.block.rules, self.block.profile)
+        start_block(overlay, env, header, self.block.rules, self.parent_rules)
+        return overlay
+
+    def transactions(self, stop: int | None = None) -> list[Transaction]:
+        """The transactions in order, those before `stop`."""
+        found: list[Transaction] = []
+        for portion in self.portions:
+            count = len(portion) if stop is None else min(len(portion), stop - len(found))
+            found += portion.transactions(0, count)
+        return found
+
+
+def read_replay(view: LedgerView, block: ReadableBlock) -> Replay:
+    """A block of a view, ready to be run again.
+
+    Raises `RefusedTrace` for the first block, `PrunedState` where its parent's is not kept,
+    `UnknownRules` where it cannot be executed.
+    """
+    if block.number == 0:
+        raise RefusedTrace("genesis is not traceable")
+    if block.number == view.first_block.number:
+        raise RefusedTrace(f"block {block.number} is the first one here, it is not traceable")
+    view.check_rules(block.number)
+    parent = block.number - 1
+    sealed = parent <= view.latest.number
+    before = view.resolve(parent) if sealed else view.unsealed(parent)
+    portions = read_stored(view, block).portions()
+    return Replay(block, view.state(before), before.rules, portions, _cheats(view, block, portions))
+
+
+def _cheats(
+    view: LedgerView, block: ReadableBlock, portions: Sequence[Portion]
+) -> list[tuple[int, Cheat]]:
+    """The cheats in a block of a dev chain, each with the count of transactions before it."""
+    found: list[tuple[int, Cheat]] = []
+    if view.dev_state is None:
+        return found
+    count = 0
+    for partial, portion in zip(view.made_of(block), portions, strict=False):
+        count += len(portion)
+        found += [(count, each) for each in read_cheats(view.stored, block.number, (partial,))]
+    return found
 
 
 class TraceBounds(Struct, frozen=True):
@@ -171,3 +244,48 @@ def _bounded(run: Callable[[int | None, int | None], Any], bounds: TraceBounds) 
             raise RefusedTrace("execution timeout") from None
 
     return work
+
+
+MOST_SLOTS: Final = 64  # that are tried
+WORD: Final = 32
+
+
+class _Accessed(Struct, rename="camel"):
+    address: str
+    storage_keys: list[str]
+
+
+_decode: Final = msgspec.json.Decoder(list[_Accessed]).decode
+
+
+def find_slot(
+    view: LedgerView, call: Call, wanted: int, bounds: TraceBounds
+) -> Steps[tuple[bytes, int] | None]:
+    """The account and the slot at `pending` whose word the call gives; `wanted` is to be there."""
+    state, context = state_and_context(view, "pending", None)
+    found: tuple[bytes, Outcome] = yield access_list(prepare(call, state, context, None), bounds)
+    listed, now = found
+    # A trial with the number that it gives already would succeed with any slot.
+    trial = wanted if _number(now) != wanted else wanted ^ 1
+    for count, (address, slot) in enumerate(_slots(listed)):
+        if count == MOST_SLOTS:
+            return None
+        overlay = state.overlay()
+        overlay.set(address, state_diff={slot: trial})
+        outcome: Outcome = yield ready(call, state, context, overlay, None).here
+        if _number(outcome) == trial:
+            return address, slot
+    return None
+
+
+def _number(outcome: Outcome) -> int | None:
+    """The word that a call gave, if it gave one."""
+    if outcome.status != "success" or len(outcome.output) < WORD:
+        return None
+    return int.from_bytes(outcome.output[:WORD])
+
+
+def _slots(listed: bytes) -> Iterator[tuple[bytes, int]]:
+    for each in _decode(listed):
+        for key in each.storage_keys:
+            yield bytes.fromhex(each.address[2:]), int(key, 16)

@@ -17,7 +17,7 @@ from foreblock.errors import NotHere
 from foreblock.ledger.reading.blocks import BlockId, ByHash, ReadableBlock
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH
+from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.blocks.block_text import BlockTexts, without_identity
 from foreblock.methods.options import Options

@@ -6,11 +6,16 @@ Such a block is given with its body and its receipts, verified by who gives it.
 from collections.abc import Sequence
 
 from foreblock.ledger.reading.blocks import SealedBlock
-from foreblock.ledger.reading.placed_receipts import deposit_fields, some_receipts
-from foreblock.ledger.reading.stored_block import StoredBlock, UnreadPortion, portion_of
+from foreblock.ledger.reading.stored_block import (
+    StoredBlock,
+    UnreadPortion,
+    deposit_fields,
+    portion_of,
+    some_receipts,
+)
 from foreblock.ledger.rules.l1 import attributes_in
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_text import BlockText, PortionText

@@ -19,8 +19,13 @@ from msgspec import Raw
 
 from foreblock.errors import NotHere, StoreDamaged
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.placed_receipts import PlacedReceipt, read_receipt, some_receipts
-from foreblock.ledger.reading.stored_block import Portion, read_stored
+from foreblock.ledger.reading.stored_block import (
+    PlacedReceipt,
+    Portion,
+    read_receipt,
+    read_stored,
+    some_receipts,
+)
 from foreblock.ledger.reading.transaction_lookup import (
     PlacedRows,
     count_starts,
@@ -41,7 +46,7 @@ from foreblock.ledger.rules.l1 import (
     L1Costs,
     attributes_in,
 )
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.lru_cache import LruCache

@@ -17,23 +17,23 @@ from functools import partial
 from msgspec import Raw
 
 from foreblock.errors import PoolUnavailable
-from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.placed_receipts import (
+from foreblock.ledger.reading.blocks import PRECONFIRMED, ReadableBlock
+from foreblock.ledger.reading.stored_block import (
     deposit_fields,
     encoded_receipt,
     encoded_transaction,
+    list_prefix,
+    read_stored,
     read_transaction,
 )
-from foreblock.ledger.reading.stored_block import list_prefix, read_stored
 from foreblock.ledger.reading.transaction_lookup import (
     count_transactions,
     find_transaction,
     find_unsealed,
 )
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.reading.visibility import PRECONFIRMED
-from foreblock.ledger.rules.transaction_types import DEPOSIT
-from foreblock.ledger.tracing.history_search import find_sent
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
+from foreblock.ledger.tracing.address_search import find_sent
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockName, find_block
 from foreblock.methods.blocks.block_methods import Counting, ShowingPlace

@@ -26,10 +26,9 @@ from msgspec import Raw, Struct
 
 from foreblock._engine import read_call
 from foreblock.errors import Halted, Reverted
-from foreblock.ledger.calls.block_overrides import BlockOverrides, state_and_context
 from foreblock.ledger.calls.call import Outcome, Run, prepare
 from foreblock.ledger.calls.gas_estimate import estimate_gas
-from foreblock.ledger.calls.request import Call, Overrides
+from foreblock.ledger.calls.request import BlockOverrides, Call, Overrides, state_and_context
 from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing.traces import TraceBounds, access_list

@@ -12,8 +12,8 @@ from typing import Final
 from msgspec import Raw
 
 from foreblock.errors import ForeblockError
-from foreblock.ledger.calls.block_overrides import state_and_context
 from foreblock.ledger.calls.call import prepare
+from foreblock.ledger.calls.request import state_and_context
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.call_tree import explained, read_call

@@ -13,14 +13,14 @@ from foreblock.errors import InvalidParams, RefusedCall, UnsupportedType
 from foreblock.ledger.calls.call import FEE_LIMIT, Call, message
 from foreblock.ledger.calls.checks import check_fields
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.transaction_types import (
+from foreblock.ledger.rules.transaction_rules import (
     ACCESS_LIST,
     BLOB,
     DYNAMIC_FEE,
     LEGACY,
     SET_CODE,
+    unsigned_source,
 )
-from foreblock.ledger.rules.unsigned_deposits import unsigned_source
 from foreblock.methods.dev.commanding import U64, Number, number, word
 from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated
 from foreblock.methods.params import Params, address, read_in_turn, reader

@@ -1,6 +1,6 @@
 """anvil_dealERC20 and anvil_setERC20Allowance: what a token says of an account, set by hand.
 
-The slot is found by trial (`token_slots`), and then set as anvil_setStorageAt does. A token
+The slot is found by trial (`find_slot`), and then set as anvil_setStorageAt does. A token
 that computes its balances from several words has no such slot, and is refused.
 """
 
@@ -15,8 +15,7 @@ from foreblock.bus.commands import SetAccount
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.tracing.token_slots import find_slot
-from foreblock.ledger.tracing.traces import TraceBounds
+from foreblock.ledger.tracing.traces import TraceBounds, find_slot
 from foreblock.methods.calls.call_methods import UNCAPPED
 from foreblock.methods.dev.commanding import U256, Commands, Number, number, word
 from foreblock.methods.options import Options

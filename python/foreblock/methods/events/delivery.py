@@ -19,8 +19,7 @@ from typing import Final, Protocol, TypeVar
 import structlog
 
 from foreblock.errors import CursorTooOld, NotHere, TimedOut
-from foreblock.ledger.reading.cursors import Cursor
-from foreblock.ledger.reading.events import NextEvent
+from foreblock.ledger.reading.events import Cursor, NextEvent
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.events.commit_watch import CommitWatch, last_commit
 from foreblock.methods.events.kinds import (

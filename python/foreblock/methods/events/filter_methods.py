@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 from msgspec import Raw
 
 from foreblock.errors import CursorTooOld, FilterNotFound, RefusedFilter, TooManyWaiting
-from foreblock.ledger.reading.cursors import Cursor, read_cursor
+from foreblock.ledger.reading.events import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.events.filter_table import FilterTable, StoredFilter
 from foreblock.methods.events.flashblock_kinds import (

@@ -12,13 +12,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock.ledger.reading.event_items import (
+from foreblock.ledger.reading.events import Event, FlashblockAdded
+from foreblock.ledger.reading.logs import (
     FlashblockPortion,
     PlacedLog,
     read_flashblock,
     read_logs,
 )
-from foreblock.ledger.reading.events import Event, FlashblockAdded
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_text import BlockTexts

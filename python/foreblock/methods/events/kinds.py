@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final, NamedTuple
 
 from foreblock.ledger.reading.blocks import SealedBlock
-from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.events import (
     BlockRemoved,
     BlockSealed,
+    Cursor,
     Event,
     FlashblockDropped,
     NextEvent,

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Raw
 
 from foreblock.errors import InvalidParams
-from foreblock.ledger.reading.event_items import PlacedLog, header_of, read_logs
 from foreblock.ledger.reading.events import BlockRemoved, Event, FlashblockDropped
+from foreblock.ledger.reading.logs import PlacedLog, header_of, read_logs
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.events.kinds import (

@@ -19,8 +19,14 @@ from msgspec import Raw, Struct
 
 from foreblock.errors import InvalidParams, RefusedFilter, TooManyLogs
 from foreblock.ledger.reading.blocks import BlockId
-from foreblock.ledger.reading.event_items import PlacedLog
-from foreblock.ledger.reading.logs import LogFilter, LogRange, block_range, find_logs, number_range
+from foreblock.ledger.reading.logs import (
+    LogFilter,
+    LogRange,
+    PlacedLog,
+    block_range,
+    find_logs,
+    number_range,
+)
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.options import Options

@@ -17,7 +17,7 @@ from foreblock.errors import (
     NotificationsUnsupported,
     UnknownSubscription,
 )
-from foreblock.ledger.reading.cursors import Cursor, read_cursor
+from foreblock.ledger.reading.events import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.events.delivery import Delivery, Subscriber
 from foreblock.methods.events.flashblock_kinds import (

@@ -9,8 +9,13 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from foreblock.ledger.reading.block_fees import BlockTips, blob_fees_of, next_base_fee, read_tips
 from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.transaction_lookup import (
+    BlockTips,
+    blob_fees_of,
+    next_base_fee,
+    read_tips,
+)
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork

@@ -13,12 +13,11 @@ from msgspec import Raw, Struct, structs
 
 from foreblock._engine import read_call
 from foreblock.errors import RefusedCall
-from foreblock.ledger.calls.block_overrides import state_and_context
 from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.calls.checks import check_fields
 from foreblock.ledger.calls.gas_estimate import estimate_gas
-from foreblock.ledger.calls.request import Call
-from foreblock.ledger.reading.block_fees import blob_fees_of, next_base_fee
+from foreblock.ledger.calls.request import Call, state_and_context
+from foreblock.ledger.reading.transaction_lookup import blob_fees_of, next_base_fee
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.calls.call_methods import UNCAPPED, read_fields, result_of
 from foreblock.methods.node.fees import PriorityFees

@@ -19,9 +19,8 @@ from foreblock.errors import (
     WrongChain,
 )
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.blob_sidecar import Sent, without_sidecar
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
+from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT, Sent, without_sidecar
 from foreblock.methods import shapes
 from foreblock.methods.params import Params, data, reader
 from foreblock.types import Transaction, decode_transaction

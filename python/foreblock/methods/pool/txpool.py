@@ -18,13 +18,11 @@ from msgspec import Raw
 
 from foreblock.bus.pool_question import MOST_BYTES
 from foreblock.errors import PoolTooLarge
-from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.placed_receipts import read_transaction
+from foreblock.ledger.reading.blocks import PRECONFIRMED, ReadableBlock
+from foreblock.ledger.reading.stored_block import read_transaction
 from foreblock.ledger.reading.transaction_lookup import count_transactions, find_unsealed
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.reading.visibility import PRECONFIRMED
-from foreblock.ledger.rules.addresses import checksum_address
-from foreblock.ledger.rules.unsigned_deposits import is_from_user
+from foreblock.ledger.rules.transaction_rules import checksum_address, is_from_user
 from foreblock.methods.blocks.receipts import BlockPlaces, read_hash
 from foreblock.methods.params import Params, address, reader, take_none
 from foreblock.methods.waiting_pool import (

@@ -16,14 +16,13 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from foreblock.errors import NotHere, PrunedState, RefusedTrace
-from foreblock.ledger.calls.block_overrides import state_and_context
 from foreblock.ledger.calls.call import prepare
+from foreblock.ledger.calls.request import state_and_context
 from foreblock.ledger.reading.blocks import ByHash, ReadableBlock
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
-from foreblock.ledger.tracing.replay import read_replay
-from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceText
+from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceText, read_replay
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.calls.call_methods import CallReader
 from foreblock.methods.options import Options

@@ -14,14 +14,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.placed_receipts import read_receipt
+from foreblock.ledger.reading.stored_block import read_receipt
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
-from foreblock.ledger.tracing.address_search import search_addresses
-from foreblock.ledger.tracing.history_search import find_sent, first_block
-from foreblock.ledger.tracing.replay import read_replay
-from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection
+from foreblock.ledger.tracing.address_search import find_sent, first_block, search_addresses
+from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection, read_replay
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.blocks.receipts import BlockPlaces

@@ -12,8 +12,13 @@ from msgspec import Raw
 
 from foreblock.errors import NotHere
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.placed_receipts import read_receipt, some_receipts
-from foreblock.ledger.reading.stored_block import Portion, StoredBlock, read_stored
+from foreblock.ledger.reading.stored_block import (
+    Portion,
+    StoredBlock,
+    read_receipt,
+    read_stored,
+    some_receipts,
+)
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods import shapes

@@ -16,8 +16,7 @@ from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
-from foreblock.ledger.tracing.replay import read_replay
-from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection
+from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection, read_replay
 from foreblock.methods.block_param import BlockName, BlockParam, find_block
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse

@@ -12,13 +12,12 @@ from typing import Final
 from msgspec import Raw
 
 from foreblock.errors import NotHere, TraceTooLong
-from foreblock.ledger.calls.block_overrides import state_and_context
 from foreblock.ledger.calls.call import prepare, ready
+from foreblock.ledger.calls.request import state_and_context
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
-from foreblock.ledger.tracing.replay import read_replay
-from foreblock.ledger.tracing.traces import TraceBounds, Tracer
+from foreblock.ledger.tracing.traces import TraceBounds, Tracer, read_replay
 from foreblock.methods.block_param import BlockName, BlockParam, find_block
 from foreblock.methods.calls.call_methods import CallReader
 from foreblock.methods.options import Options

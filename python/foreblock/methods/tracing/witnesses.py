@@ -14,7 +14,7 @@ from msgspec import Raw
 from foreblock.errors import TraceTooLong
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.stateless.witness_recording import ExecutionWitness, record_witness
+from foreblock.ledger.tracing.witness_recording import ExecutionWitness, record_witness
 from foreblock.methods.block_param import BlockName
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, hash32, reader

@@ -21,7 +21,7 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.building.resume_block import resume, transactions_in
-from foreblock.ledger.rules.unsigned_deposits import is_from_user
+from foreblock.ledger.rules.transaction_rules import is_from_user
 from foreblock.ledger.storage.chain_head import made_of, read_header
 from foreblock.ledger.storage.dev_rows import in_portions, merged, read_cheats
 from foreblock.sequencer.attributes import (

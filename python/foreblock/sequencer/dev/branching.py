@@ -17,9 +17,9 @@ from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import AlreadyKnown, FeeCapBelowBaseFee, ReplacementUnderpriced
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
+from foreblock.ledger.building.chain_snapshots import Snapshots
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.snapshots import Snapshots
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.dev_rows import DevState, merged
 from foreblock.sequencer.admission import admit
 from foreblock.sequencer.attributes import next_base

@@ -1,6 +1,13 @@
-"""Run a simulation: its blocks one after the other, and everything that happens in each, in order.
+"""Run a simulation (eth_simulateV1): blocks that could follow one, with the requested calls.
 
-Long work is yielded to the scheduler (`scheduling.steps`); short work runs in place.
+    simulation_request   the request, its limits, numbers and times of all blocks
+    simulated_chain      the chain so far, and the header that a block begins with
+    simulated_block      one block: defaults, checks and runs of its calls; the fast path
+    simulation           each block: everything that happens in it, in order
+
+Reads as the specification does. The engine holds a block until it is sealed (`_engine.Body`):
+encodings, receipts, and the hashes over them. Long work is yielded to the scheduler
+(`scheduling.steps`); short work runs in place.
 """
 
 from collections.abc import Sequence
@@ -29,25 +36,10 @@ from foreblock.errors import (
     Undecodable,
     WaysMissing,
 )
-from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.reading.block_context import BlockContext
-from foreblock.ledger.reading.blocks import PreconfirmedBlock, ReadableBlock
-from foreblock.ledger.rules.addresses import checksum_address
-from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE, start_calls
-from foreblock.ledger.rules.execution import (
-    CONSOLIDATION_REQUEST,
-    CONSOLIDATION_REQUESTS,
-    DEPOSIT_REQUEST,
-    WEI_PER_GWEI,
-    WITHDRAWAL_REQUEST,
-    WITHDRAWAL_REQUESTS,
-)
-from foreblock.ledger.rules.forks import PARIS, Rules
-from foreblock.ledger.simulation.open_block import OpenBlock, has_queues
-from foreblock.ledger.simulation.simulated_calls import run_at_once, run_calls
-from foreblock.ledger.simulation.simulated_chain import SimulatedChain
-from foreblock.ledger.simulation.simulated_header import header_after, open_header
-from foreblock.ledger.simulation.simulation_request import (
+from foreblock.ledger.calls.request import AS_IT_IS, BlockOverrides
+from foreblock.ledger.calls.simulated_block import OpenBlock, has_queues, run_at_once, run_calls
+from foreblock.ledger.calls.simulated_chain import SimulatedChain, header_after, open_header
+from foreblock.ledger.calls.simulation_request import (
     FILLER,
     BlockRequest,
     PlannedBlock,
@@ -55,6 +47,20 @@ from foreblock.ledger.simulation.simulation_request import (
     SimulationRequest,
     timeline,
 )
+from foreblock.ledger.reading.blocks import BlockContext, PreconfirmedBlock, ReadableBlock
+from foreblock.ledger.rules.execution import (
+    BEACON_ROOTS,
+    CONSOLIDATION_REQUEST,
+    CONSOLIDATION_REQUESTS,
+    DEPOSIT_REQUEST,
+    HISTORY_STORAGE,
+    WEI_PER_GWEI,
+    WITHDRAWAL_REQUEST,
+    WITHDRAWAL_REQUESTS,
+    start_calls,
+)
+from foreblock.ledger.rules.forks import PARIS, Rules
+from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS

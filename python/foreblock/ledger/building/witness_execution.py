@@ -16,15 +16,14 @@ from typing import Final
 from foreblock._engine import Block, Header, Transaction, Witness, decode_transactions
 from foreblock.errors import InvalidTransaction, Undecodable
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.parent_state import ParentState
-from foreblock.ledger.building.state_roots import StateRoots
+from foreblock.ledger.building.parent_state import ParentState, StateRoots
 from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.execution import WorkingState
+from foreblock.ledger.rules.fees import FeeParameters, encode_extra_data
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.optimism_rules import FeeParameters, encode_extra_data
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import check_before_execution, verify
-from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.types import Base
 
 FIRST_NUMBER: Final = 1  # of lives of accounts; those in the witness have 0

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from foreblock._engine import Overrides, PlainCalls
 from foreblock.errors import RefusedSimulation, Rule
-from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.calls.request import Call
+from foreblock.ledger.calls.request import AS_IT_IS, BlockOverrides, Call
 
 __all__ = [
     "FILLER",

@@ -23,10 +23,9 @@ from foreblock.errors import (
 from foreblock.ledger.reading.blocks import ReadableBlock, SealedBlock
 from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.execution import Task
+from foreblock.ledger.rules.execution import Task, WorkingState
 from foreblock.ledger.rules.verification import verify
-from foreblock.ledger.rules.working_state import WorkingState
-from foreblock.ledger.tracing.replay import Replay, read_replay
+from foreblock.ledger.tracing.traces import Replay, read_replay
 from foreblock.scheduling.steps import Steps, Work
 
 UNUSED_NUMBER: Final = 1 << 63  # of lives of accounts; no commit has it

@@ -1,22 +1,35 @@
-"""Taking a chain back to a former place: a sealed block, and a partial of the block above it.
+"""Snapshots of a development chain, and the return to one: a sealed block, and a partial above it.
 
-One commit gives up everything above the place, and makes the partial the pending one again,
-as it was: nothing is executed. Only its job is another one, so that those who follow the chain
-take it for a restart. The partial and the block below it must be kept (`LedgerWriter.hold`).
+One commit abandons everything above the snapshot, and makes the partial pending again, as it was:
+nothing is executed. Only its job id differs, so that followers treat it as a restart. The partial
+and the block below it must be kept (`LedgerWriter.hold`).
+
+Snapshots are stored in rows, so they outlive the process; memory holds their ids. Rows are written
+and deleted with the next commit. The store keeps what the oldest one needs.
 """
 
 from typing import Final
 
 from foreblock._engine import View
-from foreblock.ledger.building.block_base import base_of, diff_of
 from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.closed_index import base_of, diff_of
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import last_index
 from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row
-from foreblock.ledger.storage.dev_rows import read_cheats
+from foreblock.ledger.storage.dev_rows import (
+    ChainSnapshot,
+    Held,
+    encode_held,
+    encode_snapshot,
+    held_by_snapshots,
+    held_key,
+    read_cheats,
+    read_snapshot,
+    snapshot_key,
+)
 from foreblock.ledger.storage.freshness import Quiet
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row
 from foreblock.ledger.storage.rows import decode_items
@@ -116,3 +129,63 @@ def _rows_of(view: View, block: int, last: int) -> dict[int, PartialRow]:
         each: decode_partial_row(read_row(view, partial_rows.partial_key(block, each), block))
         for each in (*ends.before, last)
     }
+
+
+class Snapshots:
+    """The snapshots of one chain."""
+
+    def __init__(self, writer: LedgerWriter) -> None:
+        self._writer: Final = writer
+        with writer.store.view() as view:
+            self._held: Final = held_by_snapshots(view)  # by id
+        self._hold()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, number: int, snapshot: ChainSnapshot) -> None:
+        """Keep a snapshot under this id, of the chain as it is."""
+        held = Held(self._writer.latest.number, snapshot.partial)
+        self._held[number] = held
+        self._writer.put_with_next(held_key(number), encode_held(held))
+        self._writer.put_with_next(snapshot_key(number), encode_snapshot(snapshot))
+        self._hold()
+
+    def get(self, number: int) -> ChainSnapshot | None:
+        """The snapshot with this id; none where there is none."""
+        if number not in self._held:
+            return None
+        with self._writer.store.view() as view:
+            return read_snapshot(view, number)
+
+    def block_of(self, number: int) -> int | None:
+        """The latest block at a snapshot; none where there is none."""
+        held = self._held.get(number)
+        return None if held is None else held.latest
+
+    def forget_from(self, number: int) -> None:
+        """Forget the snapshot with this id and all later ones."""
+        self._forget([each for each in self._held if each >= number])
+
+    def forget_above(self, block: int) -> None:
+        """Forget those on blocks above this one, which are given up."""
+        self._forget([each for each, held in self._held.items() if held.latest > block])
+
+    def _forget(self, numbers: list[int]) -> None:
+        for number in numbers:
+            del self._held[number]
+            self._writer.delete_with_next(held_key(number))
+            self._writer.delete_with_next(snapshot_key(number))
+        self._hold()
+
+    def _hold(self) -> None:
+        """Let the store hold the oldest; neither blocks nor partials fall from one to the next.
+
+        What a chain has given up, no snapshot is of: so each was taken at or above the ones
+        before it that are left.
+        """
+        held = self._held.values()
+        if held:
+            self._writer.hold(next(iter(held)).latest, next(reversed(held)).partial)
+        else:
+            self._writer.hold(None)
