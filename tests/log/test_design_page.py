@@ -33,7 +33,7 @@ FORMATS = {
         [b"\1", number(5), number(6), number(7), b"l" * 32, b"b" * 16, number(8)],
     ),
     "A submission": (ForwardedTransaction(SENDER, b"raw").encode(), [b"\1", SENDER, b"raw"]),
-    "An answer to a submission": (
+    "A reply to a submission": (
         ForwardedAnswer(9, "why").encode(), [b"\1", b"\1", number(9), b"why"],
     ),
     "A nonce hint": (NonceHint(SENDER, 4).encode(), [SENDER, number(4)]),
