@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.frames import Accepted, Busy, NextNonce, Rejected, Submit, TakenUp, ToWorker
-from foreblock.bus.link import UNSENT_LIMIT, WriterLink
+from foreblock.bus.bus_client import UNSENT_LIMIT, BusClient
+from foreblock.bus.bus_server import BusServer
+from foreblock.bus.messages import (
+    BusCall,
+    BusRequest,
+    NextNonce,
+    Submit,
+    ToWorker,
+)
 from foreblock.clock import DrivenClock
 from foreblock.errors import (
     OutcomeUnknown,
@@ -29,28 +35,29 @@ class Pool:
     """Takes what is not called bad, and says how many a sender has."""
 
     def __init__(self) -> None:
-        self.taken: list[Submit] = []
+        self.taken: list[BusCall] = []
         self.silent = False  # nothing is looked at
         self.hangs = False  # while it looks
         self.full = False
-        self.exchange = Exchange(self.submitted, self.greeting)
+        self.exchange = BusServer(self.on_call, self.greeting)
 
-    def submitted(self, message: Submit, respond: Respond) -> None:
+    def on_call(self, request: BusRequest) -> None:
+        submission = request.submission
         if self.silent:
             return
         if self.full:
-            respond(Busy(message.id))
+            request.fail(SequencerBusy())
             return
-        assert respond(TakenUp((message.id,))) is True
+        assert request.start()
         if self.hangs:
-            self.taken.append(message)
+            self.taken.append(request.call)
             return
-        if message.raw == b"bad":
-            respond(Rejected(message.id, "nonce too low"))
+        if submission.raw == b"bad":
+            request.fail(RejectedTransaction("nonce too low"))
             return
-        self.taken.append(message)
-        self.exchange.tell(NextNonce(message.network, message.sender, len(self.taken)))
-        respond(Accepted(message.id))
+        self.taken.append(request.call)
+        self.exchange.broadcast(NextNonce(request.call.network, submission.sender, len(self.taken)))
+        request.finish()
 
     def greeting(self) -> Iterable[ToWorker]:
         yield NextNonce("main", BOB, 7)
@@ -58,10 +65,10 @@ class Pool:
 
 @asynccontextmanager
 async def connected(
-    path: str, pool: Pool, *, answer_seconds: float = 2.0, grace_seconds: float = 1.0
-) -> AsyncIterator[WriterLink]:
+    path: str, pool: Pool, *, submit_seconds: float = 2.0, grace_seconds: float = 1.0
+) -> AsyncIterator[BusClient]:
     await pool.exchange.listen(listening(path))
-    link = WriterLink(path, answer_seconds=answer_seconds, grace_seconds=grace_seconds)
+    link = BusClient(path, submit_seconds=submit_seconds, grace_seconds=grace_seconds)
     link.start()
     try:
         await until(lambda: link.next_nonce("main", BOB) == 7)
@@ -82,7 +89,7 @@ def test_who_waits_for_the_link_may_submit_at_once(tmp_path: Path) -> None:
     async def scene() -> None:
         pool, path = Pool(), str(tmp_path / "bus")
         await pool.exchange.listen(listening(path))
-        link = WriterLink(path)
+        link = BusClient(path)
         link.start()
         with pytest.raises(SequencerUnavailable):
             await link.submit("main", b"early", ALICE)
@@ -98,7 +105,7 @@ def test_who_waits_for_the_link_may_submit_at_once(tmp_path: Path) -> None:
 
 def test_nobody_waits_for_a_writer_that_is_not_there(tmp_path: Path) -> None:
     async def scene() -> None:
-        link = WriterLink(str(tmp_path / "nowhere"))
+        link = BusClient(str(tmp_path / "nowhere"))
         link.start()
         async with asyncio.timeout(PATIENCE):
             await link.tried()
@@ -114,12 +121,12 @@ def test_a_submission_is_answered_and_everybody_hears_the_next_nonce(tmp_path: P
     async def scene() -> None:
         pool, path = Pool(), str(tmp_path / "bus")
         async with connected(path, pool) as link:
-            other = WriterLink(path)
+            other = BusClient(path)
             other.start()
             await until(lambda: other.next_nonce("main", BOB) == 7)
             await link.submit("main", b"good", ALICE)
-            assert [(each.network, each.raw, each.sender) for each in pool.taken] == [
-                ("main", b"good", ALICE)
+            assert [(each.network, each.body) for each in pool.taken] == [
+                ("main", Submit(b"good", ALICE))
             ]
             assert link.next_nonce("main", ALICE) == 1
             await until(lambda: other.next_nonce("main", ALICE) == 1)
@@ -147,7 +154,7 @@ def test_answers_find_their_submissions_when_many_are_under_way(tmp_path: Path) 
 
 def test_without_a_writer_a_submission_is_refused_at_once(tmp_path: Path) -> None:
     async def scene() -> None:
-        link = WriterLink(str(tmp_path / "nobody"))
+        link = BusClient(str(tmp_path / "nobody"))
         link.start()
         with pytest.raises(SequencerUnavailable, match="sequencer not available"):
             await link.submit("main", b"good", ALICE)
@@ -184,7 +191,7 @@ def test_what_nobody_has_looked_at_by_its_deadline_is_refused_for_certain(tmp_pa
     async def scene() -> None:
         pool = Pool()
         pool.silent = True
-        async with connected(str(tmp_path / "bus"), pool, answer_seconds=0.01) as link:
+        async with connected(str(tmp_path / "bus"), pool, submit_seconds=0.01) as link:
             with pytest.raises(SequencerUnavailable):
                 await link.submit("main", b"good", ALICE)
 
@@ -196,7 +203,7 @@ def test_a_submission_says_until_when_it_counts(tmp_path: Path) -> None:
         pool, clock = Pool(), DrivenClock(monotonic_ns=5 * 10**9)
         path = str(tmp_path / "bus")
         await pool.exchange.listen(listening(path))
-        link = WriterLink(path, clock)
+        link = BusClient(path, clock)
         link.start()
         await link.tried()
         await link.submit("main", b"good", ALICE)
@@ -212,7 +219,7 @@ def test_what_was_taken_up_and_not_answered_is_not_known(tmp_path: Path) -> None
     async def scene() -> None:
         pool = Pool()
         pool.hangs = True
-        options = {"answer_seconds": 0.01, "grace_seconds": 0.01}
+        options = {"submit_seconds": 0.01, "grace_seconds": 0.01}
         async with connected(str(tmp_path / "bus"), pool, **options) as link:
             with pytest.raises(OutcomeUnknown):
                 await link.submit("main", b"good", ALICE)
@@ -240,7 +247,7 @@ def test_a_writer_that_goes_and_left_it_unread_will_not_take_it(tmp_path: Path) 
     async def scene() -> None:
         path = str(tmp_path / "bus")
         server = listening(path)
-        link = WriterLink(path)
+        link = BusClient(path)
         link.start()
         await link.tried()
         writer, _ = server.accept()
@@ -273,7 +280,7 @@ def test_what_a_stuck_writer_leaves_unread_is_bounded(tmp_path: Path) -> None:
     async def scene() -> None:
         path, size, count = str(tmp_path / "bus"), 126_000, 200
         server = listening(path)
-        link = WriterLink(path, answer_seconds=0.05)
+        link = BusClient(path, submit_seconds=0.05)
         link.start()
         await link.tried()
         outcomes = await asyncio.gather(

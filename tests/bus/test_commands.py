@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from foreblock.bus.bus_client import UNSENT_LIMIT, BusClient
+from foreblock.bus.bus_server import BusServer
 from foreblock.bus.commands import Mine, SetAccount
-from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.frames import LONGEST, MOST_BYTES, Done, NextNonce, Order, Refused
-from foreblock.bus.link import UNSENT_LIMIT, WriterLink
+from foreblock.bus.frames import LONGEST, MOST_BYTES
+from foreblock.bus.messages import BusCall, BusRequest, NextNonce
 from foreblock.errors import (
     BusMessageTooLong,
     CommandUnknown,
@@ -27,30 +28,28 @@ class Chain:
     """Takes commands, and tells all workers before it answers."""
 
     def __init__(self) -> None:
-        self.orders: list[Order] = []
+        self.calls: list[BusCall] = []
         self.silent = False
         self.tasks: set[asyncio.Task[None]] = set()
-        self.exchange = Exchange(
-            lambda *_: None, lambda: [NextNonce("main", ALICE, 7)], None, self.ordered
-        )
+        self.exchange = BusServer(self.on_call, lambda: [NextNonce("main", ALICE, 7)])
 
-    def ordered(self, message: Order, respond: Respond) -> None:
-        self.orders.append(message)
+    def on_call(self, request: BusRequest) -> None:
+        self.calls.append(request.call)
         if not self.silent:
-            self.tasks.add(asyncio.create_task(self.carry_out(message, respond)))
+            self.tasks.add(asyncio.create_task(self.execute(request)))
 
-    async def carry_out(self, message: Order, respond: Respond) -> None:
-        if message.command == Mine(0):
-            respond(Refused(message.id, "nothing to mine"))
+    async def execute(self, request: BusRequest) -> None:
+        if request.call.body == Mine(0):
+            request.fail(RefusedCommand("nothing to mine"))
             return
-        await self.exchange.tell_of_change(message.network)
-        respond(Done(message.id, [1, b"two"]))
+        await self.exchange.announce_change(request.call.network)
+        request.finish([1, b"two"])
 
 
 @asynccontextmanager
-async def connected(path: str, chain: Chain, workers: int = 2) -> AsyncIterator[list[WriterLink]]:
+async def connected(path: str, chain: Chain, workers: int = 2) -> AsyncIterator[list[BusClient]]:
     await chain.exchange.listen(listening(path))
-    links = [WriterLink(path) for _ in range(workers)]
+    links = [BusClient(path) for _ in range(workers)]
     try:
         async with asyncio.timeout(PATIENCE):
             for link in links:
@@ -73,8 +72,8 @@ def test_answer_comes_when_all_workers_have_forgotten_their_hints(tmp_path: Path
             result = await one.command("main", SetAccount(ALICE, balance, storage={b"\1": b"\2"}))
             assert result == [1, b"two"]
             assert [link.next_nonce("main", ALICE) for link in (one, other)] == [0, 0]
-        (order,) = chain.orders
-        assert order.command == SetAccount(ALICE, balance, storage={b"\1": b"\2"})
+        (call,) = chain.calls
+        assert call.body == SetAccount(ALICE, balance, storage={b"\1": b"\2"})
 
     asyncio.run(scene())
 
@@ -115,7 +114,7 @@ def test_nobody_knows_what_became_of_a_command_when_the_writer_is_gone(tmp_path:
         chain.silent = True
         async with connected(str(tmp_path / "bus"), chain) as (one, _):
             asked = asyncio.create_task(one.command("main", Mine()))
-            while not chain.orders:  # noqa: ASYNC110, it has no event
+            while not chain.calls:  # noqa: ASYNC110, it has no event
                 await asyncio.sleep(0)
             chain.exchange.close()
             with pytest.raises(CommandUnknown):
@@ -141,7 +140,7 @@ def test_a_long_command_is_carried_out_and_holds_up_nobody(tmp_path: Path) -> No
             assert link._transport.get_write_buffer_size() < UNSENT_LIMIT // 2
             await link.command("main", Mine())
             await asyncio.gather(*long)
-            assert [each.command for each in chain.orders] == [Mine(), LONG, LONG]
+            assert [each.body for each in chain.calls] == [Mine(), LONG, LONG]
 
     asyncio.run(scene())
 
@@ -155,7 +154,7 @@ def test_a_long_command_that_is_given_up_leaves_the_next_one_whole(tmp_path: Pat
             given_up.cancel()
             await asyncio.wait([given_up])
             await link.command("main", LONG)
-            assert [each.command for each in chain.orders] == [LONG]
+            assert [each.body for each in chain.calls] == [LONG]
 
     asyncio.run(scene())
 
@@ -167,6 +166,6 @@ def test_a_command_that_is_too_long_is_refused_and_others_go_on(tmp_path: Path) 
             with pytest.raises(BusMessageTooLong):
                 await link.command("main", SetAccount(ALICE, code=bytes(MOST_BYTES)))
             await link.command("main", Mine())
-            assert [each.command for each in chain.orders] == [Mine()]
+            assert [each.body for each in chain.calls] == [Mine()]
 
     asyncio.run(scene())

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.bus.exchange import Exchange
-from foreblock.bus.frames import Committed, NextNonce
-from foreblock.bus.link import WriterLink
+from foreblock.bus.bus_client import BusClient
+from foreblock.bus.bus_server import BusServer
+from foreblock.bus.messages import Committed, NextNonce
 from support.servers.bus_sockets import closed, listening
 from support.servers.waiting import PATIENCE
 
 ALICE = b"\1" * 20
 
 
-def exchange() -> Exchange:
-    return Exchange(lambda *_: None, list)
+def exchange() -> BusServer:
+    return BusServer(lambda *_: None, list)
 
 
 @asynccontextmanager
 async def connected(
-    path: str, writer: Exchange, workers: int = 2
-) -> AsyncIterator[list[WriterLink]]:
+    path: str, writer: BusServer, workers: int = 2
+) -> AsyncIterator[list[BusClient]]:
     await writer.listen(listening(path))
-    links = [WriterLink(path) for _ in range(workers)]
+    links = [BusClient(path) for _ in range(workers)]
     try:
         async with asyncio.timeout(PATIENCE):
             for link in links:
@@ -44,10 +44,10 @@ async def until(is_so: Callable[[], bool]) -> None:
         await asyncio.sleep(0)
 
 
-async def heard(writer: Exchange, links: list[WriterLink]) -> None:
+async def heard(writer: BusServer, links: list[BusClient]) -> None:
     """Return when all workers have read what was said by now; `nonce` goes to all of them."""
     nonce = links[0].next_nonce("main", ALICE) + 1
-    writer.tell(NextNonce("main", ALICE, nonce))
+    writer.broadcast(NextNonce("main", ALICE, nonce))
     await until(lambda: all(link.next_nonce("main", ALICE) == nonce for link in links))
 
 
@@ -60,14 +60,14 @@ def test_who_follows_a_network_hears_of_its_commits_until_it_ends(tmp_path: Path
                 one.following("main", lambda: calls.append("main")),
                 one.following("test", lambda: calls.append("test")),
             ):
-                await until(lambda: len(writer._following) == 1)
-                writer.tell(Committed("main", 7))
-                writer.tell(Committed("test", 3))
-                writer.tell(Committed("main", 8))
+                await until(lambda: writer.sends_commits)
+                writer.broadcast(Committed("main", 7))
+                writer.broadcast(Committed("test", 3))
+                writer.broadcast(Committed("main", 8))
                 await heard(writer, links)
                 assert calls == ["main", "test", "main"]
-            await until(lambda: not writer._following)
-            writer.tell(Committed("main", 9))
+            await until(lambda: not writer.sends_commits)
+            writer.broadcast(Committed("main", 9))
             await heard(writer, [one, other])
             assert len(calls) == 3
 
@@ -80,14 +80,14 @@ def test_the_next_writer_is_asked_for_commits_as_well(tmp_path: Path) -> None:
         path = tmp_path / "bus"
         async with connected(str(path), first, 1) as (link,):
             with link.following("main", lambda: calls.append(1)):
-                await until(lambda: bool(first._following))
+                await until(lambda: first.sends_commits)
                 first.close()
-                await until(lambda: not first._following)
+                await until(lambda: not first.sends_commits)
                 path.unlink()
                 second = exchange()
                 await second.listen(listening(str(path)))
-                await until(lambda: bool(second._following))
-                second.tell(Committed("main", 1))
+                await until(lambda: second.sends_commits)
+                second.broadcast(Committed("main", 1))
                 await until(lambda: bool(calls))
                 second.close()
 
@@ -97,15 +97,15 @@ def test_the_next_writer_is_asked_for_commits_as_well(tmp_path: Path) -> None:
 def test_a_worker_in_the_process_of_the_writer_hears_at_once() -> None:
     async def scene() -> None:
         writer, calls = exchange(), list[int]()
-        link = WriterLink("")
-        link.start_here(writer)
+        link = BusClient("")
+        link.connect_directly(writer)
         await link.tried()
         with link.following("main", lambda: calls.append(1)):
-            writer.tell(Committed("main", 1))
-            writer.tell(NextNonce("main", ALICE, 5))
-            await writer.tell_of_change("test")
+            writer.broadcast(Committed("main", 1))
+            writer.broadcast(NextNonce("main", ALICE, 5))
+            await writer.announce_change("test")
             assert (calls, link.next_nonce("main", ALICE)) == ([1], 5)
-        await writer.tell_of_change("main")
+        await writer.announce_change("main")
         assert link.next_nonce("main", ALICE) == 0
 
     asyncio.run(scene())
@@ -116,12 +116,12 @@ def test_nothing_is_encoded_for_a_worker_in_the_process_of_the_writer(
 ) -> None:
     async def scene() -> None:
         writer, calls, framed = exchange(), list[int](), list[object]()
-        link = WriterLink("")
-        link.start_here(writer)
+        link = BusClient("")
+        link.connect_directly(writer)
         link.follow("main", lambda: calls.append(1))
-        monkeypatch.setattr("foreblock.bus.exchange.frame", framed.append)
-        writer.tell(Committed("main", 1))
-        writer.tell(NextNonce("main", ALICE, 5))
+        monkeypatch.setattr("foreblock.bus.bus_server.frame", framed.append)
+        writer.broadcast(Committed("main", 1))
+        writer.broadcast(NextNonce("main", ALICE, 5))
         assert (calls, link.next_nonce("main", ALICE), framed) == ([1], 5, [])
 
     asyncio.run(scene())

@@ -9,38 +9,39 @@ from foreblock.bus.frames import (
     LONGEST,
     MOST_BYTES,
     PART_BYTES,
-    Accepted,
-    Committed,
     Frames,
     MessagePart,
-    NextNonce,
-    PoolPart,
-    Rejected,
-    SourceFacts,
-    Submit,
-    ToWorker,
-    WaitingTransaction,
     frame,
     frames_of,
 )
-from foreblock.bus.state_frames import StateNotFound, StatePart
-from foreblock.errors import BusBroken, BusMessageTooLong
+from foreblock.bus.messages import (
+    BusCall,
+    Committed,
+    Failed,
+    NextNonce,
+    Result,
+    ResultPart,
+    SourceFacts,
+    ToWorker,
+    WaitingTransaction,
+    failed,
+)
+from foreblock.errors import BusBroken, BusMessageTooLong, ErrorAnswer, RejectedTransaction
 
 NUMBERS = st.integers(0, 2**63 - 1)
 TO_WORKER = st.one_of(
-    st.builds(Accepted, NUMBERS),
-    st.builds(Rejected, NUMBERS, st.text(max_size=50)),
+    st.builds(Result, NUMBERS),
+    st.builds(Failed, NUMBERS, st.just("RejectedTransaction"), st.tuples(st.text(max_size=50))),
     st.builds(NextNonce, st.text(max_size=9), st.binary(min_size=20, max_size=20), NUMBERS),
     st.builds(Committed, st.text(max_size=9), NUMBERS),
     st.builds(
-        PoolPart,
+        ResultPart,
         NUMBERS,
         st.lists(
             st.builds(WaitingTransaction, st.binary(), st.binary(), st.binary(), st.booleans())
         ).map(tuple),
-        st.booleans(),
-        NUMBERS,
     ),
+    st.builds(ResultPart, NUMBERS, st.binary()),
 )
 
 
@@ -59,15 +60,15 @@ def test_messages_come_out_as_they_went_in(messages: list[ToWorker], cuts: list[
 @given(st.binary(max_size=300))
 def test_anything_else_is_refused_or_waited_for(data: bytes) -> None:
     try:
-        found = list(Frames(Submit).feed(data))
+        found = list(Frames(BusCall).feed(data))
     except BusBroken:
         return
-    assert all(isinstance(each, Submit) for each in found)
+    assert all(isinstance(each, BusCall) for each in found)
 
 
 def test_an_absurd_length_is_refused_at_once() -> None:
     with pytest.raises(BusBroken, match="frame of"):
-        list(Frames(Submit).feed((LONGEST + 1).to_bytes(4)))
+        list(Frames(BusCall).feed((LONGEST + 1).to_bytes(4)))
 
 
 SIZES = st.sampled_from([LONGEST - 100, LONGEST, LONGEST + 1, 6 * PART_BYTES, MOST_BYTES - 100])
@@ -76,7 +77,7 @@ SIZES = st.sampled_from([LONGEST - 100, LONGEST, LONGEST + 1, 6 * PART_BYTES, MO
 @given(SIZES, st.integers(50_000, LONGEST))
 @settings(max_examples=10)
 def test_a_long_message_is_sent_in_parts(size: int, cut: int) -> None:
-    message, frames = StatePart(7, bytes(size)), Frames(ToWorker)
+    message, frames = Result(7, bytes(size)), Frames(ToWorker)
     parts = frames_of(message)
     assert all(len(each) <= LENGTH + LONGEST for each in parts)
     data = b"".join(parts)
@@ -86,16 +87,16 @@ def test_a_long_message_is_sent_in_parts(size: int, cut: int) -> None:
 
 
 def test_others_come_between_the_parts_of_a_message_that_may_be_given_up() -> None:
-    frames, between = Frames(ToWorker), Accepted(1)
-    given_up = frames_of(StatePart(7, b"a" * 2 * LONGEST))
+    frames, between = Frames(ToWorker), Result(1)
+    given_up = frames_of(Result(7, b"a" * 2 * LONGEST))
     assert list(frames.feed(given_up[0] + frame(between) + given_up[1])) == [between]
-    message = StatePart(8, b"b" * 2 * LONGEST)
+    message = Result(8, b"b" * 2 * LONGEST)
     assert list(frames.feed(frame(message))) == [message]
 
 
 def test_a_message_that_is_too_long_is_refused_by_who_sends_it() -> None:
     with pytest.raises(BusMessageTooLong, match=f"limit is {MOST_BYTES}"):
-        frame(StatePart(7, bytes(MOST_BYTES)))
+        frame(Result(7, bytes(MOST_BYTES)))
 
 
 def test_parts_that_never_end_are_refused() -> None:
@@ -106,10 +107,10 @@ def test_parts_that_never_end_are_refused() -> None:
 
 def test_texts_that_cannot_be_encoded_are_sent_with_a_mark() -> None:
     (rejected, facts, error) = Frames(ToWorker).feed(
-        frame(Rejected(7, "a lone \ud800"))
+        frame(failed(7, RejectedTransaction("a lone \ud800")))
         + frame(SourceFacts("main", 1, ("fine", "not \udfff fine")))
-        + frame(StateNotFound(8, "error", "why \ud800", 2, -32000, "0x\ud800"))
+        + frame(failed(8, ErrorAnswer(-32000, "why \ud800", "0x\ud800")))
     )
-    assert rejected == Rejected(7, "a lone ?")
-    assert error == StateNotFound(8, "error", "why ?", 2, -32000, "0x?")
+    assert rejected == failed(7, RejectedTransaction("a lone ?"))
+    assert error == failed(8, ErrorAnswer(-32000, "why ?", "0x?"))
     assert facts == SourceFacts("main", 1, ("fine", "not ? fine"))

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from foreblock.bus.exchange import Exchange
-from foreblock.bus.frames import Accepted, Print, Submit
-from foreblock.bus.link import PRINT_LIMIT, WriterLink
+from foreblock.bus.bus_client import PRINT_LIMIT, BusClient
+from foreblock.bus.bus_server import BusServer
+from foreblock.bus.messages import BusCall, BusRequest, Print
 from support.servers.bus_sockets import closed, listening
 from support.servers.waiting import PATIENCE
 
@@ -14,19 +14,19 @@ class Writer:
     """Keeps what it is sent, in order."""
 
     def __init__(self) -> None:
-        self.heard: list[Print | Submit] = []
-        self.exchange = Exchange(self._submitted, tuple, printed=self.heard.append)
+        self.heard: list[Print | BusCall] = []
+        self.exchange = BusServer(self._on_call, tuple, self.heard.append)
 
-    def _submitted(self, message: Submit, respond: object) -> None:
-        self.heard.append(message)
-        respond(Accepted(message.id))  # type: ignore[operator]
+    def _on_call(self, request: BusRequest) -> None:
+        self.heard.append(request.call)
+        request.finish()
 
 
 def test_a_request_is_printed_before_its_transaction_is_submitted(tmp_path: Path) -> None:
     async def scene() -> None:
         path, writer = str(tmp_path / "bus"), Writer()
         await writer.exchange.listen(listening(path))
-        link = WriterLink(path)
+        link = BusClient(path)
         link.print("main", "lost")
         link.start()
         await link.tried()
@@ -40,7 +40,7 @@ def test_a_request_is_printed_before_its_transaction_is_submitted(tmp_path: Path
             await closed()
         first, second = writer.heard
         assert first == Print("main", "eth_sendRawTransaction", is_request=True, missed=1)
-        assert isinstance(second, Submit)
+        assert isinstance(second, BusCall)
 
     asyncio.run(scene())
 
@@ -49,7 +49,7 @@ def test_a_writer_that_does_not_read_misses_what_is_too_much(tmp_path: Path) -> 
     async def scene() -> None:
         path, writer = str(tmp_path / "bus"), Writer()
         await writer.exchange.listen(listening(path))
-        link = WriterLink(path)
+        link = BusClient(path)
         link.start()
         await link.tried()
         text = "\ud800" + "x" * 10_000  # and nothing that is no text breaks the bus

@@ -22,13 +22,13 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     def run(
         settings: Settings,
         served: Sequence[launch.ServedNetwork],
-        started: Callable[[launch.Started], None],
+        started: Callable[[launch.StartedService], None],
         *,
         in_one_process: bool,
     ) -> bool:
         assert not in_one_process
         addresses = [each.listen.replace(",", ", ") for each in served]
-        started(launch.Started(addresses, [""] * len(served), 1))
+        started(launch.StartedService(addresses, [""] * len(served), 1))
         found.extend((settings, *served))
         return False
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from foreblock.backoff import Waits
-from foreblock.bus.frames import SourceFacts, ToWorker
+from foreblock.bus.messages import SourceFacts, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
@@ -23,7 +23,8 @@ from foreblock.service.logs import configure
 from foreblock.settings.networks import DevChain, FeedChain, Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
-from foreblock.sources.restarting_network import RestartingNetwork, Running
+from foreblock.sources.network_thread import RunningNetwork
+from foreblock.sources.restarting_network import RestartingNetwork
 from foreblock.types import Flashblock
 
 SEQUENCED, SOURCE, FOLLOWED = "sequenced", "source", "followed"
@@ -48,7 +49,7 @@ def tell(message: ToWorker) -> None:
         say("\t".join((message.network, *message.facts)))
 
 
-async def _follow(folder: Path, feed: str, canonical: str) -> Running:
+async def _follow(folder: Path, feed: str, canonical: str) -> RunningNetwork:
     genesis = str(folder / SOURCE / GENESIS_FILE)
     chain = FeedChain(genesis=genesis, feeds=[feed], canonical=canonical)
     network = Network(name=FOLLOWED, data=str(folder / FOLLOWED), source="feed", feed=chain)
@@ -70,7 +71,7 @@ async def live(folder: Path, canonical: str) -> None:
     address = f"ws://127.0.0.1:{sock.getsockname()[1]}"
     await feed.start(sock)
     clock = SystemClock()
-    begins: dict[str, Callable[[], Awaitable[Running]]] = {
+    begins: dict[str, Callable[[], Awaitable[RunningNetwork]]] = {
         SEQUENCED: partial(open_dev_network, _dev(SEQUENCED, folder), clock, None, tell),
         SOURCE: partial(open_dev_network, _dev(SOURCE, folder), clock, feed, tell),
         FOLLOWED: partial(_follow, folder, address, canonical),

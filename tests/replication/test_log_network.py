@@ -13,16 +13,14 @@ from structlog.testing import capture_logs
 
 from foreblock._engine import Store
 from foreblock.bus.commands import Mine
-from foreblock.bus.frames import (
-    Accepted,
-    AskPool,
+from foreblock.bus.messages import (
     Committed,
     NextNonce,
-    Order,
-    PoolPart,
-    Refused,
-    Rejected,
+    PoolNumbers,
+    PoolQuery,
+    Result,
     SourceFacts,
+    failed,
 )
 from foreblock.cli.log.beginning import begin_log, look_before, open_store
 from foreblock.clock import SystemClock
@@ -31,6 +29,7 @@ from foreblock.errors import (
     ForeignLog,
     ForkedLog,
     LogBeginsLater,
+    RefusedCommand,
     SequencerUnavailable,
 )
 from foreblock.log import append
@@ -88,15 +87,15 @@ def test_a_transaction_reaches_the_writer_and_its_nonce_is_there_first(
         ):
             transaction = send(ALICE, 0)
             one.submit(transaction.raw, ALICE.address)
-            await one.until(lambda: Accepted(1) in one.heard)
+            await one.until(lambda: Result(1) in one.heard)
             hint = NextNonce("main", ALICE.address, 1)
-            assert one.heard.index(hint) < one.heard.index(Accepted(1))
+            assert one.heard.index(hint) < one.heard.index(Result(1))
             await writer.until(lambda: hint in writer.heard)
             await other.until(lambda: hint in other.heard)
             again = send(ALICE, 0, value=2, tip=1)
             one.submit(again.raw, ALICE.address, 2)
             await one.until(lambda: any(getattr(each, "id", 0) == 2 for each in one.heard[-3:]))
-            assert Accepted(2) not in one.heard
+            assert Result(2) not in one.heard
             await level(other, last_commit(writer))
 
     asyncio.run(run())
@@ -113,8 +112,8 @@ def test_the_nonce_comes_with_the_answer_where_hints_are_lost(
             running(replica(tmp_path / "one", server.url)) as one,
         ):
             one.submit(send(ALICE, 0).raw, ALICE.address)
-            await one.until(lambda: Accepted(1) in one.heard)
-            at = one.heard.index(Accepted(1))
+            await one.until(lambda: Result(1) in one.heard)
+            at = one.heard.index(Result(1))
             assert NextNonce("main", ALICE.address, 1) in one.heard[:at]
 
     asyncio.run(run())
@@ -132,7 +131,7 @@ def test_without_a_writer_a_transaction_is_refused_for_certain(
         async with running(replica(tmp_path / "one", server.url)) as one:
             await one.until(lambda: bool(one.facts))
             one.submit(send(ALICE, 0).raw, ALICE.address)
-            refusal = Rejected(1, str(SequencerUnavailable()))
+            refusal = failed(1, SequencerUnavailable())
             await one.until(lambda: refusal in one.heard)
 
     asyncio.run(run())
@@ -145,10 +144,10 @@ def test_commands_and_the_pool_are_the_writers(tmp_path: Path, server: NatsServe
             running(dev(tmp_path / "standby", server.url)) as standby,
         ):
             await standby.until(lambda: "writer reachable" in standby.facts)
-            standby.node.order(Order(1, "main", Mine(), 0), standby.tell)
-            assert Refused(1, FOLLOWS) in standby.heard
-            standby.node.ask(AskPool(2, "main", "all", (), 0), standby.tell)
-            assert PoolPart(2, ()) in standby.heard
+            standby.call(1, Mine())
+            assert failed(1, RefusedCommand(FOLLOWS)) in standby.heard
+            standby.call(2, PoolQuery("all"))
+            assert Result(2, PoolNumbers()) in standby.heard
 
     asyncio.run(run())
 
@@ -303,7 +302,7 @@ def test_what_is_here_is_served_before_there_is_a_log(tmp_path: Path, server: Na
             assert isinstance(hint, SourceFacts)
             assert hint.facts == (NOT_OPEN,)
             again.submit(send(ALICE, 0).raw, ALICE.address)
-            assert Rejected(1, str(SequencerUnavailable())) in again.heard
+            assert failed(1, SequencerUnavailable()) in again.heard
 
     asyncio.run(run())
 

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from foreblock._engine import Misses, Store
-from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.link import WriterLink
-from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
-from foreblock.bus.state_question import not_found
+from foreblock.bus.bus_client import BusClient
+from foreblock.bus.bus_server import BusServer
+from foreblock.bus.messages import BusRequest, CallUpstream, GetState
 from foreblock.errors import NewEpoch, NoUpstream, StateMissing, UnitsSpent, UntrueState
 from foreblock.follow.keys import Wanted
 from foreblock.follow.prediction import call_hints
@@ -232,10 +231,9 @@ class Serving:
     def __init__(self, network: WholeNetwork, data: Path) -> None:
         self.network = network
         self.tasks: set[asyncio.Task[None]] = set()
-        exchange = Exchange(lambda *_: None, lambda: ())
-        exchange.answer_state("main", self.want)
-        link = WriterLink("")
-        link.start_here(exchange)
+        exchange = BusServer(self.on_call, lambda: ())
+        link = BusClient("")
+        link.connect_directly(exchange)
         follow = FollowSettings(chain="op-mainnet", upstream=("http://x",))
         made = Network(name="main", data=str(data), source="follow", follow=follow)
         settings = load(Settings, {"data": "none", "workers": "1"}, {}).settings
@@ -244,18 +242,18 @@ class Serving:
             settings, [made], link, WorkerBudget(), [SeenCommit()], metrics
         )
 
-    def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
-        if isinstance(message, AskUpstream):  # a hint; there is none
-            respond(not_found(message.id, NoUpstream("no such method", 1)))
+    def on_call(self, request: BusRequest) -> None:
+        if isinstance(request.call.body, CallUpstream):  # a hint; there is none
+            request.fail(NoUpstream("no such method", 1))
             return
-        task = asyncio.ensure_future(self.answer(message, respond))
+        task = asyncio.ensure_future(self.answer(request))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    async def answer(self, message: AskState, respond: Respond) -> None:
-        found = await self.network.ask(message.epoch, message.keys, 1.0)
-        for part in state_parts(message.id, found):
-            respond(part)
+    async def answer(self, request: BusRequest) -> None:
+        body = request.call.body
+        assert isinstance(body, GetState)
+        request.finish_in_parts(await self.network.ask(body.epoch, body.keys, 1.0))
 
 
 async def finished(reply: Reply | Awaitable[Reply]) -> Any:  # noqa: ANN401, JSON

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from foreblock.bus.exchange import Exchange
-from foreblock.bus.frames import Committed
-from foreblock.bus.link import WriterLink
+from foreblock.bus.bus_client import BusClient
+from foreblock.bus.bus_server import BusServer
+from foreblock.bus.messages import Committed
 from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.scheduling.admission import WorkerBudget
@@ -23,8 +23,8 @@ BODY = request("eth_getBalance", "0x" + ACCOUNTS[0].address.hex(), "latest")
 def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) -> None:
     async def scene() -> None:
         chain = DevChain(tmp_path / "store", mining="automine")
-        writer, link = Exchange(lambda *_: None, list), WriterLink("")
-        link.start_here(writer)
+        writer, link = BusServer(lambda *_: None, list), BusClient("")
+        link.connect_directly(writer)
         settings = load(Settings, {"data": "none", "workers": "1"}, {}).settings
         network = Network(name="main", data=str(tmp_path / "store"), source="store")
         here = WrittenHere(chain.store, CommandQueue(tmp_path / "commands"))
@@ -44,7 +44,7 @@ def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) 
         chain.submit(send(ACCOUNTS[0], 0))
         chain.sequencer.settle()
         assert balance() is None, "nobody has read the commit"
-        writer.tell(Committed("main", chain.writer.last_commit))
+        writer.broadcast(Committed("main", chain.writer.last_commit))
         assert balance() is None, "who waits for it is answered first"
         await asyncio.sleep(0)
         assert balance() not in {None, before}

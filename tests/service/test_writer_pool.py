@@ -5,9 +5,14 @@ from typing import cast
 
 import pytest
 
-from foreblock.bus.frames import WaitingTransaction, Wanted
-from foreblock.bus.link import WriterLink
-from foreblock.bus.pool_question import MOST_ABOUT, MOST_BYTES, PoolContent
+from foreblock.bus.bus_client import BusClient, PoolContent
+from foreblock.bus.messages import (
+    MOST_ABOUT,
+    MOST_POOL_BYTES,
+    PoolNumbers,
+    PoolSelection,
+    WaitingTransaction,
+)
 from foreblock.errors import PoolTooLarge
 from foreblock.service.writer_pool import WriterPool
 from support.servers.in_loop import in_loop
@@ -19,21 +24,21 @@ class Link:
     """Has every transaction whose hash is even."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Wanted, tuple[bytes, ...]]] = []
+        self.asked: list[tuple[str, PoolSelection, tuple[bytes, ...]]] = []
         self.left_out = 0
 
-    async def ask_pool(
-        self, network: str, wanted: Wanted, about: tuple[bytes, ...] = ()
+    async def query_pool(
+        self, network: str, wanted: PoolSelection, about: tuple[bytes, ...] = ()
     ) -> PoolContent:
         self.asked.append((network, wanted, about))
         await asyncio.sleep(0)
         found = [each for each in about if each[-1] % 2 == 0] if wanted == "found" else []
         waiting = (WaitingTransaction(each, b"raw", ALICE, can_run=True) for each in found)
-        return PoolContent(tuple(waiting), 3, 4, self.left_out)
+        return PoolContent(tuple(waiting), PoolNumbers(3, 4, self.left_out))
 
 
 def pool(link: Link) -> WriterPool:
-    return WriterPool(cast("WriterLink", link), "main")
+    return WriterPool(cast("BusClient", link), "main")
 
 
 @in_loop
@@ -62,7 +67,7 @@ async def test_senders_are_asked_for_one_by_one() -> None:
 @in_loop
 async def test_answer_that_was_left_out_is_an_error_with_its_size() -> None:
     link = Link()
-    link.left_out = MOST_BYTES + 1
+    link.left_out = MOST_POOL_BYTES + 1
     for asking in (pool(link).all(), pool(link).of_sender(ALICE)):
-        with pytest.raises(PoolTooLarge, match=str(MOST_BYTES + 1)):
+        with pytest.raises(PoolTooLarge, match=str(MOST_POOL_BYTES + 1)):
             await asking

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from foreblock._engine import Store, Transaction
 from foreblock.bus.commands import Mine, SendUnsigned, SetMining
-from foreblock.bus.frames import NextNonce, ToWorker
+from foreblock.bus.messages import NextNonce, ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter

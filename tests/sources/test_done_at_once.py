@@ -8,11 +8,7 @@ import pytest
 
 from foreblock.bus.commands import Mine
 from foreblock.bus.deferral import NOT_DONE
-from foreblock.bus.frames import (
-    Committed,
-    Done,
-    NextNonce,
-)
+from foreblock.bus.messages import Committed, NextNonce, Result
 from foreblock.errors import RefusedCommand, RejectedTransaction
 from support.chains.network_stage import ALICE, Stage
 from support.chains.sequencing import transfer
@@ -25,7 +21,7 @@ def at_rest(scene: Callable[[Stage], None], *, stops: bool = True) -> Stage:
     async def run() -> Stage:
         stage = Stage()
         stage.source.short = True
-        stage.writer.do_here(lambda: stage.said.append(Done(0, "forgotten")))
+        stage.writer.do_here(lambda: stage.said.append(Result(0, "forgotten")))
         running = asyncio.create_task(stage.writer.run())
         await looked_until(lambda: stage.writer.is_at_rest)
         scene(stage)
@@ -74,7 +70,7 @@ def test_a_command_is_carried_out_at_once_where_nothing_else_is_done() -> None:
         assert stage.said == [Committed("main", 2), NextNonce("main", ALICE, 2)]
         stage.source.nonces = {ALICE: 1}
         assert stage.writer.execute_now(Mine()) == 7
-        assert stage.said[2:] == [Done(0, "forgotten"), NextNonce("main", ALICE, 1)]
+        assert stage.said[2:] == [Result(0, "forgotten"), NextNonce("main", ALICE, 1)]
         stage.source.outcome = RefusedCommand("no")
         with pytest.raises(RefusedCommand, match="no"):
             stage.writer.execute_now(Mine())

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from structlog.testing import capture_logs
 
-from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp, ToWorker
+from foreblock.bus.messages import BusCall, BusRequest, Result, Started, Submit, ToWorker, failed
 from foreblock.clock import DrivenClock
-from foreblock.errors import RefusedAnswer
+from foreblock.errors import RefusedAnswer, RejectedTransaction, SequencerBusy, SequencerUnavailable
 from foreblock.follow.forwarding import BLOBS_STAY, MOST, TransactionForwarding
 from foreblock.secret_urls import secrets_of, without_these
 from foreblock.types import keccak256
@@ -72,16 +72,16 @@ class Worker:
         return self.hears
 
 
-def submit(number: int = 1, deadline_ns: int = 10**9) -> Submit:
-    return Submit(number, "main", RAW, bytes(20), deadline_ns)
+def submit(number: int = 1, deadline_ns: int = 10**9, raw: bytes = RAW) -> BusCall:
+    return BusCall(number, "main", Submit(raw, bytes(20)), deadline_ns)
 
 
-def forwarded(endpoint: Endpoint, worker: Worker, message: Submit | None = None) -> None:
+def forwarded(endpoint: Endpoint, worker: Worker, call: BusCall | None = None) -> None:
     """Forward one transaction and wait until nothing happens any more."""
 
     async def run() -> None:
         forwarding = TransactionForwarding("main", URL, DrivenClock(), endpoint)
-        forwarding.submit(message or submit(), worker.respond)
+        forwarding.submit(BusRequest(call or submit(), worker.respond))
         for _ in range(20):
             await asyncio.sleep(0)
         await forwarding.close()
@@ -92,17 +92,17 @@ def forwarded(endpoint: Endpoint, worker: Worker, message: Submit | None = None)
 @each_case(
     ("status", "body", "heard"),
     [
-        (200, result(HASH), [Accepted(1)]),
-        (200, error(-32000, "already known"), [Accepted(1)]),
-        (200, error(-32000, "nonce too low"), [Rejected(1, "nonce too low")]),
+        (200, result(HASH), [Result(1)]),
+        (200, error(-32000, "already known"), [Result(1)]),
+        (200, error(-32000, "nonce too low"), [failed(1, RejectedTransaction("nonce too low"))]),
         (200, error(-32000, "transaction type not supported"),
-         [Rejected(1, "transaction type not supported")]),
+         [failed(1, RejectedTransaction("transaction type not supported"))]),
         (200, error(-32000, f"{URL} says no to {KEY}"),
-         [Rejected(1, "https://endpoint.example/v2/… says no to …")]),
-        (200, error(-32005, "rate limit exceeded"), [Busy(1)]),
-        (429, b"slow down", [Busy(1)]),
-        (403, b"", [Rejected(1, GONE)]),
-        (200, error(-32601, "the method does not exist"), [Rejected(1, GONE)]),
+         [failed(1, RejectedTransaction("https://endpoint.example/v2/… says no to …"))]),
+        (200, error(-32005, "rate limit exceeded"), [failed(1, SequencerBusy())]),
+        (429, b"slow down", [failed(1, SequencerBusy())]),
+        (403, b"", [failed(1, SequencerUnavailable())]),
+        (200, error(-32601, "the method does not exist"), [failed(1, SequencerUnavailable())]),
         # What leaves it open whether it was taken.
         (200, result("0x" + "00" * 32), []),
         (200, result(None), []),
@@ -116,7 +116,7 @@ def forwarded(endpoint: Endpoint, worker: Worker, message: Submit | None = None)
 def test_only_a_clear_answer_is_an_outcome(status: int, body: bytes, heard: list[object]) -> None:
     worker, endpoint = Worker(), Endpoint(status, body)
     forwarded(endpoint, worker)
-    assert worker.said == [TakenUp((1,)), *heard]
+    assert worker.said == [Started((1,)), *heard]
     (posted,) = endpoint.posted
     assert json.loads(posted) == {
         "jsonrpc": "2.0",
@@ -128,8 +128,8 @@ def test_only_a_clear_answer_is_an_outcome(status: int, body: bytes, heard: list
 
 def test_blobs_stay_here() -> None:
     worker, endpoint = Worker(), Endpoint(200, result(HASH))
-    forwarded(endpoint, worker, Submit(1, "main", b"\x03" + RAW[1:], bytes(20), 10**9))
-    assert worker.said == [Rejected(1, BLOBS_STAY)]
+    forwarded(endpoint, worker, submit(raw=b"\x03" + RAW[1:]))
+    assert worker.said == [failed(1, RejectedTransaction(BLOBS_STAY))]
     assert not endpoint.posted
 
 
@@ -138,7 +138,7 @@ def test_failure_on_the_way_is_said_without_secrets() -> None:
     failure = RefusedAnswer("unreachable", f"timed out at {KEY}")
     with capture_logs() as logs:
         forwarded(Endpoint(failure=failure), worker)
-    assert worker.said == [TakenUp((1,))]
+    assert worker.said == [Started((1,))]
     (event,) = logs
     assert event["event"] == "transaction_not_forwarded"
     assert event["outcome"] == "unknown"
@@ -151,9 +151,9 @@ def test_nothing_leaves_that_its_worker_does_not_know_of() -> None:
     endpoint = Endpoint(body=result(HASH))
     deaf, late = Worker(hears=False), Worker()
     forwarded(endpoint, deaf)
-    assert deaf.said == [TakenUp((1,)), Rejected(1, GONE)]
+    assert deaf.said == [Started((1,)), failed(1, SequencerUnavailable())]
     forwarded(endpoint, late, submit(deadline_ns=0))
-    assert late.said == [Rejected(1, GONE)]
+    assert late.said == [failed(1, SequencerUnavailable())]
     assert endpoint.posted == []
 
 
@@ -163,12 +163,15 @@ def test_number_on_the_way_is_bounded_and_closing_gives_up() -> None:
     async def run() -> None:
         forwarding = TransactionForwarding("main", URL, DrivenClock(), endpoint)
         for number in range(MOST + 1):
-            forwarding.submit(submit(number), worker.respond)
+            forwarding.submit(BusRequest(submit(number), worker.respond))
         await asyncio.sleep(0)
         await forwarding.close()
 
     asyncio.run(run())
-    assert worker.said == [*(TakenUp((number,)) for number in range(MOST)), Busy(MOST)]
+    assert worker.said == [
+        *(Started((number,)) for number in range(MOST)),
+        failed(MOST, SequencerBusy()),
+    ]
     assert len(endpoint.posted) == MOST
     assert endpoint.closed
 
@@ -185,17 +188,17 @@ def test_real_endpoint_takes_and_refuses() -> None:
     async def run(url: str) -> None:
         forwarding = TransactionForwarding("main", f"{url}/{KEY}", DrivenClock())
         for number in (1, 2):
-            forwarding.submit(submit(number), worker.respond)
+            forwarding.submit(BusRequest(submit(number), worker.respond))
             await asyncio.gather(*forwarding._tasks)
         await forwarding.close()
 
     with toy_endpoint({"eth_sendRawTransaction": send}) as url:
         asyncio.run(run(url))
     assert worker.said == [
-        TakenUp((1,)),
-        Accepted(1),
-        TakenUp((2,)),
-        Rejected(2, "replacement transaction underpriced"),
+        Started((1,)),
+        Result(1),
+        Started((2,)),
+        failed(2, RejectedTransaction("replacement transaction underpriced")),
     ]
 
 

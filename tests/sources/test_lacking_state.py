@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from foreblock.bus.frames import ToWorker
-from foreblock.bus.state_frames import AskState, StateNotFound, StatePart
+from foreblock.bus.messages import BusCall, BusRequest, Failed, GetState, Result, ToWorker, failed
 from foreblock.chains.chain_file import followed_chain
 from foreblock.clock import DrivenClock
-from foreblock.errors import DisputedBlock, NoUpstream, Unreachable
+from foreblock.errors import DisputedBlock, NewEpoch, NoUpstream, Unreachable
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.follow.keys import Found, Wanted, all_of
 from foreblock.follow.network import ANCHOR_AGAIN, STUCK, FollowNetwork
@@ -133,7 +132,8 @@ class Lacking:
         """What a worker is told that asks for an account."""
         told: asyncio.Future[ToWorker] = asyncio.get_running_loop().create_future()
         until = self.clock.monotonic_ns() + SECOND_NS
-        self.network.want(AskState(1, "main", epoch, pack_wanted(READ), until), told.set_result)
+        call = BusCall(1, "main", GetState(epoch, pack_wanted(READ)), until)
+        self.network.on_call(BusRequest(call, told.set_result))
         return await told
 
 
@@ -179,18 +179,17 @@ def test_a_reader_is_told_so_and_that_the_base_has_moved(tmp_path: Path, truth: 
         epoch = lacking.network.executed().epoch
         await lacking.lack(ANCHOR + 1)
         told = await lacking.read(epoch)
-        assert isinstance(told, StateNotFound)
-        assert (told.reason, told.why) == ("unavailable", "nobody has it")
+        assert isinstance(told, Failed)
+        assert (told.error, told.facts[0]) == ("NoUpstream", "nobody has it")
         for _ in range(STUCK - 2):
             await lacking.lack(ANCHOR + 1)
         await lacking.add(ANCHOR + 1)
         told = await lacking.read(epoch)
-        assert isinstance(told, StateNotFound)
-        assert told.reason == "moved"
+        assert told == failed(1, NewEpoch())
         lacking.fetcher.lacks = False
         told = await lacking.read(lacking.network.executed().epoch)
-        assert isinstance(told, StatePart)
-        answer = unpack_found(told.data)
+        assert isinstance(told, Result)
+        answer = unpack_found(told.value)
         assert answer.found.missing(READ).keys == 0
         assert lacking.fetcher.asked[-1] == (READ, Purpose.CLIENT)
         assert truth.headers[LATEST].state_root in answer.roots

@@ -8,7 +8,7 @@ import pytest
 
 from crash.child import Child
 from foreblock._engine import Store
-from foreblock.bus.frames import ToWorker
+from foreblock.bus.messages import ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import StoreLocked
 from foreblock.ledger.genesis.genesis_file import genesis_text

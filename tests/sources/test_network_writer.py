@@ -2,16 +2,18 @@
 
 import asyncio
 
-from foreblock.bus.frames import (
-    Accepted,
+from foreblock.bus.messages import (
+    Failed,
     NextNonce,
-    PoolNotRead,
-    PoolPart,
-    Rejected,
-    TakenUp,
+    PoolNumbers,
+    Result,
+    ResultPart,
+    Started,
     ToWorker,
     WaitingTransaction,
+    failed,
 )
+from foreblock.errors import PoolUnavailable, RejectedTransaction, SequencerUnavailable
 from foreblock.sources import pool_questions
 from support.chains.network_stage import ALICE, BOB, DEADLINE, Stage, play
 from support.chains.sequencing import transfer
@@ -26,7 +28,7 @@ def test_what_is_due_is_done_on_the_network_s_own_thread() -> None:
 
 def test_everybody_hears_the_next_nonce_before_the_sender_has_its_answer() -> None:
     stage = play(lambda stage: stage.submit(7, b"good"), lambda stage: stage.source.ticks > 0)
-    assert stage.said[:3] == [TakenUp((7,)), NextNonce("main", ALICE, 1), Accepted(7)]
+    assert stage.said[:3] == [Started((7,)), NextNonce("main", ALICE, 1), Result(7)]
 
 
 def test_a_refusal_is_told_in_its_own_words_and_a_failure_in_none() -> None:
@@ -34,9 +36,12 @@ def test_a_refusal_is_told_in_its_own_words_and_a_failure_in_none() -> None:
         stage.submit(1, b"bad")
         stage.submit(2, b"broken", BOB)
 
-    stage = play(scene, lambda stage: sum(isinstance(each, Rejected) for each in stage.said) == 2)
-    answers = [each for each in stage.said if isinstance(each, Rejected)]
-    assert answers == [Rejected(1, "nonce too low"), Rejected(2, "internal error")]
+    stage = play(scene, lambda stage: sum(isinstance(each, Failed) for each in stage.said) == 2)
+    answers = [each for each in stage.said if isinstance(each, Failed)]
+    assert answers == [
+        failed(1, RejectedTransaction("nonce too low")),
+        failed(2, RejectedTransaction("internal error")),
+    ]
 
 
 def test_hints_that_are_no_longer_so_are_taken_back() -> None:
@@ -48,7 +53,7 @@ def test_hints_that_are_no_longer_so_are_taken_back() -> None:
         stage.submit(1, b"good")
 
     stage = play(scene, lambda stage: NextNonce("main", ALICE, 0) in stage.said)
-    assert stage.said[1:] == [NextNonce("main", ALICE, 1), Accepted(1), NextNonce("main", ALICE, 0)]
+    assert stage.said[1:] == [NextNonce("main", ALICE, 1), Result(1), NextNonce("main", ALICE, 0)]
     assert list(stage.writer.hints()) == [NextNonce("main", ALICE, 0)]
 
 
@@ -61,7 +66,7 @@ def test_where_nothing_waits_there_is_nothing_to_hint_at() -> None:
         stage.submit(1, b"good")
 
     stage = play(scene, lambda stage: stage.source.ticks > 0 and not list(stage.writer.hints()))
-    assert stage.said[1:] == [NextNonce("main", ALICE, 1), Accepted(1)]
+    assert stage.said[1:] == [NextNonce("main", ALICE, 1), Result(1)]
 
 
 def test_what_is_past_its_deadline_is_thrown_away() -> None:
@@ -76,7 +81,7 @@ def test_what_is_past_its_deadline_is_thrown_away() -> None:
         stage.source.due = 0
 
     stage = play(scene, lambda stage: bool(stage.said))
-    assert stage.said == [Rejected(1, "sequencer not available")]
+    assert stage.said == [failed(1, SequencerUnavailable())]
     assert stage.source.waiting == 0
 
 
@@ -90,7 +95,7 @@ def test_the_deadline_counts_when_a_transaction_is_put_before_the_source() -> No
 
     stage = play(scene, lambda stage: stage.source.ticks > 0)
     answers = [each for each in stage.said if not isinstance(each, NextNonce)]
-    assert answers == [TakenUp((1, 2)), Accepted(1), Rejected(2, "sequencer not available")]
+    assert answers == [Started((1, 2)), Result(1), failed(2, SequencerUnavailable())]
     assert stage.source.nonces == {ALICE: 1}
 
 
@@ -101,7 +106,7 @@ def test_who_still_waits_at_the_end_is_refused() -> None:
         await stage.writer.close()
         return stage.said
 
-    assert asyncio.run(run()) == [Rejected(1, "sequencer not available")]
+    assert asyncio.run(run()) == [failed(1, SequencerUnavailable())]
 
 
 def test_questions_are_answered_on_the_thread_and_after_transactions() -> None:
@@ -115,10 +120,10 @@ def test_questions_are_answered_on_the_thread_and_after_transactions() -> None:
         stage.ask(1)
         stage.submit(2, b"good")
 
-    stage = play(scene, lambda stage: any(isinstance(each, PoolPart) for each in stage.said))
-    part = next(each for each in stage.said if isinstance(each, PoolPart))
+    stage = play(scene, lambda stage: Result(1, PoolNumbers(1)) in stage.said)
+    part = next(each for each in stage.said if isinstance(each, ResultPart))
     shown = WaitingTransaction(waits.hash, waits.raw, waits.sender, can_run=True)
-    assert part == PoolPart(1, (shown,), pending=1)
+    assert part == ResultPart(1, (shown,))
     assert len(stage.source.threads) == 1
 
 
@@ -129,12 +134,14 @@ def test_question_that_is_late_or_too_large_or_one_too_many_has_no_answer() -> N
         for number in range(pool_questions.MOST):
             stage.ask(10 + number)
 
-    stage = play(scene, lambda stage: PoolPart(10 + pool_questions.MOST - 2, ()) in stage.said)
-    assert [each for each in stage.said if isinstance(each, PoolNotRead)] == [
-        PoolNotRead(2),
-        PoolNotRead(10 + pool_questions.MOST - 1),
+    stage = play(
+        scene, lambda stage: Result(10 + pool_questions.MOST - 2, PoolNumbers()) in stage.said
+    )
+    assert [each for each in stage.said if isinstance(each, Failed)] == [
+        failed(2, PoolUnavailable()),
+        failed(10 + pool_questions.MOST - 1, PoolUnavailable()),
     ]
-    assert PoolPart(1, ()) not in stage.said
+    assert Result(1, PoolNumbers()) not in stage.said
 
 
 def test_questions_that_wait_when_a_network_ends_are_refused() -> None:
@@ -144,7 +151,7 @@ def test_questions_that_wait_when_a_network_ends_are_refused() -> None:
         await stage.writer.close()
         return stage.said
 
-    assert asyncio.run(run()) == [PoolNotRead(1)]
+    assert asyncio.run(run()) == [failed(1, PoolUnavailable())]
 
 
 # --- Commands --------------------------------------------------------------------------

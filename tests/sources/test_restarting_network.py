@@ -7,29 +7,28 @@ import pytest
 
 from foreblock.backoff import Waits
 from foreblock.bus.commands import Mine
-from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import (
-    Accepted,
-    AskPool,
-    Done,
-    Order,
-    PoolNotRead,
-    PoolPart,
-    Refused,
-    Rejected,
+from foreblock.bus.messages import (
+    NOT_AVAILABLE,
+    BusCall,
+    BusRequest,
+    GetState,
+    PoolQuery,
+    Result,
     SourceFacts,
     Submit,
     ToWorker,
+    failed,
 )
 from foreblock.clock import SystemClock
-from foreblock.errors import StoreFull
+from foreblock.errors import NoUpstream, PoolUnavailable, SequencerUnavailable, StoreFull
+from foreblock.sources.network_thread import RunningNetwork
 from foreblock.sources.restarting_network import RestartingNetwork
 from support.servers.waiting import PATIENCE, looked_until
 
 FULL = StoreFull(1)
 
 
-class Toy:
+class Toy(RunningNetwork):
     """Runs until it is told to stop, or fails."""
 
     def __init__(
@@ -41,14 +40,8 @@ class Toy:
         self.runs = False
         self.closed = False
 
-    def submit(self, message: Submit, respond: Respond) -> None:
-        respond(Accepted(message.id))
-
-    def ask(self, message: AskPool, respond: Respond) -> None:
-        respond(PoolPart(message.id, (), pending=7))
-
-    def order(self, message: Order, respond: Respond) -> None:
-        respond(Done(message.id, 7))
+    def on_call(self, request: BusRequest) -> None:
+        request.finish(7)
 
     def hints(self) -> Iterator[ToWorker]:
         yield SourceFacts("a", 0, ("well",))
@@ -149,18 +142,20 @@ def test_while_it_does_not_run_transactions_are_refused_and_new_workers_hear_why
         kept = stage.kept
 
         def look() -> bool:
-            kept.submit(Submit(len(said), "a", b"", b"", 0), said.append)
+            kept.on_call(BusRequest(BusCall(len(said), "a", Submit(b"", b""), 0), said.append))
             if stage.said and not any(isinstance(each, SourceFacts) for each in said):
                 said.extend(kept.hints())
-            kept.ask(AskPool(0, "a", "numbers", (), 0), asked.append)
-            kept.order(Order(0, "a", Mine(), 0), ordered.append)
-            return isinstance(said[-1], Accepted)
+            kept.on_call(BusRequest(BusCall(0, "a", PoolQuery("numbers"), 0), asked.append))
+            kept.on_call(BusRequest(BusCall(0, "a", GetState(0, b""), 0), fetched.append))
+            kept.on_call(BusRequest(BusCall(0, "a", Mine(), 0), ordered.append))
+            return isinstance(said[-1], Result)
 
-        asked, ordered = list[ToWorker](), list[ToWorker]()
+        asked, ordered, fetched = list[ToWorker](), list[ToWorker](), list[ToWorker]()
         await stage.run(look)
-        assert said[0] == Rejected(0, "sequencer not available")
-        assert (ordered[0], ordered[-1]) == (Refused(0, "sequencer not available"), Done(0, 7))
-        assert (asked[0], asked[-1]) == (PoolNotRead(0), PoolPart(0, (), pending=7))
+        assert said[0] == failed(0, SequencerUnavailable())
+        assert (ordered[0], ordered[-1]) == (failed(0, SequencerUnavailable()), Result(0, 7))
+        assert (asked[0], asked[-1]) == (failed(0, PoolUnavailable()), Result(0, 7))
+        assert (fetched[0], fetched[-1]) == (failed(0, NoUpstream(NOT_AVAILABLE, 1)), Result(0, 7))
         (facts,) = [each for each in said if isinstance(each, SourceFacts)]
         assert facts.facts == (f"failed: {FULL}; it is begun anew",)
 

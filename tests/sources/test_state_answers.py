@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from foreblock.bus.frames import ToWorker
-from foreblock.bus.state_frames import AskState, AskUpstream, StateNotFound, StatePart
-from foreblock.bus.state_question import failure_of
+from foreblock.bus.messages import (
+    BusCall,
+    BusRequest,
+    CallUpstream,
+    Failed,
+    GetState,
+    Result,
+    ToWorker,
+    failed,
+)
 from foreblock.clock import DrivenClock
 from foreblock.errors import ErrorAnswer, NewEpoch, NoUpstream, RefusedAnswer
 from foreblock.follow.keys import Found, FoundAccount, Wanted
@@ -89,7 +96,7 @@ class FakeFetcher:
 
 
 def answered(
-    message: AskState | AskUpstream,
+    message: BusCall,
     state: FakeState | None = None,
     learner: FakeLearner | None = None,
     *upstreams: FakeUpstream,
@@ -108,7 +115,7 @@ def answered(
             started.append,
             DrivenClock(),
         )
-        answers.want(message, heard.append)
+        answers.fetch(BusRequest(message, heard.append))
         assert len(heard) == before, "nobody waits for it here"
         for each in started:
             await each
@@ -117,17 +124,17 @@ def answered(
     return heard
 
 
-def asking(epoch: int = EPOCH) -> AskState:
+def asking(epoch: int = EPOCH) -> BusCall:
     deadline = DrivenClock().monotonic_ns() + 2 * SECOND
-    return AskState(9, "main", epoch, pack_wanted(WANTED), deadline)
+    return BusCall(9, "main", GetState(epoch, pack_wanted(WANTED)), deadline)
 
 
 def test_what_is_not_known_is_found_and_sent_with_its_roots() -> None:
     learner = FakeLearner()
     (part,) = answered(asking(), None, learner)
     assert learner.asked == [WANTED]
-    assert isinstance(part, StatePart)
-    said = unpack_found(part.data)
+    assert isinstance(part, Result)
+    said = unpack_found(part.value)
     assert said.roots == (b"\x44" * 32,)
     assert said.blocks == {5: b"\x55" * 32}
 
@@ -146,59 +153,58 @@ def test_where_all_is_known_no_upstream_is_asked() -> None:
     learner, state = FakeLearner(), FakeState(WANTED)
     (part,) = answered(asking(), state, learner)
     assert (learner.asked, state.stored) == ([], 1)
-    assert isinstance(part, StatePart)
-    assert part.data == pack_found(Found(), (), {})
+    assert isinstance(part, Result)
+    assert part.value == pack_found(Found(), (), {})
 
 
 def test_another_epoch_and_a_failure_are_said() -> None:
-    assert answered(asking(EPOCH - 1)) == [StateNotFound(9, "moved")]
+    assert answered(asking(EPOCH - 1)) == [failed(9, NewEpoch())]
     failing = FakeLearner(NoUpstream("it rains", 4))
-    assert answered(asking(), None, failing) == [StateNotFound(9, "unavailable", "it rains", 4)]
-    assert answered(asking(), None, FakeLearner(NewEpoch())) == [StateNotFound(9, "moved")]
+    assert answered(asking(), None, failing) == [failed(9, NoUpstream("it rains", 4))]
+    assert answered(asking(), None, FakeLearner(NewEpoch())) == [failed(9, NewEpoch())]
 
 
 def test_a_failure_that_nobody_expects_is_answered_too() -> None:
     heard: list[ToWorker] = []
-    for message in (asking(), AskUpstream(9, "main", "eth_call", b"{not JSON", 0)):
+    for message in (asking(), BusCall(9, "main", CallUpstream("eth_call", b"{not JSON"), 0)):
         with pytest.raises(ValueError):  # noqa: PT011, of any kind: it is logged
             answered(message, None, FakeLearner(ValueError("a defect")), heard=heard)
-    assert heard == [StateNotFound(9, "unavailable", "internal error")] * 2
+    assert heard == [failed(9, NoUpstream("internal error", 1))] * 2
 
 
 def test_a_request_goes_to_the_first_upstream_that_answers_it() -> None:
-    message = AskUpstream(9, "main", "eth_getBlockByHash", b'["0x1",true]', asking().deadline_ns)
+    message = BusCall(
+        9, "main", CallUpstream("eth_getBlockByHash", b'["0x1",true]'), asking().deadline_ns
+    )
     refusal = RefusedAnswer(RefusalKind.NO_METHOD.value, "no")
     busy, lacks, has = FakeUpstream(Raw(b"1"), 5.0), FakeUpstream(refusal), FakeUpstream(Raw(b"2"))
-    assert answered(message, None, None, busy, lacks, has) == [StatePart(9, b"2")]
+    assert answered(message, None, None, busy, lacks, has) == [Result(9, b"2")]
     assert lacks.asked == has.asked == [([("eth_getBlockByHash", ["0x1", True])], 102.0)]
     assert busy.asked == []
     (said,) = answered(message, None, None, FakeUpstream(refusal))
-    assert isinstance(said, StateNotFound)
-    assert "no such method" in said.why
+    assert isinstance(said, Failed)
+    assert "no such method" in said.facts[0]
     (said,) = answered(message)
-    assert said == StateNotFound(9, "unavailable", "there is none")
+    assert said == failed(9, NoUpstream("there is none", 1))
 
 
 def test_an_error_about_the_request_is_told_as_it_is() -> None:
-    message = AskUpstream(9, "main", "eth_call", b"[{}]", asking().deadline_ns)
+    message = BusCall(9, "main", CallUpstream("eth_call", b"[{}]"), asking().deadline_ns)
     refused, limited = of_error(-32000, "no such thing"), of_error(429, "slowly")
     assert answered(message, None, None, FakeUpstream(refused)) == [
-        StateNotFound(9, "error", "no such thing", code=-32000),
+        failed(9, ErrorAnswer(-32000, "no such thing")),
     ]
     (said,) = answered(message, None, None, FakeUpstream(limited))
-    assert isinstance(said, StateNotFound)
-    assert said.reason == "unavailable"
+    assert isinstance(said, Failed)
+    assert said.error == "NoUpstream"
 
 
 def test_a_revert_is_an_answer_and_nobody_else_is_asked() -> None:
-    message = AskUpstream(9, "main", "eth_call", b"[{}]", asking().deadline_ns)
+    message = BusCall(9, "main", CallUpstream("eth_call", b"[{}]"), asking().deadline_ns)
     reverts, other = (
         FakeUpstream(of_error(3, "execution reverted", "0x08c3")),
         FakeUpstream(Raw(b"1")),
     )
     (said,) = answered(message, None, None, reverts, other)
-    assert said == StateNotFound(9, "error", "execution reverted", code=3, data="0x08c3")
+    assert said == failed(9, ErrorAnswer(3, "execution reverted", "0x08c3"))
     assert other.asked == []
-    failure = failure_of(said)
-    assert isinstance(failure, ErrorAnswer)
-    assert vars(failure) == {"code": 3, "message": "execution reverted", "data": "0x08c3"}

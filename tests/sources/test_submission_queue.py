@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.bus.frames import Busy, Rejected, Submit, TakenUp, ToWorker
-from foreblock.sources.submission_queue import PORTION, SubmissionQueue, Submitted
+from foreblock.bus.messages import BusCall, BusRequest, Failed, Started, Submit, ToWorker, failed
+from foreblock.errors import SequencerBusy, SequencerUnavailable
+from foreblock.sources.submission_queue import PORTION, SubmissionQueue
 
 GONE = "sequencer not available"
 
@@ -20,48 +21,49 @@ class Worker:
         self.said.append(message)
         return self.hears
 
-    def submitted(self, number: int, size: int = 1, deadline_ns: int = 10) -> Submitted:
-        return Submitted(Submit(number, "main", bytes(size), bytes(20), deadline_ns), self.respond)
+    def submitted(self, number: int, size: int = 1, deadline_ns: int = 10) -> BusRequest:
+        call = BusCall(number, "main", Submit(bytes(size), bytes(20)), deadline_ns)
+        return BusRequest(call, self.respond)
 
 
 def test_each_worker_hears_what_is_taken_up_before_it_is() -> None:
     queue, one, other = SubmissionQueue(), Worker(), Worker()
     for each in (one.submitted(1), other.submitted(1), one.submitted(2)):
         queue.put(each, 0)
-    assert [each.message.id for each in queue.take_up(0)] == [1, 1, 2]
-    assert one.said == [TakenUp((1, 2))]
-    assert other.said == [TakenUp((1,))]
+    assert [each.call.id for each in queue.start(0)] == [1, 1, 2]
+    assert one.said == [Started((1, 2))]
+    assert other.said == [Started((1,))]
 
 
 def test_what_a_worker_cannot_be_told_is_not_taken_up() -> None:
     queue, deaf, other = SubmissionQueue(), Worker(hears=False), Worker()
     for each in (deaf.submitted(1), other.submitted(2)):
         queue.put(each, 0)
-    assert [each.message.id for each in queue.take_up(0)] == [2]
-    assert deaf.said == [TakenUp((1,)), Rejected(1, GONE)]
+    assert [each.call.id for each in queue.start(0)] == [2]
+    assert deaf.said == [Started((1,)), failed(1, SequencerUnavailable())]
 
 
 def test_what_is_late_is_refused_and_not_taken_up() -> None:
     queue, worker = SubmissionQueue(), Worker()
     queue.put(worker.submitted(1, deadline_ns=10), 0)
     queue.put(worker.submitted(2, deadline_ns=11), 0)
-    assert [each.message.id for each in queue.take_up(10)] == [2]
-    assert worker.said == [Rejected(1, GONE), TakenUp((2,))]
+    assert [each.call.id for each in queue.start(10)] == [2]
+    assert worker.said == [failed(1, SequencerUnavailable()), Started((2,))]
 
 
 def test_what_is_late_makes_room() -> None:
     queue, worker = SubmissionQueue(most=1), Worker()
     for number, now_ns in ((1, 0), (2, 9), (3, 10)):
         queue.put(worker.submitted(number, deadline_ns=now_ns + 10), now_ns)
-    assert worker.said == [Busy(2), Rejected(1, GONE)]
-    assert [each.message.id for each in queue.take_up(10)] == [3]
+    assert worker.said == [failed(2, SequencerBusy()), failed(1, SequencerUnavailable())]
+    assert [each.call.id for each in queue.start(10)] == [3]
 
 
 def test_not_more_than_a_portion_is_taken_up_at_once() -> None:
     queue, worker = SubmissionQueue(), Worker()
     for number in range(PORTION + 1):
         queue.put(worker.submitted(number), 0)
-    assert len(queue.take_up(0)) == PORTION
+    assert len(queue.start(0)) == PORTION
     assert len(queue) == 1
 
 
@@ -81,13 +83,13 @@ def test_the_bounds_hold_and_everybody_hears_one_thing(
         sizes[number] = size
         queue.put(worker.submitted(number, size, now_ns + 8), now_ns)
         if takes:
-            taken.extend(each.message.id for each in queue.take_up(now_ns))
-        ended = {each.id for each in worker.said if isinstance(each, Busy | Rejected)}
+            taken.extend(each.call.id for each in queue.start(now_ns))
+        ended = {each.id for each in worker.said if isinstance(each, Failed)}
         waiting = set(sizes) - ended - set(taken)
         assert len(waiting) == len(queue) <= most
         assert sum(sizes[each] for each in waiting) <= most_bytes
     queue.refuse_all()
-    refused = [each.id for each in worker.said if isinstance(each, Busy | Rejected)]
-    told = [number for each in worker.said if isinstance(each, TakenUp) for number in each.ids]
+    refused = [each.id for each in worker.said if isinstance(each, Failed)]
+    told = [number for each in worker.said if isinstance(each, Started) for number in each.ids]
     assert told == taken == sorted(taken)
     assert sorted([*refused, *taken]) == sorted(sizes)

@@ -6,25 +6,22 @@ import threading
 import pytest
 
 from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SendUnsigned, SetAccount
-from foreblock.bus.frames import (
-    Accepted,
+from foreblock.bus.messages import (
     Committed,
-    Done,
     NextNonce,
-    Order,
-    PoolPart,
-    Refused,
-    Rejected,
+    PoolNumbers,
+    Result,
     Submit,
     ToWorker,
+    failed,
 )
-from foreblock.errors import RefusedCommand
+from foreblock.errors import RefusedCommand, RejectedTransaction, SequencerUnavailable
 from foreblock.sources.network_writer import MOST_CHECKED
 from support.chains.network_stage import ALICE, BOB, DEADLINE, Stage, play
 
 
 def order(stage: Stage, number: int, deadline_ns: int = DEADLINE) -> None:
-    stage.writer.order(Order(number, "main", Mine(number), deadline_ns), stage.said.append)
+    stage.call(number, Mine(number), deadline_ns)
 
 
 def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
@@ -34,11 +31,11 @@ def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
         order(stage, 2)
         order(stage, 3)
 
-    stage = play(scene, lambda stage: Done(3, 7) in stage.said)
+    stage = play(scene, lambda stage: Result(3, 7) in stage.said)
     assert stage.source.commands == [Mine(2), Mine(3)]
     assert stage.source.settled == 1
-    said = [each for each in stage.said if isinstance(each, Accepted | Done)]
-    assert said == [Accepted(1), Done(2, 7), Done(3, 7)]
+    said = [each for each in stage.said if isinstance(each, Result | Result)]
+    assert said == [Result(1), Result(2, 7), Result(3, 7)]
     assert len(stage.source.threads) == 1
 
 
@@ -46,9 +43,9 @@ def listen_for_changes(stage: Stage) -> None:
     """Note when workers forget."""
 
     async def told(_: str) -> None:
-        stage.said.append(Done(0, "forgotten"))
+        stage.said.append(Result(0, "forgotten"))
 
-    stage.writer._tell_of_change = told  # type: ignore[misc]
+    stage.writer._announce_change = told  # type: ignore[misc]
 
 
 def test_after_a_nonce_has_fallen_workers_forget_and_hear_again_which_come_next() -> None:
@@ -68,9 +65,9 @@ def test_after_a_nonce_has_fallen_workers_forget_and_hear_again_which_come_next(
             stage.submit(number, b"raw", BOB)
         order(stage, 7)
 
-    stage = play(scene, lambda stage: Done(7) in stage.said)
-    after = stage.said[stage.said.index(Done(0, "forgotten")) + 1 :]
-    assert after[:3] == [NextNonce("main", BOB, 2), NextNonce("main", ALICE, 1), Done(7)]
+    stage = play(scene, lambda stage: Result(7) in stage.said)
+    after = stage.said[stage.said.index(Result(0, "forgotten")) + 1 :]
+    assert after[:3] == [NextNonce("main", BOB, 2), NextNonce("main", ALICE, 1), Result(7)]
 
 
 def test_workers_forget_nothing_while_no_nonce_falls() -> None:
@@ -84,9 +81,9 @@ def test_workers_forget_nothing_while_no_nonce_falls() -> None:
         stage.submit(2, b"raw", BOB)
         order(stage, 3)
 
-    stage = play(scene, lambda stage: Done(3) in stage.said)
-    assert Done(0, "forgotten") not in stage.said
-    assert stage.said[-2:] == [NextNonce("main", BOB, 5), Done(3)]
+    stage = play(scene, lambda stage: Result(3) in stage.said)
+    assert Result(0, "forgotten") not in stage.said
+    assert stage.said[-2:] == [NextNonce("main", BOB, 5), Result(3)]
 
 
 def test_who_was_told_of_many_senders_forgets_after_every_command() -> None:
@@ -97,8 +94,8 @@ def test_who_was_told_of_many_senders_forgets_after_every_command() -> None:
         order(stage, 30)
         order(stage, 31)
 
-    stage = play(scene, lambda stage: Done(31) in stage.said)
-    assert stage.said.count(Done(0, "forgotten")) == 2
+    stage = play(scene, lambda stage: Result(31) in stage.said)
+    assert stage.said.count(Result(0, "forgotten")) == 2
 
 
 def test_workers_forget_nothing_after_a_command_that_only_adds() -> None:
@@ -106,21 +103,20 @@ def test_workers_forget_nothing_after_a_command_that_only_adds() -> None:
         listen_for_changes(stage)
         stage.source.nonces[BOB] = 3
         asked = SendUnsigned(BOB, ALICE, bytes(32), b"", 21_000)
-        stage.writer.order(Order(1, "main", asked, DEADLINE), stage.said.append)
+        stage.call(1, asked)
 
-    stage = play(scene, lambda stage: Done(1) in stage.said)
-    assert stage.said[:2] == [NextNonce("main", BOB, 3), Done(1)]
+    stage = play(scene, lambda stage: Result(1) in stage.said)
+    assert stage.said[:2] == [NextNonce("main", BOB, 3), Result(1)]
 
 
 def test_one_that_may_not_replace_another_is_refused() -> None:
     def scene(stage: Stage) -> None:
         for number in (1, 2):
-            message = Submit(number, "main", b"raw", ALICE, DEADLINE, may_replace=False)
-            stage.writer.submit(message, stage.said.append)
+            stage.call(number, Submit(b"raw", ALICE, may_replace=False))
 
-    refused = Rejected(2, "replacement transaction underpriced")
+    refused = failed(2, RejectedTransaction("replacement transaction underpriced"))
     stage = play(scene, lambda stage: refused in stage.said)
-    assert Accepted(1) in stage.said
+    assert Result(1) in stage.said
 
 
 def test_command_that_is_refused_or_late_is_answered() -> None:
@@ -129,8 +125,8 @@ def test_command_that_is_refused_or_late_is_answered() -> None:
         order(stage, 1, stage.clock.monotonic_ns())
         order(stage, 2)
 
-    stage = play(scene, lambda stage: Refused(2, "no") in stage.said)
-    assert Refused(1, "sequencer not available") in stage.said
+    stage = play(scene, lambda stage: failed(2, RefusedCommand("no")) in stage.said)
+    assert failed(1, SequencerUnavailable()) in stage.said
     assert stage.source.commands == [Mine(2)]
 
 
@@ -146,8 +142,8 @@ def test_command_that_breaks_the_chain_is_answered_and_ends_the_network() -> Non
         return stage.said
 
     assert asyncio.run(run()) == [
-        Refused(1, "the command failed, and the chain is begun anew"),
-        Refused(2, "sequencer not available"),
+        failed(1, RefusedCommand("the command failed, and the chain is begun anew")),
+        failed(2, SequencerUnavailable()),
     ]
 
 
@@ -162,11 +158,11 @@ def test_commands_that_set_accounts_are_carried_out_together_and_in_order() -> N
     def scene(stage: Stage) -> None:
         stage.source.outcome = 7
         for number, command in enumerate(commands):
-            stage.writer.order(Order(number, "main", command, DEADLINE), stage.said.append)
+            stage.call(number, command)
 
     stage = play(scene, lambda stage: len(stage.said) == len(commands))
     assert stage.source.together == [2]
-    assert stage.said == [Done(0, None), Done(1, None), Done(2, 7), Done(3, 7)]
+    assert stage.said == [Result(0, None), Result(1, None), Result(2, 7), Result(3, 7)]
 
 
 def test_what_is_short_is_done_on_the_loop_and_what_is_long_on_the_thread() -> None:
@@ -182,7 +178,7 @@ def test_what_is_short_is_done_on_the_loop_and_what_is_long_on_the_thread() -> N
         order(stage, 1)
         order(stage, 1_000)
 
-    play(scene, lambda stage: Done(1_000) in stage.said)
+    play(scene, lambda stage: Result(1_000) in stage.said)
     assert [each == here for each in threads] == [True, True, False]
 
 
@@ -196,6 +192,6 @@ def test_workers_hear_of_commits_before_the_answer() -> None:
         order(stage, 2)
         stage.ask(3)
 
-    stage = play(scene, lambda stage: PoolPart(3, ()) in stage.said)
-    said = [each for each in stage.said if isinstance(each, Committed | Done)]
-    assert said == [Committed("main", 2), Done(1), Committed("main", 3), Done(2)]
+    stage = play(scene, lambda stage: Result(3, PoolNumbers()) in stage.said)
+    said = [each for each in stage.said if each != Result(3, PoolNumbers())]
+    assert said == [Committed("main", 2), Result(1), Committed("main", 3), Result(2)]

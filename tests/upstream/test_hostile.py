@@ -16,7 +16,8 @@ import pytest
 
 from foreblock._engine import Block
 from foreblock.backoff import Waits
-from foreblock.bus.frames import SourceFacts, frame
+from foreblock.bus.frames import frame
+from foreblock.bus.messages import SourceFacts
 from foreblock.clock import SystemClock
 from foreblock.errors import EndpointError
 from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource

@@ -1,4 +1,4 @@
-"""Between workers and writer, over a Unix socket: transactions to the writer, hints to workers.
+"""The bus between workers and the writer, over a Unix socket or within one process.
 
-Reads never wait for it. A worker that misses hints only loses a little time.
+Reads of blocks and state never wait for it, except for state that a follower has to fetch.
 """

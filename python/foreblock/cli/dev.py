@@ -115,7 +115,7 @@ def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
 def run(
     settings: DevSettings,
     served: Sequence[launch.ServedNetwork],
-    say: Callable[[launch.Started], None],
+    say: Callable[[launch.StartedService], None],
 ) -> bool:
     """Serve networks until a signal; true if a second one stopped it at once."""
     service = settings.service
@@ -123,7 +123,7 @@ def run(
     if in_one_process:
         service = replace(service, nice=0)  # what writes the chain delays it otherwise
 
-    def started(found: launch.Started) -> None:
+    def started(found: launch.StartedService) -> None:
         for line in exposure(settings, found.addresses):
             click.echo(line, err=True)
         say(found)
@@ -247,7 +247,7 @@ def _begun(store: Path) -> int:
 def _say(
     settings: DevSettings,
     served: list[launch.ServedNetwork],
-    started: launch.Started,
+    started: launch.StartedService,
 ) -> None:
     """Print accounts first: the list is long, and the last lines stay in view."""
     chain = settings.chain

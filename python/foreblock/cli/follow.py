@@ -102,7 +102,7 @@ def _network(settings: FollowingSettings, folder: Path) -> launch.ServedNetwork:
     return launch.ServedNetwork(network, settings.service.listen, settings.feed_listen)
 
 
-def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Started) -> None:
+def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.StartedService) -> None:
     """One screen: what is followed, from whom, how far it is believed, and where to ask."""
     follow, address = settings.follow, started.addresses[0]
     feeds = [each for each in settings.feed or chain.feeds if each != NO_FEED]

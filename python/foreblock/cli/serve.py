@@ -116,7 +116,7 @@ def _follower(wanted: NetworkSettings, option: str) -> launch.ServedNetwork:
     return launch.ServedNetwork(followed_network(wanted), wanted.listen, wanted.feed_listen)
 
 
-def _say(names: Sequence[str], started: launch.Started) -> None:
+def _say(names: Sequence[str], started: launch.StartedService) -> None:
     noun = "worker" if started.workers == 1 else "workers"
     for name, address, feed in zip(names, started.addresses, started.feeds, strict=True):
         click.echo(f"{name}listening on http://{address} with {started.workers} {noun}")

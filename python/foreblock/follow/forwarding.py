@@ -1,12 +1,12 @@
 """Forward raw transactions of a network that is sequenced elsewhere, to one endpoint.
 
 Workers submit as to a sequencer of our own, so `eth_sendRawTransaction` and its variant that
-waits for the receipt work alike. A worker hears `TakenUp` before the transaction leaves this
-machine; from then on, what the endpoint does not clearly refuse has an unknown outcome, and is
-not answered: the worker says so after its deadline. Nothing is sent twice on purpose. The URL
-appears nowhere: neither in answers nor in logs are its secrets.
+waits for the receipt work alike. A worker gets `Started` before the transaction leaves this
+machine; from then on, unless the endpoint clearly refuses it, the outcome is unknown and there is
+no reply: the worker says so after its deadline. Nothing is sent twice on purpose. Neither replies
+nor logs contain the secrets of the URL.
 
-Workers hand on what stands in blocks. Blobs do not, so transactions with blobs stay here.
+Workers send transactions as they stand in blocks, without blobs, so those with blobs are refused.
 """
 
 import asyncio
@@ -18,10 +18,9 @@ from typing import Final, Protocol
 import msgspec
 import structlog
 
-from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import Accepted, Busy, Rejected, Submit, TakenUp
+from foreblock.bus.messages import BusRequest
 from foreblock.clock import Clock, SystemClock
-from foreblock.errors import RefusedAnswer, SequencerUnavailable
+from foreblock.errors import RefusedAnswer, RejectedTransaction, SequencerBusy
 from foreblock.ledger.rules.transaction_rules import BLOB
 from foreblock.primitives import format_data, harmless, parse_hash
 from foreblock.secret_urls import safe_url
@@ -133,21 +132,18 @@ class TransactionForwarding:
         self._connections: Final = connections or Connections(url, SECONDS)
         self._tasks: Final[set[asyncio.Task[None]]] = set()
 
-    def submit(self, message: Submit, respond: Respond) -> None:
-        """Forward a transaction, on the loop; the answer goes to its worker."""
-        if message.raw[0] == BLOB:
-            respond(Rejected(message.id, BLOBS_STAY))
-            return
-        if len(self._tasks) >= MOST:
-            respond(Busy(message.id))
-            return
-        late = self._clock.monotonic_ns() >= message.deadline_ns
-        if late or respond(TakenUp((message.id,))) is False:
-            respond(Rejected(message.id, str(SequencerUnavailable())))
-            return
-        task = asyncio.create_task(self._forward(message, respond))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def submit(self, request: BusRequest) -> None:
+        """Forward a transaction, on the loop; the reply goes to its worker."""
+        if request.submission.raw[0] == BLOB:
+            request.fail(RejectedTransaction(BLOBS_STAY))
+        elif len(self._tasks) >= MOST:
+            request.fail(SequencerBusy())
+        elif request.is_late(self._clock.monotonic_ns()) or not request.start():
+            request.refuse()
+        else:
+            task = asyncio.create_task(self._forward(request))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
         """Give up what is on its way: its outcome is unknown then."""
@@ -156,17 +152,18 @@ class TransactionForwarding:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._connections.close()
 
-    async def _forward(self, message: Submit, respond: Respond) -> None:
-        answer = await self._send(message.raw)
+    async def _forward(self, request: BusRequest) -> None:
+        raw = request.submission.raw
+        answer = await self._send(raw)
         match answer.outcome:
             case SentOutcome.TAKEN:
-                respond(Accepted(message.id))
+                request.finish()
             case SentOutcome.REJECTED:
-                respond(Rejected(message.id, answer.why))
+                request.fail(RejectedTransaction(answer.why))
             case SentOutcome.TOO_MANY:
-                respond(Busy(message.id))
+                request.fail(SequencerBusy())
             case SentOutcome.CLOSED:
-                respond(Rejected(message.id, str(SequencerUnavailable())))
+                request.refuse()
             case SentOutcome.UNKNOWN:
                 pass  # the worker says so after its deadline
         if answer.outcome in (SentOutcome.CLOSED, SentOutcome.UNKNOWN):
@@ -174,7 +171,7 @@ class TransactionForwarding:
                 "transaction_not_forwarded",
                 network=self._network,
                 endpoint=self._shown,
-                transaction=format_data(keccak256(message.raw)),
+                transaction=format_data(keccak256(raw)),
                 outcome=answer.outcome.value,
                 why=answer.why,
             )

@@ -2,7 +2,7 @@
 
 As `feed_network`, with a state that is known in part. What messages and blocks want of it is
 fetched by the loop, and they are tried again when it is learned; the thread waits for nothing.
-Readers that miss something ask here too (`want`), and what they are given is kept for all.
+Readers that miss something ask here too (`fetch`), and what they are given is kept for all.
 
 Where the chain cannot be followed any further, since it parted below the base, is too far ahead,
 or its state cannot be had, the store begins anew at another block.
@@ -19,9 +19,7 @@ from typing import Any, Final
 import structlog
 
 from foreblock.backoff import Waits
-from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import Submit, ToWorker
-from foreblock.bus.state_frames import AskState, AskUpstream
+from foreblock.bus.messages import BusRequest, ToWorker
 from foreblock.chains.chain_file import FollowedChain
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import DisputedBlock, EndpointError, Unreachable
@@ -88,7 +86,7 @@ class FollowNetwork(FeedNetwork):
         anchor: Anchor | None,
         clock: Clock,
         publish: Callable[[Flashblock], None],
-        tell: Callable[[ToWorker], None],
+        broadcast: Callable[[ToWorker], None],
         heard: FeedClientOptions,
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
@@ -124,7 +122,7 @@ class FollowNetwork(FeedNetwork):
         self.anchorings = 0
         self.divergences = 0
         self.last_anchoring = ""
-        super().__init__(network, clock, publish, tell, heard, seen, metrics)
+        super().__init__(network, clock, publish, broadcast, heard, seen, metrics)
         self._upstream_metrics: Final = UpstreamMetrics(
             self._metrics.counters, network.name, len(fetcher.upstreams), audited=audit is not None
         )
@@ -195,12 +193,12 @@ class FollowNetwork(FeedNetwork):
         assert isinstance(self._source, FollowSource)
         return self._source
 
-    def submit(self, message: Submit, respond: Respond) -> None:
-        """Forward a transaction where that is set; refuse it otherwise."""
+    def submit(self, request: BusRequest) -> None:
+        """Forward a transaction if that is set; refuse it otherwise."""
         if self._forwarding is None:
-            super().submit(message, respond)
+            super().submit(request)
         else:
-            self._forwarding.submit(message, respond)
+            self._forwarding.submit(request)
 
     def probe_soon(self) -> None:
         """Find out what upstreams can do that were not asked yet; nobody waits for it."""
@@ -466,9 +464,9 @@ class FollowNetwork(FeedNetwork):
 
     # --- State for readers ---------------------------------------------------------------
 
-    def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
-        """Answer a question of a worker, some time later."""
-        self._answers.want(message, respond)
+    def fetch(self, request: BusRequest) -> None:
+        """Fetch state or a result of an upstream for a worker."""
+        self._answers.fetch(request)
 
     # --- Behind the head -----------------------------------------------------------------
 

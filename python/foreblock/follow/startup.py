@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from foreblock.bus.frames import ToWorker
+from foreblock.bus.messages import ToWorker
 from foreblock.chains.chain_file import followed_chain
 from foreblock.clock import Clock
 from foreblock.errors import (
@@ -54,7 +54,7 @@ async def open_follow_network(
     network: Network,
     clock: Clock,
     publish: Callable[[Flashblock], None],
-    tell: Callable[[ToWorker], None],
+    broadcast: Callable[[ToWorker], None],
     heard: FeedClientOptions,
     seen: SeenCommit | None,
     metrics: NetworkMetrics | None,
@@ -93,7 +93,7 @@ async def open_follow_network(
         anchor,
         clock,
         publish,
-        tell,
+        broadcast,
         heard,
         seen,
         metrics,

@@ -13,9 +13,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import Raw
 
-from foreblock.bus.exchange import Respond
-from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
-from foreblock.bus.state_question import not_found
+from foreblock.bus.messages import BusRequest, CallUpstream, GetState
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
 from foreblock.follow.fetcher import Fetcher
@@ -56,47 +54,48 @@ class StateAnswers:
         self._start: Final = start
         self._clock: Final = clock
 
-    def want(self, message: AskState | AskUpstream, respond: Respond) -> None:
-        """Answer a question some time later."""
-        self._start(self._answer(message, respond))
+    def fetch(self, request: BusRequest) -> None:
+        """Reply to a call some time later."""
+        self._start(self._answer(request))
 
-    async def _answer(self, message: AskState | AskUpstream, respond: Respond) -> None:
-        """Answer a question, with the failure if there is one."""
+    async def _answer(self, request: BusRequest) -> None:
+        """Reply to a call, with the failure if there is one."""
+        body, deadline_ns = request.call.body, request.call.deadline_ns
         try:
-            if isinstance(message, AskState):
-                data = await self._find_state(message)
+            if isinstance(body, GetState):
+                data = await self._find_state(body, deadline_ns)
             else:
-                data = await self._ask_upstreams(message)
+                assert isinstance(body, CallUpstream), "other calls do not get here"
+                data = await self._ask_upstreams(body, deadline_ns)
         except Exception as why:
-            respond(not_found(message.id, why))
+            request.fail(why)
             if not isinstance(why, EndpointError):
                 raise  # it is logged
             return
-        for part in state_parts(message.id, data):
-            respond(part)
+        request.finish_in_parts(data)
 
-    async def _find_state(self, message: AskState) -> bytes:
+    async def _find_state(self, wanted_state: GetState, deadline_ns: int) -> bytes:
         """The keys that are not known here, packed. Raises `EndpointError`."""
-        if message.epoch != self._state.executed().epoch:
+        if wanted_state.epoch != self._state.executed().epoch:
             raise NewEpoch
-        wanted = unpack_wanted(message.keys)
+        wanted = unpack_wanted(wanted_state.keys)
         left = self._state.unknown(wanted)
         if left.keys < wanted.keys:
-            await self._state.store_learned()  # the worker finds it there, and need not be told
+            await self._state.store_learned()  # the worker finds it in the store
         found = FoundState(Found(), (), {})
         if left:
-            seconds = self._seconds_until(message.deadline_ns)
+            seconds = self._seconds_until(deadline_ns)
             found = await self._learner.find_in_time(
                 left, self._state.executed, Purpose.CLIENT, seconds
             )
         return pack_found(*found)
 
-    async def _ask_upstreams(self, message: AskUpstream) -> bytes:
+    async def _ask_upstreams(self, request: CallUpstream, deadline_ns: int) -> bytes:
         """The result of the first upstream that has one. Raises `EndpointError`."""
-        asked = [(message.method, msgspec.json.decode(message.params, type=list[Any]))]
+        asked = [(request.method, msgspec.json.decode(request.params, type=list[Any]))]
         why: EndpointError = NoUpstream("there is none", 1)
         for upstream in sorted(self._fetcher.upstreams, key=lambda each: each.wait(Purpose.CLIENT)):
-            until = upstream.now + self._seconds_until(message.deadline_ns)
+            until = upstream.now + self._seconds_until(deadline_ns)
             try:
                 said = (await upstream.ask(asked, Urgency(Purpose.CLIENT), until))[1]
                 if not isinstance(said, Raw):

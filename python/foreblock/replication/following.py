@@ -10,7 +10,6 @@ there is a connection, so that what it has is served meanwhile.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import structlog
 
-from foreblock.bus.frames import Committed, NextNonce, SourceFacts, ToWorker
+from foreblock.bus.messages import Committed, NextNonce, SourceFacts, ToWorker
 from foreblock.errors import BadLogStream, LogUnreachable, RefusedCommit, Undecodable
 from foreblock.ledger.building.replica_writer import AppliedCommits, CommitOfLog, ReplicaWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
@@ -41,8 +40,8 @@ from foreblock.replication.role import Role, first_role
 from foreblock.replication.writer_clock_keeper import WriterClockKeeper
 from foreblock.settings.networks import Network
 from foreblock.sources.network_store import StaleReaders, open_followed_store
+from foreblock.sources.network_thread import STATUS_SECONDS, NetworkThread
 
-TELL_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 0.1
 
 T = TypeVar("T")
@@ -51,10 +50,10 @@ log = structlog.get_logger()
 
 
 class Listeners(NamedTuple):
-    """Who hears what happens on a network; called on the loop."""
+    """Callbacks about events of a network; called on the loop."""
 
-    tell: Callable[[ToWorker], None]  # all workers
-    tell_of_change: Callable[[str], Awaitable[None]]  # the same, until they have heard it
+    broadcast: Callable[[ToWorker], None]  # to all workers
+    announce_change: Callable[[str], Awaitable[None]]  # returns when workers acknowledged it
     has_chain: Callable[[], None]  # there is something to serve
     facts: Callable[[LogFacts], None]  # once a second
     metrics: NetworkMetrics
@@ -83,7 +82,7 @@ class LogFollowing:
         self._listeners: Final = listeners
         self._seen: Final = seen or SeenCommit()
         self._genesis: Final = genesis
-        self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
+        self._thread: Final = NetworkThread(network.name, listeners.broadcast)
         self._clock_keeper: Final = WriterClockKeeper(session, lambda: self.epoch)
         self._pursuit: Final = Pursuit(session.clock.monotonic_ns())
         self._wake: Final = asyncio.Event()
@@ -102,11 +101,7 @@ class LogFollowing:
 
     async def open(self) -> None:
         """Open the store. Raises `ForeblockError`."""
-        try:
-            await self.on_thread(self._open)
-        except BaseException:
-            self._executor.shutdown()
-            raise
+        await self._thread.open(self._open)
         if self._replica.has_chain:
             self._listeners.has_chain()
 
@@ -129,10 +124,7 @@ class LogFollowing:
         """Close the store, and end the thread even where that fails."""
         for task in self._tasks:
             task.cancel()
-        try:
-            await self.on_thread(self._close)
-        finally:
-            self._executor.shutdown()
+        await self._thread.close(self._close)
 
     def _close(self) -> None:
         try:
@@ -141,8 +133,8 @@ class LogFollowing:
             self._store.close()
 
     async def on_thread(self, work: Callable[[], T]) -> T:
-        """Do something on the network's thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        """Run this on the network's thread."""
+        return await self._thread.run(work)
 
     @property
     def store(self) -> Store:
@@ -246,9 +238,9 @@ class LogFollowing:
         if not had_chain and applied.heads.latest is not None:
             await self.on_thread(self._look_at_chain)
             self._listeners.has_chain()
-        self._listeners.tell(Committed(self._network.name, position.commit))
+        self._listeners.broadcast(Committed(self._network.name, position.commit))
         if applied.rewinds or is_new_epoch:
-            self._beside(self._listeners.tell_of_change(self._network.name))
+            self._beside(self._listeners.announce_change(self._network.name))
         if is_new_epoch:
             asyncio.get_running_loop().call_soon(self._clock_keeper.look)  # it is applied then
         self._wake.set()
@@ -301,8 +293,8 @@ class LogFollowing:
             now_ns = self._session.clock.monotonic_ns()
             facts = self._session.with_skipped(self._pursuit.facts(tail.position, now_ns))
             self._listeners.facts(facts)
-            self._listeners.tell(SourceFacts(self._network.name, now_ns, (facts.line(),)))
-            await asyncio.sleep(TELL_SECONDS)
+            self._listeners.broadcast(SourceFacts(self._network.name, now_ns, (facts.line(),)))
+            await asyncio.sleep(STATUS_SECONDS)
 
     def _look_after_store(self) -> None:
         self._readers.clear_if_due()
@@ -310,7 +302,7 @@ class LogFollowing:
             self._watch.look_if_due()
 
     def _hear_hint(self, hint: NonceHint) -> None:
-        self._listeners.tell(NextNonce(self._network.name, hint.sender, hint.nonce))
+        self._listeners.broadcast(NextNonce(self._network.name, hint.sender, hint.nonce))
 
     def _beside(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

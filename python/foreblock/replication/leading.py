@@ -8,11 +8,11 @@ transactions of replicas are taken in.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
-from foreblock.bus.frames import Committed, NextNonce, ToWorker
+from foreblock.bus.messages import Committed, NextNonce, ToWorker
 from foreblock.clock import boot_id
 from foreblock.errors import LogUnreachable
 from foreblock.ledger.storage.commits import Store
@@ -22,12 +22,12 @@ from foreblock.log.first_of import end, first_of
 from foreblock.log.forwarding import publish_hint, taking_submissions
 from foreblock.log.position import LogPosition
 from foreblock.log.submission import NonceHint
-from foreblock.replication.forwarded import Reception, Written
+from foreblock.replication.forwarded import Reception
 from foreblock.replication.log_facts import LogFacts, facts_of_writer
 from foreblock.replication.log_session import LogSession
 from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.replication.role import next_epoch
-from foreblock.sources.restarting_network import Running
+from foreblock.sources.network_thread import RunningNetwork
 
 log = structlog.get_logger()
 
@@ -65,11 +65,7 @@ RETRY_SECONDS: Final = 0.1
 STOP_SECONDS: Final = 1.0  # for a commit that waits for the log, once the node stops
 
 
-class LedNetwork(Running, Written, Protocol):
-    """A network with a source of its own."""
-
-
-OpenSource = Callable[[LoggedCommits, Callable[[ToWorker], None]], Awaitable[LedNetwork]]
+OpenSource = Callable[[LoggedCommits, Callable[[ToWorker], None]], Awaitable[RunningNetwork]]
 
 
 class Leading:
@@ -81,19 +77,19 @@ class Leading:
         session: LogSession,
         position: LogPosition,
         log_id: bytes,
-        tell: Callable[[ToWorker], None],
+        broadcast: Callable[[ToWorker], None],
     ) -> None:
-        """`position` is the last commit that the store has; `tell` reaches all workers."""
+        """`position` is the last commit that the store has; `broadcast` reaches all workers."""
         self._network: Final = network
         self._session: Final = session
-        self._tell: Final = tell
+        self._broadcast: Final = broadcast
         self._hints: Final = HintPublisher(session.connection)
         self._announcer: Announcer | None = None
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self.commits: Final = LoggedCommits(
             session, position, next_epoch(position.epoch), log_id, self._committed
         )
-        self.source: LedNetwork | None = None
+        self.source: RunningNetwork | None = None
         self._is_stopped = False
 
     def take_over(self, store: Store) -> None:
@@ -114,9 +110,9 @@ class Leading:
             if not self._is_stopped:
                 await first_of(source.run(), self.commits.until_lost())
 
-    async def _opened(self, open_source: OpenSource) -> LedNetwork:
+    async def _opened(self, open_source: OpenSource) -> RunningNetwork:
         """The source; one that is cancelled is waited for, since its thread waits for the loop."""
-        opening = asyncio.ensure_future(open_source(self.commits, self.tell))
+        opening = asyncio.ensure_future(open_source(self.commits, self.broadcast))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -149,9 +145,9 @@ class Leading:
         waits = self._session.appender.waits
         return self._session.with_skipped(facts_of_writer(self.commits.position, waits=waits))
 
-    def tell(self, message: ToWorker) -> None:
-        """Tell workers, and replicas what concerns them."""
-        self._tell(message)
+    def broadcast(self, message: ToWorker) -> None:
+        """Send a message to workers, and nonces to replicas too."""
+        self._broadcast(message)
         if isinstance(message, NextNonce):
             self._hints.put(message.sender, message.nonce)
 
@@ -161,7 +157,7 @@ class Leading:
         A source that runs tells workers by itself.
         """
         if self.source is None:
-            self._tell(Committed(self._network, position.commit))
+            self._broadcast(Committed(self._network, position.commit))
         if self._announcer is None:
             session = self._session
             self._announcer = Announcer(

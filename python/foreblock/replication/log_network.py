@@ -15,24 +15,14 @@ from typing import Final
 
 import structlog
 
-from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import (
-    AskPool,
-    Order,
-    PoolPart,
-    Refused,
-    Rejected,
-    SourceFacts,
-    Submit,
-    ToWorker,
-)
+from foreblock.bus.messages import BusRequest, SourceFacts, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import (
     Deposed,
     ForeignLog,
     ForkedLog,
     LogBeginsLater,
-    SequencerUnavailable,
+    RefusedCommand,
     WrongStateRoot,
 )
 from foreblock.ledger.genesis.genesis_file import Genesis
@@ -42,7 +32,7 @@ from foreblock.log.journal import Journal
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.replication.following import Listeners, LogFollowing
 from foreblock.replication.forwarded import Forwarding
-from foreblock.replication.leading import Leading, LedNetwork, OpenSource
+from foreblock.replication.leading import Leading, OpenSource
 from foreblock.replication.log_facts import LogFacts
 from foreblock.replication.log_metrics import LogMetrics
 from foreblock.replication.log_session import LogSession
@@ -50,8 +40,8 @@ from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.replication.store_copies import StoreCopies
 from foreblock.settings.networks import Network
 from foreblock.snapshot.offers import SnapshotOffers
+from foreblock.sources.network_thread import STATUS_SECONDS, RunningNetwork
 
-TELL_SECONDS: Final = 1.0
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
 NOT_OPEN: Final = "log: not connected yet; what is here is served"
 # A store that cannot go on with its log needs a copy of one that can.
@@ -68,15 +58,15 @@ class WritableSource:
         self.genesis: Final = genesis
 
 
-class LogNetwork:
+class LogNetwork(RunningNetwork):
     """One network with a log; `open` comes first."""
 
     def __init__(  # noqa: PLR0913, keywords
         self,
         network: Network,
         clock: Clock,
-        tell: Callable[[ToWorker], None],
-        tell_of_change: Callable[[str], Awaitable[None]],
+        broadcast: Callable[[ToWorker], None],
+        announce_change: Callable[[str], Awaitable[None]],
         journal: Journal,
         *,
         source: WritableSource | None = None,
@@ -93,8 +83,8 @@ class LogNetwork:
         self.name: Final = network.name
         self._network: Final = network
         self._clock: Final = clock
-        self._tell: Final = tell
-        self._tell_of_change: Final = tell_of_change
+        self._broadcast: Final = broadcast
+        self._announce_change: Final = announce_change
         self._source: Final = source
         self._seen: Final = seen
         self._metrics: Final = metrics or NetworkMetrics.private()
@@ -126,29 +116,24 @@ class LogNetwork:
 
     # --- What the writer process asks of every network ------------------------------------
 
-    def submit(self, message: Submit, respond: Respond) -> None:
-        """Submit a transaction to the writer of the log, here or elsewhere."""
+    def on_call(self, request: BusRequest) -> None:
+        """Pass a call on to the source if this node writes the log."""
         if self._leading is not None and self._leading.source is not None:
-            self._leading.source.submit(message, respond)
-        elif self._forwarding is not None:
+            self._leading.source.on_call(request)
+        else:
+            super().on_call(request)
+
+    def submit(self, request: BusRequest) -> None:
+        """Forward a transaction to the node that writes the log."""
+        if self._forwarding is not None:
             self._log_metrics.forwarded.add()
-            self._forwarding.submit(message, respond)
+            self._forwarding.submit(request)
         else:
-            respond(Rejected(message.id, str(SequencerUnavailable())))
+            request.refuse()
 
-    def ask(self, message: AskPool, respond: Respond) -> None:
-        """Ask about the pool, which only the node that writes has."""
-        if self._leading is not None and self._leading.source is not None:
-            self._leading.source.ask(message, respond)
-        else:
-            respond(PoolPart(message.id, ()))
-
-    def order(self, message: Order, respond: Respond) -> None:
-        """Change the chain by a command, where this node writes."""
-        if self._leading is not None and self._leading.source is not None:
-            self._leading.source.order(message, respond)
-        else:
-            respond(Refused(message.id, FOLLOWS))
+    def execute(self, request: BusRequest) -> None:
+        """Refuse a command: this node follows."""
+        request.fail(RefusedCommand(FOLLOWS))
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
@@ -200,7 +185,7 @@ class LogNetwork:
         try:
             if not self._session.is_open:
                 self._facts = (NOT_OPEN,)
-                self._tell(SourceFacts(self.name, self._clock.monotonic_ns(), self._facts))
+                self._broadcast(SourceFacts(self.name, self._clock.monotonic_ns(), self._facts))
             position = await following.on_thread(following.position)
             if await self._until_stopped(self._session.open(begins=position.sequence == 0)):
                 return None
@@ -209,7 +194,7 @@ class LogNetwork:
                 self._session.connection,
                 lambda: following.epoch,
                 self._clock,
-                self._tell,
+                self._broadcast,
             )
             log.info("log_following", network=self.name)
             if await self._until_stopped(following.run(is_first=is_first)):
@@ -231,7 +216,7 @@ class LogNetwork:
             self._session,
             position,
             log_id or following.log_id,
-            self._tell_with_log,
+            self._broadcast_with_log,
         )
         if not following.has_chain:
             return leading  # the first commit of the log is block 0
@@ -247,7 +232,7 @@ class LogNetwork:
             self._leading = None
             await leading.close()
             raise
-        await self._tell_of_change(self.name)  # nonces were told of a pool that is lost
+        await self._announce_change(self.name)  # nonces were told of a pool that is lost
         return leading
 
     async def _lead(self, leading: Leading) -> None:
@@ -266,10 +251,10 @@ class LogNetwork:
             await leading.close()
 
     async def _open_source(
-        self, commits: LoggedCommits, tell: Callable[[ToWorker], None]
-    ) -> LedNetwork:
+        self, commits: LoggedCommits, broadcast: Callable[[ToWorker], None]
+    ) -> RunningNetwork:
         assert self._source is not None, "a node that leads has a source"
-        opened = await self._source.open(commits, tell)
+        opened = await self._source.open(commits, broadcast)
         self._has_chain.set()
         return opened
 
@@ -297,18 +282,18 @@ class LogNetwork:
 
     def _listeners(self) -> Listeners:
         return Listeners(
-            self._tell, self._tell_of_change, self._has_chain.set, self._count, self._metrics
+            self._broadcast, self._announce_change, self._has_chain.set, self._count, self._metrics
         )
 
     def _count(self, facts: LogFacts) -> None:
         self._facts = (facts.line(),)
         self._log_metrics.sample(facts, connected=self._session.connection.is_connected)
 
-    def _tell_with_log(self, message: ToWorker) -> None:
+    def _broadcast_with_log(self, message: ToWorker) -> None:
         """Tell workers, with what there is to say of the log beside what a source says."""
         if isinstance(message, SourceFacts):
-            message = SourceFacts(message.network, message.told_ns, self._facts + message.facts)
-        self._tell(message)
+            message = SourceFacts(message.network, message.sent_at_ns, self._facts + message.facts)
+        self._broadcast(message)
 
     async def _keep_telling(self, leading: Leading) -> None:
         while True:
@@ -316,5 +301,5 @@ class LogNetwork:
             self._copies.offer(leading.commits.store)
             if self._network.feed is None:  # a feed network says it with its own
                 now_ns = self._clock.monotonic_ns()
-                self._tell(SourceFacts(self.name, now_ns, self._facts))
-            await asyncio.sleep(TELL_SECONDS)
+                self._broadcast(SourceFacts(self.name, now_ns, self._facts))
+            await asyncio.sleep(STATUS_SECONDS)

@@ -3,13 +3,12 @@
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from foreblock.bus.frames import ToWorker
+from foreblock.bus.messages import ToWorker
 from foreblock.clock import Clock
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.log.journal import Journal
-from foreblock.replication.leading import LedNetwork
 from foreblock.replication.log_network import LogNetwork, WritableSource
 from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.replication.store_copies import StoreCopies
@@ -17,8 +16,12 @@ from foreblock.settings.networks import Network
 from foreblock.snapshot.offers import SnapshotOffers
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import NO_WATCHERS, Watchers, open_dev_network
+from foreblock.sources.network_thread import RunningNetwork
 
 __all__ = ["Feeds", "Journal", "open_log_network", "source_of"]
+
+
+Broadcast = Callable[[ToWorker], None]
 
 
 class Feeds(NamedTuple):
@@ -32,25 +35,32 @@ def source_of(
     network: Network,
     clock: Clock,
     feeds: Feeds,
-    tell_of_change: Callable[[str], Awaitable[None]],
+    announce_change: Callable[[str], Awaitable[None]],
     seen: SeenCommit | None = None,
     watchers: Watchers = NO_WATCHERS,
 ) -> WritableSource | None:
     """The source of a network, to be opened when its node leads; a replica has none."""
 
-    async def open_dev(commits: LoggedCommits, tell: Callable[[ToWorker], None]) -> LedNetwork:
+    async def open_dev(commits: LoggedCommits, broadcast: Broadcast) -> RunningNetwork:
         server = feeds.server
         return await open_dev_network(
-            network, clock, server, tell, seen, tell_of_change, watchers, commits=commits
+            network, clock, server, broadcast, seen, announce_change, watchers, commits=commits
         )
 
-    async def open_feed(commits: LoggedCommits, tell: Callable[[ToWorker], None]) -> LedNetwork:
+    async def open_feed(commits: LoggedCommits, broadcast: Broadcast) -> RunningNetwork:
         from foreblock.sources.feed_network import FeedNetwork  # noqa: PLC0415, replicas need none
 
         server = feeds.server
         publish = (lambda _: None) if server is None else server.publish
         following = FeedNetwork(
-            network, clock, publish, tell, feeds.options, seen, watchers.metrics, commits=commits
+            network,
+            clock,
+            publish,
+            broadcast,
+            feeds.options,
+            seen,
+            watchers.metrics,
+            commits=commits,
         )
         await following.open()
         return following
@@ -67,8 +77,8 @@ def source_of(
 async def open_log_network(  # noqa: PLR0913, keywords
     network: Network,
     clock: Clock,
-    tell: Callable[[ToWorker], None],
-    tell_of_change: Callable[[str], Awaitable[None]],
+    broadcast: Broadcast,
+    announce_change: Callable[[str], Awaitable[None]],
     feeds: Feeds,
     journal: Journal,
     *,
@@ -80,10 +90,10 @@ async def open_log_network(  # noqa: PLR0913, keywords
     opened = LogNetwork(
         network,
         clock,
-        tell,
-        tell_of_change,
+        broadcast,
+        announce_change,
         journal,
-        source=source_of(network, clock, feeds, tell_of_change, seen, watchers),
+        source=source_of(network, clock, feeds, announce_change, seen, watchers),
         seen=seen,
         metrics=watchers.metrics,
         copies=StoreCopies(network, seen, offers or SnapshotOffers()),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
-from foreblock.bus.link import WriterLink
+from foreblock.bus.bus_client import BusClient
 from foreblock.clock import SECOND_NS, SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
@@ -172,11 +172,11 @@ def _dispatcher_over(state: "FetchedState | None") -> Callable[..., Dispatcher[L
 class WriterSubmissions:
     """Submits transactions of one network to its sequencer in the writer."""
 
-    link: WriterLink
+    link: BusClient
     network: str
 
     async def submit(self, raw: bytes, sender: bytes) -> None:
-        """Submit a transaction; raises as `WriterLink.submit` does."""
+        """Submit a transaction; raises as `BusClient.submit` does."""
         await self.link.submit(self.network, raw, sender)
 
     def submit_now(self, transaction: Transaction) -> bool:
@@ -199,7 +199,7 @@ class WrittenHere(NamedTuple):
 def make_served(
     settings: Settings,
     networks: Sequence[Network],
-    link: WriterLink | None,
+    link: BusClient | None,
     budget: WorkerBudget,
     seen: Sequence[SeenCommit],
     metrics: WorkerMetrics | None = None,
@@ -322,7 +322,7 @@ class NetworkViews:
     network: Network
     options: ServiceOptions
     scheduler: Scheduler
-    link: WriterLink | None
+    link: BusClient | None
     shared: Shared
     awaited: AwaitedCommits
     sessions: list[Sessions] = field(default_factory=list)  # of all views
@@ -382,7 +382,7 @@ class NetworkViews:
         )
 
 
-def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:
+def _sequencing(link: BusClient | None, network: Network) -> Sequencing:
     """The ways to the sequencer of a network."""
     if link is None:
         return Sequencing()
@@ -449,13 +449,13 @@ def fast_path_bounds(options: ServiceOptions) -> FastPathBounds:
 
 
 def _readiness(
-    ledger: Ledger | AbsentLedger, network: Network, link: WriterLink | None
+    ledger: Ledger | AbsentLedger, network: Network, link: BusClient | None
 ) -> Readiness:
     clock = SystemClock()
     ready, facts = _store_facts(ledger, network, clock.wall_ns())
     told = None if link is None else link.source_facts(network.name)
     if told is not None:
-        age = (clock.monotonic_ns() - told.told_ns) / SECOND_NS
+        age = (clock.monotonic_ns() - told.sent_at_ns) / SECOND_NS
         facts = (*facts, f"source: as it was {age:.1f} s ago", *told.facts)
     return Readiness(ready, facts)
 

@@ -6,9 +6,9 @@ Where it writes the chain, commands are put off or done at once.
 from dataclasses import dataclass
 from typing import Any
 
+from foreblock.bus.bus_client import BusClient
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF, Deferral
-from foreblock.bus.link import WriterLink
 from foreblock.methods.dev.commanding import JOINING, PUT_OFF
 from foreblock.types import Transaction
 
@@ -17,11 +17,11 @@ from foreblock.types import Transaction
 class WriterCommands:
     """Changes a development chain through its sequencer in the writer."""
 
-    link: WriterLink
+    link: BusClient
     network: str
 
     async def submit_next(self, transaction: Transaction) -> None:
-        """Submit a transaction that replaces no other; raises as `WriterLink.submit` does."""
+        """Submit a transaction that replaces no other; raises as `BusClient.submit` does."""
         raw, sender = transaction.raw, transaction.sender
         await self.link.submit(self.network, raw, sender, may_replace=False)
 
@@ -31,7 +31,7 @@ class WriterCommands:
         return here is not None and here.submit_now(transaction, may_replace=False)
 
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command; raises as `WriterLink.command` does."""
+        """Carry out a command; raises as `BusClient.command` does."""
         return await self.link.command(self.network, command)
 
     def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreblock.bus.link import WriterLink
+from foreblock.bus.bus_client import BusClient
 from foreblock.ledger.reading.availability import AbsentLedger
 from foreblock.ledger.reading.view import Ledger
 from foreblock.service.worker_metrics import WorkerMetrics
@@ -34,7 +34,7 @@ class FromUpstreams(NamedTuple):
 def from_upstreams(
     ledger: Ledger | AbsentLedger,
     network: Network,
-    link: WriterLink | None,
+    link: BusClient | None,
     metrics: WorkerMetrics,
 ) -> FromUpstreams:
     """What a network has from its upstreams, where its settings want it."""
@@ -57,7 +57,7 @@ def from_upstreams(
 
 
 def _fetched_state(
-    ledger: Ledger, network: Network, link: WriterLink, metrics: WorkerMetrics, ask: Ask
+    ledger: Ledger, network: Network, link: BusClient, metrics: WorkerMetrics, ask: Ask
 ) -> "FetchedState":
     """The state that is fetched for clients."""
     from foreblock.follow.prediction import call_hints, predicted_keys  # noqa: PLC0415
@@ -67,7 +67,7 @@ def _fetched_state(
     from foreblock.metrics.meters import StateMetrics  # noqa: PLC0415, others need none
 
     assert network.follow is not None, "it has upstreams"
-    wants = partial(link.ask_state, network.name)
+    wants = partial(link.get_state, network.name)
     state_metrics = StateMetrics(metrics.counters, network.name)
     return FetchedState(
         ledger,

@@ -61,7 +61,7 @@ class ServedNetwork(NamedTuple):
     feed: str = ""  # of its flashblocks; empty disables the feed
 
 
-class Started(NamedTuple):
+class StartedService(NamedTuple):
     """The addresses of a service that has started."""
 
     addresses: Sequence[str]  # in the order of the networks; several are separated by commas
@@ -108,7 +108,7 @@ class WriterOrder(msgspec.Struct):
 def run(
     settings: Settings,
     served: Sequence[ServedNetwork],
-    started: Callable[[Started], None],
+    started: Callable[[StartedService], None],
     handler: str = HANDLER,
     *,
     in_one_process: bool = False,
@@ -152,7 +152,7 @@ def run(
         if in_one_process:
             assert writer is not None, "a development chain is written"
             workers, writer = [_whole(workers[0], writer)], None
-        said = Started(
+        said = StartedService(
             addresses,
             ["" if feed is None else sockets.name(feed) for feed in feeds],
             count,

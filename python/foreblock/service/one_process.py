@@ -24,7 +24,7 @@ from functools import partial
 import msgspec
 import structlog
 
-from foreblock.bus.link import WriterLink
+from foreblock.bus.bus_client import BusClient
 from foreblock.clock import SystemClock
 from foreblock.ledger.storage.store_watch import open_seen
 from foreblock.metrics.meters import NetworkMetrics
@@ -65,14 +65,13 @@ async def _run(text: bytes, line: socket.socket) -> None:
         metrics = NetworkMetrics(worker.metrics.counters, network.name)
         watchers = Watchers(printer, metrics)
         source = await open_dev_source(network, clock, feed, executor, seen, watchers)
-        exchange = hub.exchange
-        told = (exchange.tell, exchange.tell_of_change, metrics)
-        writer = NetworkWriter(network.name, source, clock, executor, *told)
+        bus = (hub.bus.broadcast, hub.bus.announce_change, metrics)
+        writer = NetworkWriter(network.name, source, clock, executor, *bus)
         hub.add(writer)
         opened.push_async_callback(writer.close)
-        link = WriterLink("")
-        link.start_here(exchange)
-        link.print_here(network.name, printer.request)
+        link = BusClient("")
+        link.connect_directly(hub.bus)
+        link.print_directly(network.name, printer.request)
         changes = source.open_deferred()
         opened.callback(changes.close)
         link.put_off_to(network.name, _deferral(link, writer, source, changes))
@@ -96,7 +95,7 @@ async def _run(text: bytes, line: socket.socket) -> None:
 
 
 def _deferral(
-    link: WriterLink, writer: NetworkWriter, source: DevChainSource, changes: DeferredChanges
+    link: BusClient, writer: NetworkWriter, source: DevChainSource, changes: DeferredChanges
 ) -> LoopDeferral:
     """What puts off commands of the chain."""
 
@@ -112,7 +111,7 @@ def _deferral(
         writer.fail,
         writer,
     )
-    writer.do_here(partial(link.hear_of_change, writer.name))
+    writer.do_here(partial(link.chain_changed, writer.name))
     writer.put_off_to(deferral.settle, deferral.joined)
     return deferral
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Raw
 
-from foreblock.bus.link import WriterLink
+from foreblock.bus.bus_client import BusClient
 from foreblock.errors import ForeblockError, Halted, Reverted, StoreError
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.calls.explained_calls import ExplainedCalls
@@ -40,7 +40,7 @@ class PrintedTable(NamedTuple):
 class PrintedRequests:
     """The requests of one network in one worker."""
 
-    def __init__(self, ledger: Ledger, network: Network, link: WriterLink) -> None:
+    def __init__(self, ledger: Ledger, network: Network, link: BusClient) -> None:
         assert network.dev is not None, "only development chains are printed"
         self._ledger: Final = ledger
         self._chain: Final = network.dev

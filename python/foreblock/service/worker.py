@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from foreblock.bus.link import WriterLink
+from foreblock.bus.bus_client import BusClient
 from foreblock.ledger.storage.store_watch import open_seen
 from foreblock.page.files import ShownNetwork, documents_of, load_files
 from foreblock.scheduling.admission import WorkerBudget
@@ -80,7 +80,7 @@ async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> N
     order = msgspec.json.decode(text, type=WorkerOrder)
     worker, link = Worker(order), None
     if order.bus:
-        link = WriterLink(order.bus)
+        link = BusClient(order.bus)
         link.start()
         await link.tried()
     seen = open_seen(order.seen, len(order.networks))

@@ -20,19 +20,9 @@ from typing import Final
 
 import msgspec
 
-from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.frames import (
-    AskPool,
-    Order,
-    PoolPart,
-    Print,
-    Refused,
-    Rejected,
-    Submit,
-    ToWorker,
-)
+from foreblock.bus.bus_server import BusServer
+from foreblock.bus.messages import BusRequest, PoolNumbers, PoolQuery, Print, ToWorker
 from foreblock.clock import Clock, SystemClock
-from foreblock.errors import SequencerUnavailable
 from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.store_watch import SeenCommit, open_seen
@@ -50,9 +40,10 @@ from foreblock.service.logs import configure_queued, queued_output
 from foreblock.settings import FeedLimits
 from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import Watchers, open_dev_network
+from foreblock.sources.network_thread import RunningNetwork
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.printing import NetworkPrinter
-from foreblock.sources.restarting_network import RestartingNetwork, Running
+from foreblock.sources.restarting_network import RestartingNetwork
 from foreblock.types import Flashblock
 
 # How long a busy thread of one network may delay those of others that return from the engine or
@@ -70,9 +61,7 @@ class Writer:
     def __init__(self) -> None:
         self._networks: dict[str, RestartingNetwork | NetworkWriter] = {}
         self._printers: dict[str, NetworkPrinter] = {}
-        self.exchange = Exchange(
-            self._submitted, self._greeting, self._asked, self._ordered, self._printed
-        )
+        self.bus = BusServer(self._on_call, self._greeting, self._on_print)
 
     def add(self, network: RestartingNetwork | NetworkWriter) -> None:
         """Take transactions for one more."""
@@ -92,28 +81,16 @@ class Writer:
             for network in self._networks.values():
                 network.stop()
 
-    def _submitted(self, message: Submit, respond: Respond) -> None:
-        network = self._networks.get(message.network)
-        if network is None:
-            respond(Rejected(message.id, "sequencer not available"))
+    def _on_call(self, request: BusRequest) -> None:
+        network = self._networks.get(request.call.network)
+        if network is not None:
+            network.on_call(request)
+        elif isinstance(request.call.body, PoolQuery):
+            request.finish(PoolNumbers())  # a chain without a source has no pool
         else:
-            network.submit(message, respond)
+            request.refuse()
 
-    def _asked(self, message: AskPool, respond: Respond) -> None:
-        network = self._networks.get(message.network)
-        if network is None:
-            respond(PoolPart(message.id, ()))  # a chain without a source has no pool
-        else:
-            network.ask(message, respond)
-
-    def _ordered(self, message: Order, respond: Respond) -> None:
-        network = self._networks.get(message.network)
-        if network is None:
-            respond(Refused(message.id, str(SequencerUnavailable())))
-        else:
-            network.order(message, respond)
-
-    def _printed(self, message: Print) -> None:
+    def _on_print(self, message: Print) -> None:
         printer = self._printers.get(message.network)
         if printer is None:
             return
@@ -158,7 +135,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                 feed = await open_feed(descriptor, order.settings.feed, address)
                 if feed is not None:
                     feeds.append(feed)
-                tell_workers = writer.exchange.tell
+                broadcast = writer.bus.broadcast
                 client_options = FeedClientOptions(
                     frames=order.settings.feed.frames,
                     control_frames=order.settings.feed.control_frames,
@@ -169,20 +146,20 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     network,
                     clock,
                     feed,
-                    writer.exchange,
+                    writer.bus,
                     client_options,
                     seen,
                     Watchers(printers.get(network.name), metrics),
                 )
                 kept = RestartingNetwork(
-                    network.name, begin, clock, tell_workers, failed=metrics.restarts.add
+                    network.name, begin, clock, broadcast, failed=metrics.restarts.add
                 )
                 if order.is_first:
                     await kept.begin()  # fail the start of the service if it cannot start
                 networks.append(kept)
                 writer.add(kept)
-        await writer.exchange.listen(socket.socket(fileno=order.bus))
-        running.callback(writer.exchange.close)
+        await writer.bus.listen(socket.socket(fileno=order.bus))
+        running.callback(writer.bus.close)
         spare_from_collection()
         send(line, READY)
         await writer.run(stop)
@@ -200,29 +177,27 @@ async def _begin(
     network: Network,
     clock: Clock,
     feed: FeedServer | None,
-    exchange: Exchange,
+    bus: BusServer,
     client_options: FeedClientOptions,
     seen: SeenCommit,
     watchers: Watchers,
-) -> Running:
+) -> RunningNetwork:
     if network.source == "dev":
-        tell_of_change = exchange.tell_of_change
+        announce_change = bus.announce_change
         return await open_dev_network(
-            network, clock, feed, exchange.tell, seen, tell_of_change, watchers
+            network, clock, feed, bus.broadcast, seen, announce_change, watchers
         )
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
     if network.source == "follow":
         from foreblock.follow.startup import open_follow_network  # noqa: PLC0415
 
-        follower = await open_follow_network(
-            network, clock, publish, exchange.tell, client_options, seen, watchers.metrics
+        return await open_follow_network(
+            network, clock, publish, bus.broadcast, client_options, seen, watchers.metrics
         )
-        exchange.answer_state(network.name, follower.want)
-        return follower
     from foreblock.sources.feed_network import FeedNetwork  # noqa: PLC0415, dev chains need none
 
     following = FeedNetwork(
-        network, clock, publish, exchange.tell, client_options, seen, watchers.metrics
+        network, clock, publish, bus.broadcast, client_options, seen, watchers.metrics
     )
     await following.open()
     return following
@@ -230,7 +205,7 @@ async def _begin(
 
 def _begin_with_log(
     snapshots: int | None, opened: AsyncExitStack
-) -> Callable[..., Awaitable[Running]]:
+) -> Callable[..., Awaitable[RunningNetwork]]:
     """What begins a network with a log; each time it knows the commits of the times before.
 
     Its store is sent at the socket `snapshots`, if there is one.
@@ -249,17 +224,17 @@ def _begin_with_log(
         network: Network,
         clock: Clock,
         feed: FeedServer | None,
-        exchange: Exchange,
+        bus: BusServer,
         client_options: FeedClientOptions,
         seen: SeenCommit,
         watchers: Watchers,
-    ) -> Running:
-        feeds, tell_of_change = opening.Feeds(feed, client_options), exchange.tell_of_change
+    ) -> RunningNetwork:
+        feeds, announce_change = opening.Feeds(feed, client_options), bus.announce_change
         return await opening.open_log_network(
             network,
             clock,
-            exchange.tell,
-            tell_of_change,
+            bus.broadcast,
+            announce_change,
             feeds,
             journal,
             seen=seen,

@@ -25,7 +25,7 @@ from foreblock.bus.commands import (
     SetPrinting,
     TakeSnapshot,
 )
-from foreblock.bus.frames import ToWorker
+from foreblock.bus.messages import ToWorker
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
 from foreblock.feed.server import FeedServer
@@ -335,23 +335,23 @@ async def open_dev_network(  # noqa: PLR0913, keywords
     network: Network,
     clock: Clock,
     feed: FeedServer | None,
-    tell: Callable[[ToWorker], None],
+    broadcast: Callable[[ToWorker], None],
     seen: SeenCommit | None = None,
-    tell_of_change: Callable[[str], Awaitable[None]] | None = None,
+    announce_change: Callable[[str], Awaitable[None]] | None = None,
     watchers: Watchers = NO_WATCHERS,
     *,
     commits: Commits = TO_STORE,
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
-    `tell` and `tell_of_change` are called on the running loop; `seen` is what was served of
-    the network.
+    `broadcast` and `announce_change` are called on the running loop; `seen` is the last served
+    commit of the network.
     Raises `ForeblockError`.
     """
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
     source = await open_dev_source(network, clock, feed, executor, seen, watchers, commits)
-    told = (tell, tell_of_change, watchers.metrics)
-    return NetworkWriter(network.name, source, clock, executor, *told)
+    bus = (broadcast, announce_change, watchers.metrics)
+    return NetworkWriter(network.name, source, clock, executor, *bus)
 
 
 async def open_dev_source(

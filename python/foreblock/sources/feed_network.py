@@ -7,24 +7,11 @@ and blocks of the canonical source come in between.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import (
-    AskPool,
-    Committed,
-    Order,
-    PoolPart,
-    Refused,
-    Rejected,
-    SourceFacts,
-    Submit,
-    ToWorker,
-)
+from foreblock.bus.messages import SourceFacts, ToWorker
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
@@ -36,12 +23,11 @@ from foreblock.settings.networks import Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.sources.feed_metrics import FeedMetrics
 from foreblock.sources.feed_source import Arrived, FeedSource
+from foreblock.sources.network_thread import STATUS_SECONDS, NetworkThread, RunningNetwork
 from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.canonical_source import CanonicalSource
 from foreblock.upstream.polled_feed import PolledFeed
 from foreblock.upstream.reader import CanonicalHead
-
-TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
 
 LONGEST_REST: Final = 60.0
 _DEFAULT: Final = FeedClientOptions()
@@ -49,7 +35,7 @@ _DEFAULT: Final = FeedClientOptions()
 T = TypeVar("T")
 
 
-class FeedNetwork:
+class FeedNetwork(RunningNetwork):
     """Runs one followed network."""
 
     def __init__(  # noqa: PLR0913, keywords
@@ -57,14 +43,14 @@ class FeedNetwork:
         network: Network,
         clock: Clock,
         publish: Callable[[Flashblock], None],
-        tell: Callable[[ToWorker], None],
+        broadcast: Callable[[ToWorker], None],
         heard: FeedClientOptions = _DEFAULT,
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
         *,
         commits: Commits = TO_STORE,
     ) -> None:
-        """`publish` and `tell` are called on the running loop; `open` comes next.
+        """`publish` and `broadcast` are called on the running loop; `open` comes next.
 
         `seen` is what was served of the network.
         """
@@ -72,16 +58,15 @@ class FeedNetwork:
         self._network: Final = network
         self._clock: Final = clock
         self._publish: Final = publish
-        self._tell: Final = tell
+        self._broadcast: Final = broadcast
         self._heard: Final = heard
         self._seen: Final = seen
         self._commits: Final = commits
         self._metrics: Final = metrics or NetworkMetrics.private()
-        self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
+        self._thread: Final = NetworkThread(network.name, broadcast)
         self._wake: Final = asyncio.Event()
         self._stopping = False
         self._place: FlashblockId | None = None  # of the newest commit
-        self._told_commit = 0
         self._facts: tuple[str, ...] = ()
         self._clients: Sequence[FeedClient | PolledFeed] = self._make_clients()
         self._canonical: Final = self._make_canonical()
@@ -128,12 +113,8 @@ class FeedNetwork:
             if self._canonical is not None:
                 loop.call_soon_threadsafe(self._canonical.want, hash)
 
-        try:
-            opening = partial(self._make_source, publish, wanted)
-            self._source = await loop.run_in_executor(self._executor, opening)
-        except BaseException:
-            self._executor.shutdown()
-            raise
+        self._source = await self._thread.open(partial(self._make_source, publish, wanted))
+        self._thread.last_commit = lambda: self._source.last_commit
         try:
             self._place = await self.on_thread(self._source.place)
         except BaseException:
@@ -141,22 +122,6 @@ class FeedNetwork:
             raise
 
     # --- What the writer asks of every network -------------------------------------------
-
-    def submit(self, message: Submit, respond: Respond) -> None:
-        """Refuse: a followed chain takes no transactions."""
-        respond(Rejected(message.id, str(SequencerUnavailable())))
-
-    def told_nonce(self, _: bytes) -> int:
-        """0: a followed chain has no pool."""
-        return 0
-
-    def ask(self, message: AskPool, respond: Respond) -> None:
-        """Answer that nothing waits: a followed chain takes no transactions."""
-        respond(PoolPart(message.id, ()))
-
-    def order(self, message: Order, respond: Respond) -> None:
-        """Refuse: a followed chain cannot be changed."""
-        respond(Refused(message.id, "only a development chain can be changed"))
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
@@ -189,10 +154,7 @@ class FeedNetwork:
 
     async def close(self) -> None:
         """Close the source, and end the thread even where that fails."""
-        try:
-            await self.on_thread(self._source.close)
-        finally:
-            self._executor.shutdown()
+        await self._thread.close(self._source.close)
 
     # --- Inside --------------------------------------------------------------------------
 
@@ -201,12 +163,8 @@ class FeedNetwork:
         yield from ()
 
     async def on_thread(self, work: Callable[[], T]) -> T:
-        """Do something on the network's thread, and give workers a hint of what it commits."""
-        done = await asyncio.get_running_loop().run_in_executor(self._executor, work)
-        if self._told_commit != self._source.last_commit:
-            self._told_commit = self._source.last_commit
-            self._tell(Committed(self.name, self._told_commit))
-        return done
+        """Run this on the network's thread."""
+        return await self._thread.run(work)
 
     def stir(self) -> None:
         """Wake the loop after a commit: there is work behind the head."""
@@ -275,8 +233,8 @@ class FeedNetwork:
             canonical = self._canonical_state()
             self._feed_metrics.sample(feeds, following, canonical, now, self._clock.wall_ns())
             self._facts = (*feed_facts(feeds, following, canonical, now), *self._more_facts())
-            self._tell(SourceFacts(self.name, now, self._facts))
-            await asyncio.sleep(TELL_SECONDS)
+            self._broadcast(SourceFacts(self.name, now, self._facts))
+            await asyncio.sleep(STATUS_SECONDS)
 
     def _more_facts(self) -> Sequence[str]:
         """What else there is to say of the source."""

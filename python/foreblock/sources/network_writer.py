@@ -1,12 +1,10 @@
-"""One network in the writer process: its sequencer, ticking on a thread of its own.
+"""A dev chain in the writer process: its sequencer, ticking on the network's thread.
 
-The engine's work and every commit of the network happen on that one thread, so that one
-network's disk never delays another network, and the sequencer needs no locks. The loop only
-waits: for the next thing that is due, and for transactions, which are handed over in
-portions from a `SubmissionQueue`. Where commits wait for no disk, what takes less than handing
-it over is done on the loop itself, while the thread rests. Work behind the head comes in slices,
-so that due indices and transactions come in between. Questions about the pool are answered
-after transactions (`pool_questions`), so that who has sent one finds it.
+The loop waits for the next thing that is due, and for calls. Transactions are handed to the
+thread in portions from a `SubmissionQueue`. If commits do not wait for a disk, work that takes
+less time than handing it over is done on the loop, while the thread rests. Work behind the head
+comes in slices, so that due indices and transactions come in between. Pool queries come after
+transactions (`pool_questions`), so that a client finds a transaction that it has sent.
 """
 
 import asyncio
@@ -23,6 +21,7 @@ from foreblock.bus.commands import (
     AddBalance,
     AnyCommand,
     CloseFlashblock,
+    Command,
     Equivocate,
     Impersonate,
     ImpersonateAll,
@@ -35,19 +34,7 @@ from foreblock.bus.commands import (
     TakeSnapshot,
 )
 from foreblock.bus.deferral import NOT_DONE
-from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import (
-    Accepted,
-    AskPool,
-    Committed,
-    Done,
-    NextNonce,
-    Order,
-    Refused,
-    Rejected,
-    Submit,
-    ToWorker,
-)
+from foreblock.bus.messages import BusRequest, NextNonce, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import (
     ForeblockError,
@@ -58,14 +45,15 @@ from foreblock.errors import (
 )
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.sources.chain_source import ChainSource
+from foreblock.sources.network_thread import NetworkThread, RunningNetwork
 from foreblock.sources.pool_questions import PoolQuestions
-from foreblock.sources.submission_queue import SubmissionQueue, Submitted
+from foreblock.sources.submission_queue import SubmissionQueue
 from foreblock.types import Transaction
 
 HINTS: Final = 10_000  # senders whose nonces are followed
 MOST_TOGETHER: Final = 256  # commands of one commit
 FAILED: Final = "the command failed, and the chain is begun anew"
-# Commands after which all that workers were told still holds.
+# Commands after which all hints still hold.
 ADDING: Final = (
     CloseFlashblock,
     Equivocate,
@@ -88,7 +76,7 @@ def _nothing() -> None:
     pass
 
 
-class NetworkWriter:
+class NetworkWriter(RunningNetwork):
     """Runs one source."""
 
     def __init__(
@@ -97,27 +85,28 @@ class NetworkWriter:
         source: ChainSource,
         clock: Clock,
         executor: ThreadPoolExecutor,
-        tell: Callable[[ToWorker], None],
-        tell_of_change: Callable[[str], Awaitable[None]] | None = None,
+        broadcast: Callable[[ToWorker], None],
+        announce_change: Callable[[str], Awaitable[None]] | None = None,
         metrics: NetworkMetrics | None = None,
     ) -> None:
-        """`executor` has one thread. `tell` reaches all workers; it is called on the loop.
+        """`executor` has one thread. `broadcast` reaches all workers; it is called on the loop.
 
-        `tell_of_change` returns when all workers have heard that the chain was changed.
+        `announce_change` returns when all workers have acknowledged that the chain was changed.
         """
         self.name: Final = name
         self._source: Final = source
         self._clock: Final = clock
-        self._executor: Final = executor
-        self._tell: Final = tell
-        self._tell_of_change: Final = tell_of_change
+        self._thread: Final = NetworkThread(name, broadcast, executor, source.last_commit)
+        self._thread.last_commit = lambda: source.last_commit
+        self._broadcast: Final = broadcast
+        self._announce_change: Final = announce_change
         self._metrics: Final = metrics or NetworkMetrics.private()
-        self._orders: Final[deque[tuple[Order, Respond]]] = deque()
-        self._nonces: dict[bytes, int] = {}  # that workers were told, of who may wait
-        # All that they remember; where that is much, nothing, and they may remember anything.
-        self._told: dict[bytes, int] | None = {}
+        self._commands: Final[deque[BusRequest]] = deque()
+        self._nonces: dict[bytes, int] = {}  # hints about senders that may have transactions
+        # All hints that workers keep; None if there are many, so that any may be stale.
+        self._announced_nonces: dict[bytes, int] | None = {}
         self._submitted: Final = SubmissionQueue()
-        self._asked: Final = PoolQuestions(clock)
+        self._queries: Final = PoolQuestions(clock)
         self._wake: Final = asyncio.Event()
         self._stopping = False
         self._is_resting = False  # nothing is done
@@ -126,29 +115,28 @@ class NetworkWriter:
         self._settle: Callable[[], None] = _nothing  # before anything is done
         self._joined: Callable[[], AbstractContextManager[None]] = nullcontext
         self._failure: BaseException | None = None
-        self._told_commit = source.last_commit
         for sender, nonce in source.next_nonces().items():  # of a saved pool
             self._hint(sender, nonce)
 
-    def submit(self, message: Submit, respond: Respond) -> None:
-        """Submit a transaction to the source; `respond` gets the answers."""
-        self._submitted.put(Submitted(message, respond), self._clock.monotonic_ns())
+    def submit(self, request: BusRequest) -> None:
+        """Queue a transaction for the source."""
+        self._submitted.put(request, self._clock.monotonic_ns())
         self._wake.set()
 
-    def order(self, message: Order, respond: Respond) -> None:
-        """Change the chain by a command; `respond` gets the answer."""
-        self._orders.append((message, respond))
+    def execute(self, request: BusRequest) -> None:
+        """Queue a command."""
+        self._commands.append(request)
         self._wake.set()
 
-    def ask(self, message: AskPool, respond: Respond) -> None:
-        """Ask about the pool; `respond` gets the parts of the answer."""
-        self._asked.put(message, respond)
+    def query_pool(self, request: BusRequest) -> None:
+        """Queue a query of the pool."""
+        self._queries.put(request)
         self._wake.set()
 
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing is done, and nothing waits to be."""
-        waits = self._orders or self._submitted or self._asked
+        waits = self._commands or self._submitted or self._queries
         return self._is_resting and not (waits or self._stopping or self._failure)
 
     def do_here(self, changed: Callable[[], None]) -> None:
@@ -193,16 +181,16 @@ class NetworkWriter:
         if isinstance(done, RefusedCommand):
             self._done_here({})
             raise done
-        result, nonces, is_wrong = done
-        if is_wrong:
-            self._forget_told()
+        result, nonces, is_stale = done
+        if is_stale:
+            self._forget_hints()
             self._changed()
         self._done_here(nonces)
         return result
 
     def _done_here(self, nonces: dict[bytes, int]) -> None:
         """Say what has happened, and look again when something is due, if that is sooner now."""
-        self._tell_of_commit()
+        self._thread.announce_commit()
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
         if self._source.next_due_ns < self._rests_until_ns:
@@ -219,18 +207,17 @@ class NetworkWriter:
 
     def settled(self, forget: Callable[[], None], taken_back: bool) -> None:  # noqa: FBT001, a callback
         """Hear that what was put off is done; `forget` lets workers forget hints that are wrong."""
-        if taken_back and self._is_told_wrong():
-            self._forget_told()
+        if taken_back and self._hints_are_stale():
+            self._forget_hints()
             forget()
-        self._tell_of_commit()
+        self._thread.announce_commit()
 
     def fail(self, failure: BaseException) -> None:
         """End as if what failed had failed here."""
         self._failure = failure
         self._wake.set()
 
-    def told_nonce(self, sender: bytes) -> int:
-        """The next nonce of a sender that workers were told last; 0 if none."""
+    def announced_nonce(self, sender: bytes) -> int:
         return self._nonces.get(sender, 0)
 
     def hints(self) -> Iterator[ToWorker]:
@@ -250,11 +237,11 @@ class NetworkWriter:
             if self._failure is not None:
                 raise self._failure
             if self._submitted:
-                await self._take_in(self._submitted.take_up(self._clock.monotonic_ns()))
-            elif self._orders:
-                await self._carry_out_next()
-            if self._asked:
-                await self._asked.answer(self._on_thread, self._source)
+                await self._take_in(self._submitted.start(self._clock.monotonic_ns()))
+            elif self._commands:
+                await self._execute_next()
+            if self._queries:
+                await self._queries.answer(self._on_thread, self._source)
             due_ns = self._source.next_due_ns
             left = due_ns - self._clock.monotonic_ns()
             if left <= 0:
@@ -266,14 +253,14 @@ class NetworkWriter:
     async def close(self) -> None:
         """Close the source, and end the thread even where that fails."""
         self._submitted.refuse_all()
-        self._asked.refuse_all()
-        for message, respond in self._orders:
-            respond(Refused(message.id, str(SequencerUnavailable())))
-        self._orders.clear()
+        self._queries.refuse_all()
+        for request in self._commands:
+            request.refuse()
+        self._commands.clear()
         try:
-            await self._on_thread(self._source.close)
+            self._settle()
         finally:
-            self._executor.shutdown()
+            await self._thread.close(self._source.close)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await self._do(work, is_short=False)
@@ -281,21 +268,15 @@ class NetworkWriter:
     async def _do(self, work: Callable[[], T], *, is_short: bool) -> T:
         """Do something here or on the thread, and give workers a hint of what it commits."""
         self._settle()
-        if is_short:
-            done = work()
-        else:
-            done = await asyncio.get_running_loop().run_in_executor(self._executor, work)
-        self._tell_of_commit()
+        if not is_short:
+            return await self._thread.run(work)
+        done = work()
+        self._thread.announce_commit()
         return done
-
-    def _tell_of_commit(self) -> None:
-        if self._told_commit != self._source.last_commit:
-            self._told_commit = self._source.last_commit
-            self._tell(Committed(self.name, self._told_commit))
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for a transaction."""
-        if self._submitted or self._asked or self._orders or self._stopping or self._failure:
+        if self._submitted or self._queries or self._commands or self._stopping or self._failure:
             return
         handle = asyncio.get_running_loop().call_later(seconds, self._wake.set)
         self._is_resting = True
@@ -305,112 +286,118 @@ class NetworkWriter:
             self._is_resting = False
             handle.cancel()
 
-    async def _take_in(self, portion: list[Submitted]) -> None:
-        """Give transactions to the source, then hints to all workers, then answers.
+    async def _take_in(self, portion: list[BusRequest]) -> None:
+        """Give transactions to the source, then hints to all workers, then replies.
 
-        In this order: a client that has its answer may ask any worker for the next nonce.
+        In this order: a client that has its reply may ask any worker for the next nonce.
         """
-        messages = [each.message for each in portion]
+        submissions = [each.submission for each in portion]
         is_short = self._source.takes_shortly(
-            [each.raw for each in messages], [each.sender for each in messages]
+            [each.raw for each in submissions], [each.sender for each in submissions]
         )
-        outcomes = await self._do(lambda: self._judge_all(messages), is_short=is_short)
-        for (message, respond), (answer, nonce) in zip(portion, outcomes, strict=True):
-            self._hint(message.sender, nonce)
-            self._count(is_accepted=isinstance(answer, Accepted))
-            respond(answer)
+        outcomes = await self._do(lambda: self._judge_all(portion), is_short=is_short)
+        for request, (failure, nonce) in zip(portion, outcomes, strict=True):
+            self._hint(request.submission.sender, nonce)
+            self._count(is_accepted=failure is None)
+            if failure is None:
+                request.finish()
+            else:
+                request.fail(failure)
 
     def _count(self, *, is_accepted: bool) -> None:
         (self._metrics.accepted if is_accepted else self._metrics.rejected).add()
 
-    async def _carry_out_next(self) -> None:
-        """Execute the next command; those that set accounts together, as far as they wait."""
-        together: list[tuple[Order, Respond]] = []
-        while self._orders and len(together) < MOST_TOGETHER:
-            if not isinstance(self._orders[0][0].command, SetAccount | AddBalance):
+    async def _execute_next(self) -> None:
+        """Execute the next command; consecutive ones that set accounts together."""
+        together: list[BusRequest] = []
+        while self._commands and len(together) < MOST_TOGETHER:
+            if not isinstance(self._commands[0].call.body, SetAccount | AddBalance):
                 break
-            together.append(self._orders.popleft())
+            together.append(self._commands.popleft())
         if len(together) > 1:
             await self._set_accounts(together)
         else:
-            await self._carry_out(*(together[0] if together else self._orders.popleft()))
+            await self._execute_one(together[0] if together else self._commands.popleft())
 
-    async def _set_accounts(self, orders: list[tuple[Order, Respond]]) -> None:
+    async def _set_accounts(self, requests: list[BusRequest]) -> None:
         now_ns = self._clock.monotonic_ns()
-        late = [each for each in orders if now_ns >= each[0].deadline_ns]
-        for message, respond in late:
-            respond(Refused(message.id, str(SequencerUnavailable())))
-        orders = [each for each in orders if now_ns < each[0].deadline_ns]
-        commands = [message.command for message, _ in orders]
+        for request in requests:
+            if request.is_late(now_ns):
+                request.refuse()
+        requests = [each for each in requests if not each.is_late(now_ns)]
+        commands = [each.call.body for each in requests]
         try:
-            outcomes, nonces, is_wrong = await self._on_thread(
+            outcomes, nonces, is_stale = await self._on_thread(
                 lambda: (
                     self._source.execute_together(commands),  # type: ignore[arg-type]
                     self._source.next_nonces(),
-                    self._is_told_wrong(),
+                    self._hints_are_stale(),
                 ),
             )
         except BaseException:
-            for message, respond in orders:
-                respond(Refused(message.id, FAILED))
+            for request in requests:
+                request.fail(RefusedCommand(FAILED))
             raise
-        await self._correct_workers(nonces, is_wrong=is_wrong)
-        for (message, respond), refusal in zip(orders, outcomes, strict=True):
-            done = Done(message.id, None)
-            respond(done if refusal is None else Refused(message.id, str(refusal)))
+        await self._correct_workers(nonces, is_stale=is_stale)
+        for request, refusal in zip(requests, outcomes, strict=True):
+            if refusal is None:
+                request.finish()
+            else:
+                request.fail(refusal)
 
-    async def _correct_workers(self, nonces: dict[bytes, int], *, is_wrong: bool) -> None:
-        """Tell workers these nonces; where what they were told is wrong, they forget that first.
+    async def _correct_workers(self, nonces: dict[bytes, int], *, is_stale: bool) -> None:
+        """Send workers these nonces; if earlier hints are stale, they drop all first.
 
-        Views are of the last commit in every worker; only hints have to be forgotten.
+        Every worker's view is of the last commit, so only hints have to be dropped.
         """
-        if is_wrong:
-            self._forget_told()
-            if self._tell_of_change is not None:
-                await self._tell_of_change(self.name)
+        if is_stale:
+            self._forget_hints()
+            if self._announce_change is not None:
+                await self._announce_change(self.name)
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
 
-    def _forget_told(self) -> None:
+    def _forget_hints(self) -> None:
         self._nonces.clear()
-        self._told = {}
+        self._announced_nonces = {}
 
-    def _is_told_wrong(self) -> bool:
-        """On the thread: whether a nonce may have fallen that workers were told."""
-        if self._told is None:
+    def _hints_are_stale(self) -> bool:
+        """On the thread: whether a nonce may be lower than its last hint."""
+        if self._announced_nonces is None:
             return True
         next_nonce = self._source.next_nonce
-        return any(next_nonce(sender) < nonce for sender, nonce in self._told.items())
+        return any(next_nonce(sender) < nonce for sender, nonce in self._announced_nonces.items())
 
-    async def _carry_out(self, message: Order, respond: Respond) -> None:
-        """Execute a command, then let all workers hear of it, then answer."""
-        if self._clock.monotonic_ns() >= message.deadline_ns:
-            respond(Refused(message.id, str(SequencerUnavailable())))
+    async def _execute_one(self, request: BusRequest) -> None:
+        """Execute a command, then announce the change to all workers, then reply."""
+        if request.is_late(self._clock.monotonic_ns()):
+            request.refuse()
             return
-        command = message.command
+        command = request.call.body
+        assert isinstance(command, Command), "other calls do not get here"
         try:
             is_short = self._source.is_short(command)
-            result, nonces, is_wrong = await self._do(
+            result, nonces, is_stale = await self._do(
                 lambda: self._execute(command), is_short=is_short
             )
         except RefusedCommand as refusal:
-            respond(Refused(message.id, str(refusal)))
+            request.fail(refusal)
             return
         except BaseException:
-            respond(Refused(message.id, FAILED))
+            request.fail(RefusedCommand(FAILED))
             raise
-        await self._correct_workers(nonces, is_wrong=is_wrong)
-        respond(Done(message.id, result))
+        await self._correct_workers(nonces, is_stale=is_stale)
+        request.finish(result)
 
     def _execute(self, command: AnyCommand) -> tuple[Any, dict[bytes, int], bool]:
-        """On the thread: what the command gives, the nonces of those whose turn comes.
+        """On the thread: the command's result, the nonces of senders in the pool.
 
-        The last says whether what workers were told is wrong by now.
+        The last value says whether hints are stale by now.
         """
         result = self._source.execute(command)
-        is_wrong = not isinstance(command, ADDING) and self._is_told_wrong()
-        is_wrong |= isinstance(command, SetPrinting)  # workers look at it when they hear of it
-        return result, self._source.next_nonces(), is_wrong
+        is_stale = not isinstance(command, ADDING) and self._hints_are_stale()
+        is_stale |= isinstance(command, SetPrinting)  # workers check it after a change
+        return result, self._source.next_nonces(), is_stale
 
     def _executed_or_refused(
         self, command: AnyCommand
@@ -420,27 +407,28 @@ class NetworkWriter:
         except RefusedCommand as refusal:
             return refusal
 
-    def _judge_all(self, messages: list[Submit]) -> list[tuple[Accepted | Rejected, int]]:
-        outcomes = [self._judge(each) for each in messages]
+    def _judge_all(self, portion: list[BusRequest]) -> list[tuple[ForeblockError | None, int]]:
+        outcomes = [self._judge(each) for each in portion]
         self._source.settle()
         return outcomes
 
-    def _judge(self, message: Submit) -> tuple[Accepted | Rejected, int]:
-        """On the thread: the answer to a transaction, and its sender's next nonce.
+    def _judge(self, request: BusRequest) -> tuple[ForeblockError | None, int]:
+        """On the thread: why a transaction is refused, and its sender's next nonce.
 
         The deadline counts at this very moment: the thread, or the process, may have been
-        stopped for any time since the transaction was taken up.
+        stopped for any time since the transaction was started.
         """
-        if self._clock.monotonic_ns() >= message.deadline_ns:
-            answer: Accepted | Rejected = Rejected(message.id, str(SequencerUnavailable()))
-        else:
-            answer = self._submit(message)
-        return answer, self._source.next_nonce(message.sender)
+        submission = request.submission
+        failure: ForeblockError | None = None
+        if request.is_late(self._clock.monotonic_ns()):
+            failure = SequencerUnavailable()
+        elif (why := self._submit(submission)) is not None:
+            failure = RejectedTransaction(why)
+        return failure, self._source.next_nonce(submission.sender)
 
-    def _submit(self, message: Submit) -> Accepted | Rejected:
-        take = self._source.submit if message.may_replace else self._source.submit_next
-        why = self._refusal(partial(take, message.raw, message.sender))
-        return Accepted(message.id) if why is None else Rejected(message.id, why)
+    def _submit(self, submission: Submit) -> str | None:
+        take = self._source.submit if submission.may_replace else self._source.submit_next
+        return self._refusal(partial(take, submission.raw, submission.sender))
 
     def _refusal(self, take: Callable[[], None]) -> str | None:
         """Why a transaction is not taken; none where it is."""
@@ -470,8 +458,8 @@ class NetworkWriter:
     def _hint(self, sender: bytes, nonce: int) -> None:
         if self._nonces.get(sender) != nonce:
             self._nonces[sender] = nonce
-            self._tell(NextNonce(self.name, sender, nonce))
-            if self._told is not None:
-                self._told[sender] = nonce
-                if len(self._told) > MOST_CHECKED:
-                    self._told = None
+            self._broadcast(NextNonce(self.name, sender, nonce))
+            if self._announced_nonces is not None:
+                self._announced_nonces[sender] = nonce
+                if len(self._announced_nonces) > MOST_CHECKED:
+                    self._announced_nonces = None

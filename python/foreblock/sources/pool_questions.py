@@ -1,7 +1,7 @@
-"""Questions about the pool of a network: a bounded queue, answered between other work.
+"""Queries of a network's pool: a bounded queue, answered between other work.
 
-Only references are taken on the thread that writes; encoding them is the loop's, a part in each
-turn. A question whose deadline has passed is dropped, since nobody waits for its answer.
+The thread that writes only collects references; the loop encodes them, a part in each turn. A
+query past its deadline is dropped, since nobody waits for its result.
 """
 
 import asyncio
@@ -9,77 +9,86 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import AskPool, PoolNotRead
-from foreblock.bus.pool_question import MOST_ABOUT, in_parts
+from foreblock.bus.messages import (
+    MOST_ABOUT,
+    MOST_POOL_BYTES,
+    BusRequest,
+    PoolNumbers,
+    PoolQuery,
+    pool_parts,
+)
 from foreblock.clock import Clock
 from foreblock.sequencer.pool_look import PoolLook, PoolWindow
 
-MOST: Final = 512  # questions that wait; a worker asks four at a time
+MOST: Final = 512  # queries that wait; a worker sends four at a time
 
 # Runs something on the thread that writes.
 OnThread = Callable[[Callable[[], list[PoolLook]]], Awaitable[list[PoolLook]]]
 
 
 class HasPool(Protocol):
-    """A source of blocks whose pool can be looked at."""
+    """A source of blocks with a pool."""
 
     @property
     def window(self) -> PoolWindow:
-        """A look at the transactions that wait."""
+        """The transactions that wait."""
 
 
 class PoolQuestions:
-    """The questions that wait."""
+    """The queries that wait."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock: Final = clock
-        self._waiting: Final[deque[tuple[AskPool, Respond]]] = deque()
+        self._waiting: Final[deque[tuple[BusRequest, PoolQuery]]] = deque()
         self._sending: Final[set[asyncio.Task[None]]] = set()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, message: AskPool, respond: Respond) -> None:
-        """Queue a question; beyond a number there is no answer."""
-        if len(self._waiting) >= MOST or len(message.about) > MOST_ABOUT:
-            respond(PoolNotRead(message.id))
+    def put(self, request: BusRequest) -> None:
+        """Queue a query, or refuse it if the queue is full."""
+        query = request.call.body
+        assert isinstance(query, PoolQuery), "other calls do not get here"
+        if len(self._waiting) >= MOST or len(query.about) > MOST_ABOUT:
+            request.refuse()
         else:
-            self._waiting.append((message, respond))
+            self._waiting.append((request, query))
 
     def refuse_all(self) -> None:
-        """Answer all with nothing: the network ends."""
+        """Refuse all: the network ends."""
         while self._waiting:
-            message, respond = self._waiting.popleft()
-            respond(PoolNotRead(message.id))
+            self._waiting.popleft()[0].refuse()
         for sending in self._sending:
             sending.cancel()
 
     async def answer(self, on_thread: OnThread, source: HasPool) -> None:
-        """Answer all that wait; the parts are sent while the network goes on."""
+        """Reply to all that wait; the parts are sent while the network goes on."""
         now = self._clock.monotonic_ns()
-        due = [each for each in self._waiting if now < each[0].deadline_ns]
+        due = [each for each in self._waiting if not each[0].is_late(now)]
         self._waiting.clear()
-        looks = await on_thread(lambda: [look(source.window, message) for message, _ in due])
-        for (message, respond), found in zip(due, looks, strict=True):
-            sending = asyncio.create_task(_send(message.id, respond, found))
+        results = await on_thread(lambda: [read_pool(source.window, query) for _, query in due])
+        for (request, _), found in zip(due, results, strict=True):
+            sending = asyncio.create_task(_send(request, found))
             self._sending.add(sending)
             sending.add_done_callback(self._sending.discard)
 
 
-async def _send(number: int, respond: Respond, found: PoolLook) -> None:
-    for part in in_parts(number, *found):
-        respond(part)
+async def _send(request: BusRequest, result: PoolLook) -> None:
+    found, size, pending, queued = result
+    for part in pool_parts(found, size):
+        request.part(part)
         await asyncio.sleep(0)
+    left_out = size if size > MOST_POOL_BYTES else 0
+    request.finish(PoolNumbers(pending, queued, left_out))
 
 
-def look(window: PoolWindow, question: AskPool) -> PoolLook:
-    """On the thread: what the pool has of what is asked for."""
-    match question.wanted:
+def read_pool(window: PoolWindow, query: PoolQuery) -> PoolLook:
+    """On the thread: the selection of a query."""
+    match query.selection:
         case "found":
-            return window.found(question.about)
+            return window.found(query.about)
         case "of_senders":
-            return window.of_senders(question.about)
+            return window.of_senders(query.about)
         case "all":
             return window.all()
         case "numbers":

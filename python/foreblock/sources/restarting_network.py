@@ -9,25 +9,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
 from foreblock.backoff import Backoff, Waits
-from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import (
-    AskPool,
-    Order,
-    PoolNotRead,
-    Refused,
-    Rejected,
-    SourceFacts,
-    Submit,
-    ToWorker,
-)
+from foreblock.bus.messages import BusRequest, SourceFacts, ToWorker
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import SequencerUnavailable
 from foreblock.secret_urls import without_secrets
+from foreblock.sources.network_thread import RunningNetwork
 
 # The longest leaves two of six seconds to begin, and to follow what was missed meanwhile.
 WAITS: Final = Waits(shortest=0.1, longest=4.0)
@@ -38,44 +28,19 @@ _ENDS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, Generator
 log = structlog.get_logger()
 
 
-class Running(Protocol):
-    """A network that was begun."""
-
-    def submit(self, message: Submit, respond: Respond) -> None:
-        """Submit a transaction; `respond` gets the answers."""
-
-    def ask(self, message: AskPool, respond: Respond) -> None:
-        """Ask about the pool; `respond` gets the parts of the answer."""
-
-    def order(self, message: Order, respond: Respond) -> None:
-        """Change the chain by a command; `respond` gets the answer."""
-
-    def hints(self) -> Iterator[ToWorker]:
-        """The hints for a worker that has just connected."""
-
-    def stop(self) -> None:
-        """End after the commit that is under way."""
-
-    async def run(self) -> None:
-        """Run until told to stop."""
-
-    async def close(self) -> None:
-        """Close the store and end the thread."""
-
-
 class RestartingNetwork:
     """Restarts one network."""
 
     def __init__(
         self,
         name: str,
-        begin: Callable[[], Awaitable[Running]],
+        begin: Callable[[], Awaitable[RunningNetwork]],
         clock: Clock,
-        tell: Callable[[ToWorker], None],
+        broadcast: Callable[[ToWorker], None],
         waits: Waits = WAITS,
         failed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`begin` opens the network and raises when it cannot. `tell` reaches all workers.
+        """`begin` opens the network and raises when it cannot. `broadcast` reaches all workers.
 
         `failed` is called each time that it has failed.
         """
@@ -83,9 +48,9 @@ class RestartingNetwork:
         self.name: Final = name
         self._begin: Final = begin
         self._clock: Final = clock
-        self._tell: Final = tell
+        self._broadcast: Final = broadcast
         self._backoff: Final = Backoff(waits, Random())  # noqa: S311, no secret
-        self._running: Running | None = None
+        self._running: RunningNetwork | None = None
         self._failure = ""
         self._stopping: Final = asyncio.Event()
 
@@ -93,26 +58,12 @@ class RestartingNetwork:
         """Begin before running. Raises what beginning raises."""
         self._running = await self._begin()
 
-    def submit(self, message: Submit, respond: Respond) -> None:
-        """Submit a transaction to the network; refused while it does not run."""
+    def on_call(self, request: BusRequest) -> None:
+        """Pass a call on to the network; refuse it while the network does not run."""
         if self._running is None:
-            respond(Rejected(message.id, str(SequencerUnavailable())))
+            request.refuse()
         else:
-            self._running.submit(message, respond)
-
-    def ask(self, message: AskPool, respond: Respond) -> None:
-        """Ask about the network's pool; there is no answer while it does not run."""
-        if self._running is None:
-            respond(PoolNotRead(message.id))
-        else:
-            self._running.ask(message, respond)
-
-    def order(self, message: Order, respond: Respond) -> None:
-        """Change the chain by a command; refused while it does not run."""
-        if self._running is None:
-            respond(Refused(message.id, str(SequencerUnavailable())))
-        else:
-            self._running.order(message, respond)
+            self._running.on_call(request)
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
@@ -135,7 +86,7 @@ class RestartingNetwork:
             if failure:
                 self._failure = failure
                 self._failed()
-                self._tell(self._facts())
+                self._broadcast(self._facts())
                 await self.close()
                 await self._rest(self._backoff.after(self._since(begun)))
 
@@ -158,7 +109,7 @@ class RestartingNetwork:
         try:
             if self._running is None:
                 self._running = await self._begin()
-                self._tell_begun()
+                self._announce_restart()
             if not self._stopping.is_set():
                 await self._running.run()
         except _ENDS:
@@ -168,10 +119,10 @@ class RestartingNetwork:
             return " ".join(str(failure).split()) or type(failure).__name__
         return ""
 
-    def _tell_begun(self) -> None:
+    def _announce_restart(self) -> None:
         """Take back what was said of a failure; networks say more of themselves."""
         if self._failure:
-            self._tell(self._says(f"begun anew; it had failed: {self._failure}"))
+            self._broadcast(self._says(f"begun anew; it had failed: {self._failure}"))
 
     def _facts(self) -> SourceFacts:
         return self._says(f"failed: {self._failure}; it is begun anew")

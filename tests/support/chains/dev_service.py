@@ -7,7 +7,7 @@ from typing import Any
 
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF
-from foreblock.bus.frames import WaitingTransaction
+from foreblock.bus.messages import WaitingTransaction
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.keys import Keys
 from foreblock.types import Transaction, decode_transactions

@@ -6,11 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SetAccount
-from foreblock.bus.frames import (
-    AskPool,
-    Submit,
-    ToWorker,
-)
+from foreblock.bus.messages import BusCall, BusRequest, CallBody, PoolQuery, Submit, ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedCommand, RejectedTransaction
 from foreblock.sequencer.pool_look import PoolWindow
@@ -139,12 +135,15 @@ class Stage:
         assert self.source.short or threading.get_ident() not in self.source.threads
 
     def ask(self, number: int, deadline_ns: int = DEADLINE, *about: bytes) -> None:
-        message = AskPool(number, "main", "found" if about else "all", about, deadline_ns)
-        self.writer.ask(message, self.said.append)
+        self.call(number, PoolQuery("found" if about else "all", about), deadline_ns)
 
     def submit(self, number: int, raw: bytes, sender: bytes = ALICE) -> None:
-        message = Submit(number, "main", raw, sender, DEADLINE)
-        self.writer.submit(message, self.said.append)
+        self.call(number, Submit(raw, sender))
+
+    def call(self, number: int, body: CallBody, deadline_ns: int = DEADLINE) -> None:
+        self.writer.on_call(
+            BusRequest(BusCall(number, "main", body, deadline_ns), self.said.append)
+        )
 
 
 def play(scene: Callable[[Stage], object], until: Callable[[Stage], bool]) -> Stage:

@@ -6,7 +6,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from foreblock.bus.frames import NextNonce, SourceFacts, Submit, ToWorker
+from foreblock.bus.messages import (
+    BusCall,
+    BusRequest,
+    CallBody,
+    NextNonce,
+    SourceFacts,
+    Submit,
+    ToWorker,
+)
 from foreblock.clock import SystemClock
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.ledger.reading.view import Ledger
@@ -50,12 +58,12 @@ class Machine:
         self.changes = 0
         self._changed = asyncio.Event()
         feeds = Feeds(None, FeedClientOptions())
-        source = source_of(network, SystemClock(), feeds, self.tell_of_change)
+        source = source_of(network, SystemClock(), feeds, self.announce_change)
         self.node = LogNetwork(
             network,
             SystemClock(),
             self.tell,
-            self.tell_of_change,
+            self.announce_change,
             Journal(),
             source=source,
             copies=StoreCopies(network, None, offers or SnapshotOffers()),
@@ -65,7 +73,7 @@ class Machine:
         self.heard.append(message)
         self._changed.set()
 
-    async def tell_of_change(self, _: str) -> None:
+    async def announce_change(self, _: str) -> None:
         self.changes += 1
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -85,10 +93,14 @@ class Machine:
     def nonces(self) -> list[NextNonce]:
         return [each for each in self.heard if isinstance(each, NextNonce)]
 
+    def call(self, number: int, body: CallBody, deadline_ns: int = 0) -> None:
+        """Send a call, as a worker does; the replies are heard with all else."""
+        self.node.on_call(BusRequest(BusCall(number, "main", body, deadline_ns), self.tell))
+
     def submit(self, raw: bytes, sender: bytes, number: int = 1) -> None:
         """Hand in a transaction, as a worker does; the answers are heard with all else."""
         deadline_ns = SystemClock().monotonic_ns() + 2 * 10**9
-        self.node.submit(Submit(number, "main", raw, sender, deadline_ns), self.tell)
+        self.call(number, Submit(raw, sender), deadline_ns)
 
     async def publish(self, message: bytes) -> None:
         """Put a message into the stream of its log, as nobody should."""

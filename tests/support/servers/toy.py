@@ -7,7 +7,7 @@ from functools import partial
 
 import structlog
 
-from foreblock.bus.link import WriterLink
+from foreblock.bus.bus_client import BusClient
 from foreblock.errors import StoreMissing
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.rpc.subscriptions import Sessions
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 def make_served(
     settings: Settings,
     networks: Sequence[Network],
-    link: WriterLink | None,
+    link: BusClient | None,
     budget: WorkerBudget,
     seen: Sequence[SeenCommit],
     metrics: WorkerMetrics,

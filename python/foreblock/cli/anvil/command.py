@@ -180,7 +180,7 @@ def _state_file(flags: Flags, store: str) -> StateFile:
 
 
 def _say(
-    settings: DevSettings, first: launch.ServedNetwork, flags: Flags, started: launch.Started
+    settings: DevSettings, first: launch.ServedNetwork, flags: Flags, started: launch.StartedService
 ) -> None:
     """Print what anvil prints, last of all the line that programs wait for."""
     assert first.network.dev is not None, "it is a dev chain"

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw
 
-from foreblock.bus.pool_question import MOST_BYTES
+from foreblock.bus.messages import MOST_POOL_BYTES
 from foreblock.errors import PoolTooLarge
 from foreblock.ledger.reading.blocks import PRECONFIRMED, ReadableBlock
 from foreblock.ledger.reading.stored_block import read_transaction
@@ -73,8 +73,8 @@ class UnsealedTransactions:
                     continue
                 found.append(Unsealed(transaction.raw, transaction.sender))
                 size += len(transaction.raw)
-                if size > MOST_BYTES:
-                    raise PoolTooLarge(size, MOST_BYTES)
+                if size > MOST_POOL_BYTES:
+                    raise PoolTooLarge(size, MOST_POOL_BYTES)
                 if len(found) % THRESHOLDS.rendered_waiting == 0:
                     yield None
         return tuple(found)

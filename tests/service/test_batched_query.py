@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from foreblock.bus.rounds import Rounds
 from foreblock.errors import PoolUnavailable
+from foreblock.service.writer_pool import BatchedQuery
 from support.servers.in_loop import in_loop
 from support.servers.waiting import PATIENCE
 
@@ -27,8 +27,8 @@ class Writer:
         return len(self.asked)
 
 
-def rounds(writer: Writer, most: int = 3, patience_seconds: float = PATIENCE) -> Rounds[int]:
-    return Rounds(writer.ask, most=most, gap_seconds=0.0, patience_seconds=patience_seconds)
+def rounds(writer: Writer, most: int = 3, patience_seconds: float = PATIENCE) -> BatchedQuery[int]:
+    return BatchedQuery(writer.ask, most=most, gap_seconds=0.0, patience_seconds=patience_seconds)
 
 
 async def settle() -> None:
@@ -40,9 +40,9 @@ async def settle() -> None:
 async def test_what_comes_while_a_round_is_under_way_joins_the_next() -> None:
     writer = Writer()
     asking = rounds(writer)
-    first = asyncio.create_task(asking.answer(b"a"))
+    first = asyncio.create_task(asking.result(b"a"))
     await settle()
-    others = [asyncio.create_task(asking.answer(key)) for key in (b"a", b"b", b"b")]
+    others = [asyncio.create_task(asking.result(key)) for key in (b"a", b"b", b"b")]
     await settle()
     assert writer.asked == [(b"a",)], "an answer that is under way may be too old"
     writer.may_answer.set()
@@ -57,7 +57,7 @@ async def test_full_round_is_followed_by_another() -> None:
     writer.may_answer.set()
     asking = rounds(writer)
     keys = [bytes([each]) for each in range(8)]
-    await asyncio.gather(*map(asking.answer, keys))
+    await asyncio.gather(*map(asking.result, keys))
     assert writer.asked == [tuple(keys[:3]), tuple(keys[3:6]), tuple(keys[6:])]
     assert writer.most_under_way == 1
 
@@ -66,10 +66,10 @@ async def test_full_round_is_followed_by_another() -> None:
 async def test_rounds_keep_their_distance() -> None:
     writer, loop = Writer(), asyncio.get_running_loop()
     writer.may_answer.set()
-    asking = Rounds(writer.ask, most=1, gap_seconds=0.02, patience_seconds=PATIENCE)
+    asking = BatchedQuery(writer.ask, most=1, gap_seconds=0.02, patience_seconds=PATIENCE)
     began = loop.time()
     for _ in range(3):
-        await asking.answer(b"a")
+        await asking.result(b"a")
     assert loop.time() - began >= 0.04
 
 
@@ -83,8 +83,8 @@ async def test_failure_is_told_to_all_of_its_round_and_to_no_other() -> None:
             raise failure
         return 1
 
-    asking = Rounds(ask, most=2, gap_seconds=0.0, patience_seconds=PATIENCE)
-    found = await asyncio.gather(*map(asking.answer, (b"a", b"b", b"c")), return_exceptions=True)
+    asking = BatchedQuery(ask, most=2, gap_seconds=0.0, patience_seconds=PATIENCE)
+    found = await asyncio.gather(*map(asking.result, (b"a", b"b", b"c")), return_exceptions=True)
     assert [type(each) for each in found] == [PoolUnavailable, PoolUnavailable, int]
 
 
@@ -93,11 +93,11 @@ async def test_who_waits_too_long_or_goes_away_stops_nobody() -> None:
     writer = Writer()
     hasty = rounds(writer, patience_seconds=0.001)
     with pytest.raises(PoolUnavailable):
-        await hasty.answer(b"a")
+        await hasty.result(b"a")
     writer.may_answer.set()
     await settle()
     patient = rounds(writer)
-    gone, there = (asyncio.create_task(patient.answer(key)) for key in (b"a", b"b"))
+    gone, there = (asyncio.create_task(patient.result(key)) for key in (b"a", b"b"))
     await asyncio.sleep(0)
     gone.cancel()
     assert await there
