@@ -84,7 +84,7 @@ def test_every_documented_option_exists(checkout: Path) -> None:
     known = {
         option for command in commands(main).values() for p in command.params for option in p.opts
     }
-    documented = set(re.findall(r"^\| `(--[a-z-]+)", text, flags=re.MULTILINE))
+    documented = set(re.findall(r"^- `(--[a-z-]+)", text, flags=re.MULTILINE))
     assert documented <= known | {"--help", "--version"}
 
 
