@@ -50,7 +50,7 @@ class Reader:
         while len(self.taken) < count:
             await self._arrived.wait()
             self._arrived.clear()
-            self.taken += self.client.inbox.take()
+            self.taken += self.client.inbox.drain()
         return self.taken
 
     async def until_connected(self, times: int = 1) -> None:
@@ -377,7 +377,7 @@ def test_a_flood_that_nobody_reads_is_bounded_and_the_newest_stay() -> None:
         async with bad_server(attend) as url, reading(url, bounds=bounds) as reader:
             inbox = reader.client.inbox
             await until(lambda: inbox.dropped + len(inbox) == count)
-            taken = inbox.take()
+            taken = inbox.drain()
             assert sum(map(len, taken)) <= 200_000
             assert int.from_bytes(taken[-1][:4]) == count - 1
 

@@ -12,8 +12,8 @@ def test_messages_come_out_as_they_went_in() -> None:
         inbox = Inbox(NO_PATIENCE)
         for message in (b"a", b"b", b"c"):
             await inbox.put(message)
-        assert inbox.take() == [b"a", b"b", b"c"]
-        assert inbox.take() == []
+        assert inbox.drain() == [b"a", b"b", b"c"]
+        assert inbox.drain() == []
 
     asyncio.run(body())
 
@@ -24,7 +24,7 @@ def test_the_oldest_go_when_there_are_too_many() -> None:
         for number in range(5):
             await inbox.put(b"%d" % number)
         assert inbox.dropped == 2
-        assert inbox.take() == [b"2", b"3", b"4"]
+        assert inbox.drain() == [b"2", b"3", b"4"]
 
     asyncio.run(body())
 
@@ -36,7 +36,7 @@ def test_the_oldest_go_when_there_are_too_many_bytes() -> None:
         await inbox.put(b"b" * 30)
         await inbox.put(b"c" * 70)
         assert inbox.dropped == 1
-        assert inbox.take() == [b"b" * 30, b"c" * 70]
+        assert inbox.drain() == [b"b" * 30, b"c" * 70]
 
     asyncio.run(body())
 
@@ -46,7 +46,7 @@ def test_a_message_alone_is_never_too_large() -> None:
         inbox = Inbox(NO_PATIENCE)
         await inbox.put(b"a")
         await inbox.put(b"b" * 1_000)
-        assert inbox.take() == [b"b" * 1_000]
+        assert inbox.drain() == [b"b" * 1_000]
 
     asyncio.run(body())
 
@@ -58,7 +58,7 @@ def test_who_is_patient_loses_nothing_to_a_reader_that_comes() -> None:
 
         async def read() -> None:
             while len(taken) < 100:
-                taken.extend(inbox.take())
+                taken.extend(inbox.drain())
                 await asyncio.sleep(0)
 
         reading = asyncio.create_task(read())

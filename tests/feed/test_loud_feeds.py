@@ -204,7 +204,7 @@ def test_messages_come_no_faster_than_they_are_taken(
             while watched.client.messages < 500:
                 await watched.changed.wait()
                 watched.changed.clear()
-                watched.client.inbox.take()
+                watched.client.inbox.drain()
             taken = watched.client.messages
             assert max(len(part) for part in parsed) <= FRAMES_PER_TURN * len(flood[1])
             assert sum(map(len, parsed)) <= (taken + FRAMES_PER_TURN) * len(flood[1])
@@ -230,7 +230,7 @@ def test_messages_beyond_their_rate_wait_and_none_is_lost(run: Runner) -> None:
             while len(taken) < count:
                 await watched.changed.wait()
                 watched.changed.clear()
-                taken += watched.client.inbox.take()
+                taken += watched.client.inbox.drain()
             assert [int.from_bytes(each) for each in taken] == list(range(count))
             assert (
                 asyncio.get_running_loop().time() - begun
@@ -253,7 +253,7 @@ def test_a_long_message_is_handed_on_as_it_was_read(run: Runner) -> None:
             while len(taken) < 2:
                 await watched.changed.wait()
                 watched.changed.clear()
-                taken += watched.client.inbox.take()
+                taken += watched.client.inbox.drain()
             assert taken == [text, encode(FIRST)]
 
     run(body)

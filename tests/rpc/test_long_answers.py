@@ -29,7 +29,7 @@ def pieces(reply: Reply) -> list[bytes]:
     found = [reply.body]
     if isinstance(reply.rest, list):
         return [reply.body, *reply.rest]
-    while reply.rest is not None and (taken := reply.rest.take()):
+    while reply.rest is not None and (taken := reply.rest.next_pieces()):
         found += taken
     return found
 

@@ -110,14 +110,14 @@ def test_slices_end_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None
         toys.now += limits.slice_seconds / 2
         return toys.now
 
-    original = Portions.take
+    original = Portions.next_portion
 
-    def take(self: Portions) -> Any:  # noqa: ANN401, as it is
+    def next_portion(self: Portions) -> Any:  # noqa: ANN401, as it is
         nonlocal reads
         reads += 1
         return original(self)
 
-    monkeypatch.setattr(Portions, "take", take)
+    monkeypatch.setattr(Portions, "next_portion", next_portion)
     monkeypatch.setattr(toys.dispatcher, "_clock", clock)
     body = call("echo", json.dumps(["x" * 40 * STRETCH]))
 

@@ -47,7 +47,7 @@ def put_together(text: bytes) -> Any:  # noqa: ANN401, it is JSON
     items: list[Any] = []
     members: dict[str, Any] = {}
     while not found.done:
-        portion = found.take()
+        portion = found.next_portion()
         if isinstance(portion, LongPart):
             value = json.loads(bytes(portion.value))
             items.append(value)
@@ -88,7 +88,7 @@ def takes_apart(text: bytes) -> bool:
     found = portions(text)
     try:
         while found is not None and not found.done:
-            found.take()
+            found.next_portion()
     except Undecodable:
         return False
     return found is not None
@@ -114,7 +114,7 @@ def take_in_stretches_of_100() -> None:
     found, taken = portions(text), 0
     assert found is not None
     while not found.done:
-        portion = found.take()
+        portion = found.next_portion()
         assert portion is None or (isinstance(portion, bytes) and len(portion) <= 102)
         taken += 1
     assert taken >= len(text) // 100

@@ -28,12 +28,14 @@ def test_a_text_counts_until_nobody_has_it() -> None:
 def test_what_is_taken_counts_until_it_is_sent() -> None:
     budget = WorkerBudget(limit=10 * PORTION)
     text = LongText(budget, [b"a" * (PORTION - 1), b"b", b"}", b"c" * 5000])
-    assert [len(piece) for piece in text.take()] == [PORTION - 1, 1, 1], "small ones go along"
+    assert [len(piece) for piece in text.next_pieces()] == [PORTION - 1, 1, 1], (
+        "small ones go along"
+    )
     assert (text.size, budget.held) == (5000, PORTION + 5001)
     text.sent()
     assert budget.held == 5000
-    assert text.take() == [b"c" * 5000]
-    assert text.take() == []
+    assert text.next_pieces() == [b"c" * 5000]
+    assert text.next_pieces() == []
     assert budget.held == 5000
     del text
     assert budget.held == 0

@@ -73,20 +73,20 @@ def test_it_is_known_whether_somebody_waits() -> None:
 def test_addresses_that_wait_get_places_in_turn() -> None:
     async def main() -> list[str]:
         slots, order = WorkSlots(1), list[str]()
-        assert slots.take()
-        assert not slots.take()
+        assert slots.try_acquire()
+        assert not slots.try_acquire()
 
         async def wait(address: str, number: int) -> None:
             await slots.wait(Client(address, number))
             order.append(f"{address}{number}")
-            slots.give_back()
+            slots.release()
 
         waiting = [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("b", 5), ("c", 6)]
         tasks = [asyncio.ensure_future(wait(*each)) for each in waiting]
         await asyncio.sleep(0)
-        slots.give_back()
+        slots.release()
         await asyncio.gather(*tasks)
-        assert slots.take(), "the last one gave it back"
+        assert slots.try_acquire(), "the last one gave it back"
         return order
 
     assert asyncio.run(main()) == ["a1", "b4", "c6", "a2", "b5", "a3"]
@@ -95,15 +95,15 @@ def test_addresses_that_wait_get_places_in_turn() -> None:
 def test_who_leaves_takes_no_place_with_him() -> None:
     async def main() -> None:
         slots = WorkSlots(1)
-        assert slots.take()
+        assert slots.try_acquire()
         tasks = [asyncio.ensure_future(slots.wait(None)) for _ in range(3)]
         await asyncio.sleep(0)
         tasks[0].cancel()
-        slots.give_back()
+        slots.release()
         tasks[1].cancel()  # just after it was given the place
         await asyncio.gather(*tasks, return_exceptions=True)
         assert not tasks[2].cancelled()
-        slots.give_back()
-        assert slots.take()
+        slots.release()
+        assert slots.try_acquire()
 
     asyncio.run(main())

@@ -223,7 +223,7 @@ def test_what_waits_for_a_place_ends_at_its_deadline() -> None:
         clock = Clock()
         holding, crowd = Holding(clock), scheduler(50, clock)
         for _ in range(MOST_BEGUN):
-            assert crowd._slots.take()
+            assert crowd._slots.try_acquire()
         run = crowd.run(partial(holding, 3))
         assert not isinstance(run, str)
         with pytest.raises(TimedOut):

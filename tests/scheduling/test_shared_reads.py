@@ -107,9 +107,9 @@ def test_long_texts_count_as_time_and_short_ones_do_not() -> None:
 
     async def main() -> None:
         long, short = b"x" * 4_000_000, b"x" * (LONG - 1)
-        assert reads.give(long) is long
-        assert isinstance(reads.give(short), bytes)
-        outcome = reads.give(long)
+        assert reads.send_text(long) is long
+        assert isinstance(reads.send_text(short), bytes)
+        outcome = reads.send_text(long)
         assert isinstance(outcome, Awaitable), "another one was written in this round"
         assert await outcome is long
 
@@ -123,7 +123,7 @@ def test_pieces_are_never_given_at_once() -> None:
     assert in_pieces([b"x", b"y"]) == b"xy"
 
     async def main() -> None:
-        for outcome in (reads.give(pieces), reads.share("key", lambda: given(pieces))):
+        for outcome in (reads.send_text(pieces), reads.coalesce("key", lambda: given(pieces))):
             assert isinstance(outcome, Awaitable)
             assert await outcome == pieces
 
@@ -141,9 +141,9 @@ def test_equal_reads_are_made_once() -> None:
     reading = Reading(clock, 100, SLICE_SECONDS)
 
     async def main() -> list[bytes]:
-        first = asyncio.ensure_future(awaited(reads.share("key", reading)))
+        first = asyncio.ensure_future(awaited(reads.coalesce("key", reading)))
         await rounds(2)
-        others = [asyncio.ensure_future(awaited(reads.share("key", reading))) for _ in range(50)]
+        others = [asyncio.ensure_future(awaited(reads.coalesce("key", reading))) for _ in range(50)]
         return await asyncio.gather(first, *others)
 
     assert run(main) == [b"read"] * 51
@@ -157,7 +157,7 @@ def test_equal_reads_of_one_round_begin_no_more_than_the_round_has_time_for() ->
 
     async def main() -> list[bytes]:
         return await asyncio.gather(
-            *[asyncio.ensure_future(awaited(reads.share("key", each))) for each in readings]
+            *[asyncio.ensure_future(awaited(reads.coalesce("key", each))) for each in readings]
         )
 
     assert run(main) == [b"read"] * 50
@@ -170,9 +170,9 @@ def test_when_the_first_asker_goes_away_another_one_goes_on() -> None:
     reading = Reading(clock, 100, SLICE_SECONDS)
 
     async def main() -> list[bytes]:
-        first = asyncio.ensure_future(awaited(reads.share("key", reading)))
+        first = asyncio.ensure_future(awaited(reads.coalesce("key", reading)))
         await rounds(5)
-        others = [asyncio.ensure_future(awaited(reads.share("key", reading))) for _ in range(5)]
+        others = [asyncio.ensure_future(awaited(reads.coalesce("key", reading))) for _ in range(5)]
         await rounds(5)
         others[0].cancel()
         first.cancel()
@@ -190,14 +190,14 @@ def test_when_all_have_gone_the_next_one_is_not_kept_waiting() -> None:
     reading = Reading(clock, 100, SLICE_SECONDS)
 
     async def main() -> bytes:
-        tasks = [asyncio.ensure_future(awaited(reads.share("key", reading))) for _ in range(3)]
+        tasks = [asyncio.ensure_future(awaited(reads.coalesce("key", reading))) for _ in range(3)]
         await rounds(5)
         for task in tasks:
             task.cancel()
-        never_awaited = reads.share("key", reading)
+        never_awaited = reads.coalesce("key", reading)
         assert isinstance(never_awaited, Coroutine)
         never_awaited.close()
-        return await awaited(reads.share("key", reading))
+        return await awaited(reads.coalesce("key", reading))
 
     assert run(main) == b"read"
 
@@ -208,9 +208,9 @@ def test_who_runs_out_of_time_leaves_what_is_made_to_the_others() -> None:
     reading = Reading(clock, 4, 2.0)
 
     async def main() -> list[bytes | BaseException]:
-        first = asyncio.ensure_future(awaited(reads.share("key", reading)))
+        first = asyncio.ensure_future(awaited(reads.coalesce("key", reading)))
         await rounds(1)
-        second = asyncio.ensure_future(awaited(reads.share("key", reading)))
+        second = asyncio.ensure_future(awaited(reads.coalesce("key", reading)))
         return list(await asyncio.gather(first, second, return_exceptions=True))
 
     timed_out, found = run(main)
@@ -224,12 +224,12 @@ def test_a_failure_is_everybodys() -> None:
     reading = Reading(clock, 10, SLICE_SECONDS)
 
     async def main() -> list[bytes | BaseException]:
-        tasks = [asyncio.ensure_future(awaited(reads.share("key", reading))) for _ in range(3)]
+        tasks = [asyncio.ensure_future(awaited(reads.coalesce("key", reading))) for _ in range(3)]
         await rounds(2)
         reading.failure = StoreDamaged("a row")
         found = await asyncio.gather(*tasks, return_exceptions=True)
         reading.failure = None
-        assert await awaited(reads.share("key", reading)) == b"read", "the next one tries anew"
+        assert await awaited(reads.coalesce("key", reading)) == b"read", "the next one tries anew"
         return list(found)
 
     assert [type(each) for each in run(main)] == [StoreDamaged] * 3
@@ -241,9 +241,9 @@ def test_few_are_half_made_at_once_and_the_first_ones_end_first() -> None:
     readings = [Reading(clock, 3, SLICE_SECONDS / 100) for _ in range(3 * MOST_AT_ONCE)]
 
     async def main() -> None:
-        assert isinstance(reads.give(b"x" * 4_000_000), bytes)  # no time is left in this round
+        assert isinstance(reads.send_text(b"x" * 4_000_000), bytes)  # no time is left in this round
         tasks = [
-            asyncio.ensure_future(awaited(reads.share(place, each)))
+            asyncio.ensure_future(awaited(reads.coalesce(place, each)))
             for place, each in enumerate(readings)
         ]
         most = 0

@@ -91,7 +91,7 @@ class Process:
 
     def seconds(self, count: int, held: int = 0) -> int:
         for _ in range(count):
-            self.freed.look(held)
+            self.freed.observe(held)
         return self.given_back
 
 

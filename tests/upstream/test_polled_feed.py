@@ -46,7 +46,7 @@ async def poll(network: Network, blocks: int) -> list[tuple[Flashblock, Any]]:
             while len({each.block_number for each, _ in found}) < blocks:
                 await arrived.wait()
                 arrived.clear()
-                for message in inbox.take():
+                for message in inbox.drain():
                     flashblock = decode(message)
                     assert isinstance(flashblock, Flashblock)
                     name = format_data(flashblock.diff.block_hash)

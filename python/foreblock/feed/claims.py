@@ -107,7 +107,7 @@ class _WireCheat(msgspec.Struct):
 
 
 class _Extension(msgspec.Struct):
-    """What foreblock adds to a message."""
+    """The fields that foreblock adds to a message."""
 
     cheats: list[_WireCheat] = []
 
@@ -126,7 +126,7 @@ def read_cheats(text: msgspec.Raw) -> tuple[Cheat, ...]:
 
 
 def extension(cheats: Iterable[Cheat]) -> dict[str, object]:
-    """What is said of cheats under `FIELD`."""
+    """Return the object under `FIELD`."""
     return {"cheats": [_object(each) for each in cheats]}
 
 

@@ -48,7 +48,7 @@ class Inbox:
         self._messages.append(message)
         self._bytes += len(message)
 
-    def take(self) -> list[bytes]:
+    def drain(self) -> list[bytes]:
         """Remove and return all messages, oldest first."""
         taken = list(self._messages)
         self._messages.clear()
@@ -57,7 +57,7 @@ class Inbox:
         return taken
 
     def _fits(self, message: bytes) -> bool:
-        """Whether there is room; a single message always fits."""
+        """Return whether a message fits; a single one always does."""
         if not self._messages:
             return True
         if len(self._messages) >= self._bounds.messages:

@@ -88,7 +88,7 @@ class Backlog:
         self._written = 0
 
     def has_room(self, unsent: int, size: int) -> bool:
-        """Whether `size` more bytes may be written while `unsent` bytes are in the buffer.
+        """Return whether `size` more bytes may be written while `unsent` bytes are in the buffer.
 
         A client that has read everything always has room, however large the message is.
         """
@@ -136,7 +136,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def rpc_hint(address: str) -> str:
-    """Where JSON-RPC is; `address` is HOST:PORT, or empty where there is none."""
+    """Name the address of JSON-RPC, HOST:PORT; it may be empty."""
     if not address:
         return "this is a feed of flashblocks; it has no JSON-RPC"
     return f"this is a feed of flashblocks; JSON-RPC is at http://{address} and ws://{address}"

@@ -64,7 +64,7 @@ class PolledPending:
 
 
 def _agree(announced: tuple[bytes, ...], seen: tuple[bytes, ...]) -> bool:
-    """Whether one is the beginning of the other."""
+    """Return whether one is a prefix of the other."""
     return all(map(bytes.__eq__, announced, seen))
 
 

@@ -137,7 +137,7 @@ class Recorder:
 
     def _write(self) -> None:
         at = (self._clock.monotonic_ns() - self._begun_ns) / SECOND_NS
-        for message in self.client.inbox.take():
+        for message in self.client.inbox.drain():
             self._file.write(message_line(at, message))
             self.messages += 1
             self.bytes += len(message)

@@ -69,7 +69,7 @@ class _Client:
         return message.compressed if self.brotli else message.text
 
     def has_room(self, message: Outgoing) -> bool:
-        """Whether this client has read enough of earlier messages."""
+        """Return whether this client has read enough of earlier messages."""
         unsent = self.connection.transport.get_write_buffer_size()
         return self.backlog.has_room(unsent, frame_size(len(self.content(message))))
 
@@ -235,7 +235,7 @@ class FeedServer:
         await self._close(connection, rpc_hint(self._options.rpc))
 
     async def _is_misdirected(self, connection: ServerConnection, message: str | bytes) -> bool:
-        """Whether a message was JSON-RPC, which is answered, and the connection closed."""
+        """Answer a message of JSON-RPC and close the connection; false for other messages."""
         answer = rpc_answer(message, self._options.rpc)
         if answer is None:
             return False

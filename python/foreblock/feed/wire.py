@@ -118,7 +118,7 @@ def text_of(data: bytes, limits: MessageLimits) -> bytes:
 
 
 def _is_json_object(data: bytes) -> bool:
-    """Whether this is JSON; a brotli stream may begin with a brace too."""
+    """Return whether this is JSON; a brotli stream may begin with a brace too."""
     if not data.lstrip(b" \t\r\n").startswith(b"{"):
         return False
     try:
@@ -190,7 +190,7 @@ def check_url(url: str) -> None:
 
 
 def has_start(url: str) -> bool:
-    """Whether a URL already has a `from`."""
+    """Return whether a URL already has a `from`."""
     return any(name == _FROM for name, _ in parse_qsl(urlsplit(url).query))
 
 

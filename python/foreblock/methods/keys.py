@@ -47,7 +47,7 @@ NO_KEYS: Final = Keys()
 
 
 def is_impersonated(view: LedgerView, address: bytes) -> bool:
-    """Whether an account may send without a signature."""
+    """Return whether an account may send without a signature."""
     state = view.dev_state
     return state is not None and (state.impersonates_all or address in state.impersonated)
 

@@ -41,12 +41,12 @@ class Options:
 
     @property
     def block_required(self) -> bool:
-        """Whether requests must name a block; otherwise the default is `latest`."""
+        """Requests must name a block; otherwise the default is `latest`."""
         return self.dialect == "preconf"
 
     @property
     def visibility(self) -> Visibility:
-        """What views show; an ordinary node has no block above `latest` by any number."""
+        """The blocks that views show; an ordinary node has none above `latest` by number."""
         if self.view == "sealed":
             return SEALED
         return Visibility(by_number=True) if self.pending_by_number else PRECONFIRMED
@@ -58,5 +58,5 @@ class Options:
 
     @property
     def creates(self) -> bool:
-        """Whether a call without `to` creates a contract."""
+        """A call without `to` creates a contract."""
         return self.dialect == "ethereum" or self.call_create

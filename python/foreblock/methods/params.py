@@ -49,7 +49,7 @@ _KINDS: Final = {
 
 
 def is_long(raw: Raw) -> bool:
-    """Whether params are read in turn with other requests, and not when they come."""
+    """Return whether params are so long that reading them takes turns with other requests."""
     return len(raw) >= THRESHOLDS.long_params_bytes
 
 
@@ -141,5 +141,5 @@ def take_none(raw: Raw) -> None:
 
 
 def refuse(argument: int, path: str, why: str) -> NoReturn:
-    """Raise what a client is told about a bad argument."""
+    """Raise `BadArgument`."""
     raise BadArgument(why, argument, path)

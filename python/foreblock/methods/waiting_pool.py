@@ -31,11 +31,11 @@ class InPool(Protocol):
 
     @property
     def sender(self) -> bytes:
-        """Who signed it."""
+        """The account that signed it."""
 
     @property
     def can_run(self) -> bool:
-        """Whether it waits for no nonce before its own."""
+        """It waits for no nonce before its own."""
 
 
 class WaitingPool(Protocol):
@@ -45,7 +45,7 @@ class WaitingPool(Protocol):
         """The transaction with this hash."""
 
     async def numbers(self) -> tuple[int, int]:
-        """How many can run, and how many wait for a nonce."""
+        """Return how many can run, and how many wait for a nonce."""
 
     async def of_sender(self, sender: bytes) -> Sequence[InPool]:
         """Those of a sender; raises `PoolTooLarge`."""
@@ -58,14 +58,12 @@ class EmptyPool:
     """The pool of a network without a sequencer."""
 
     async def find(self, transaction_hash: bytes) -> None:
-        """No transaction."""
+        """Return None."""
 
     async def numbers(self) -> tuple[int, int]:
-        """None at all."""
         return 0, 0
 
     async def of_sender(self, sender: bytes) -> Sequence[InPool]:  # noqa: ARG002
-        """None."""
         return ()
 
     async def all(self) -> Sequence[InPool]:

@@ -54,7 +54,7 @@ class ProcessMetrics:
         self.sample()
 
     def sample(self) -> None:
-        """Look at the process."""
+        """Read the memory and CPU time of the process."""
         self._resident.set(_resident())
         self._cpu.follow(time.process_time())
 

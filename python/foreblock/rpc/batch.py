@@ -81,7 +81,7 @@ class Batch:
         self._fault: Final = fault
         self._refused: Final = refused
 
-    def take(self, item: Item, answer: Text) -> None:
+    def add(self, item: Item, answer: Text) -> None:
         """Add the answer to an item that was taken; an empty one is no answer."""
         if isinstance(answer, list):
             self._take_long(item, answer)
@@ -111,7 +111,7 @@ class Batch:
         """Answer all the rest with this fault."""
         for item in self.rest:
             self._refused(item, fault)
-            self.take(item, failure(item, fault))
+            self.add(item, failure(item, fault))
         self.done = True
 
     def refuse_to_wait(self, waiting: Sequence[Joined], fault: Fault) -> None:
@@ -120,7 +120,7 @@ class Batch:
             if isinstance(result, Awaitable):
                 discard(result)
                 self._refused(asked, fault)
-            self.take(asked, failure(asked, fault))
+            self.add(asked, failure(asked, fault))
         self.refuse(fault)
 
     def reply(self, headers: bytes = b"") -> Reply:
@@ -135,7 +135,7 @@ class Batch:
     def _take_long(self, item: Item, answer: list[bytes]) -> None:
         if not self._budget.has_for(answer):
             fault = self._no_room()
-            self.take(item, failure(item, fault))
+            self.add(item, failure(item, fault))
             self.refuse(fault)
             return
         if self.answers:

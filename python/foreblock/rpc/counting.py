@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 def outcome_of(fault: Fault) -> int:
-    """How a request ended that has this fault."""
+    """Return the outcome of a request that ended with this fault."""
     return _OUTCOMES.get(fault.code, ERROR)
 
 

@@ -318,7 +318,7 @@ class Dispatcher(Generic[C]):
                     answers.append(answer)
                     batch.bytes_left -= len(answer)
             elif isinstance(answer, list):
-                batch.take(item, answer)
+                batch.add(item, answer)
             else:
                 waiting = [Joined(item, answer, self._counts.began)]
                 if isinstance(answer, Pipelined):
@@ -380,7 +380,7 @@ class Dispatcher(Generic[C]):
                 else:
                     answers = await self._await_all(waiting)
                     for each, answer in zip(waiting, answers, strict=True):
-                        batch.take(each.asked, answer)
+                        batch.add(each.asked, answer)
                     batch.gather()
                 waiting = self._advance(context, batch)
             return batch.reply(context.headers)

@@ -51,11 +51,11 @@ class Portions:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to take."""
+        """Return whether nothing is left."""
         return self._parts.done
 
-    def take(self) -> bytes | LongPart | None:
-        """What ended in the next stretch, if something did.
+    def next_portion(self) -> bytes | LongPart | None:
+        """Return the parts that ended in the next stretch, if any.
 
         Raises `Undecodable` for what is no JSON.
         """
@@ -87,7 +87,7 @@ Reading = Generator[None, None, Item | list[Item]]
 
 
 def read_long(body: bytes, most: int) -> Reading:
-    """What a body holds: one request, or those of a batch, of which `most` are allowed."""
+    """Read the request of a body, or those of a batch, of which `most` are allowed."""
     found = portions(body)
     if found is None:
         return read(body, most)
@@ -103,7 +103,7 @@ def _read_fields(found: Portions) -> Generator[None, None, dict[str, Raw]]:
     """The members of a request. Of equal keys the last counts."""
     fields: dict[str, Raw] = {}
     while not found.done:
-        portion = found.take()
+        portion = found.next_portion()
         if isinstance(portion, LongPart):
             if portion.key in FIELDS:
                 fields[portion.key] = portion.value
@@ -117,7 +117,7 @@ def _read_fields(found: Portions) -> Generator[None, None, dict[str, Raw]]:
 def _read_items(found: Portions, most: int) -> Generator[None, None, list[Item]]:
     items: list[Item] = []
     while not found.done and len(items) <= most:
-        portion = found.take()
+        portion = found.next_portion()
         if isinstance(portion, LongPart):
             items.append((yield from _read_item(portion.value)))
         elif portion is not None:

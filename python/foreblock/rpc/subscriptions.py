@@ -95,7 +95,7 @@ class OpenSubscription:
 
 
 class JsonRpcSession:
-    """What is kept for one connection."""
+    """The subscriptions of one connection."""
 
     __slots__ = ("_sessions", "answer", "bytes", "channel", "is_open", "subscriptions")
 

@@ -1,1 +1,1 @@
-"""How a worker shares its time: one scheduler for all its networks (start with `scheduler`)."""
+"""Scheduling of a worker's time: one scheduler for all its networks (start with `scheduler`)."""

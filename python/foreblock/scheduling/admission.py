@@ -86,7 +86,7 @@ class WorkerBudget:
         return self.limit - self.bytes_left
 
     def has_for(self, pieces: Iterable[bytes]) -> bool:
-        """Whether these pieces may be added to an answer; sets `wanted` if not."""
+        """Return whether these pieces may be added to an answer; sets `wanted` if not."""
         holders = self._holders
         if sum(len(each) for each in pieces if id(each) not in holders) <= self.bytes_left:
             return True
@@ -125,7 +125,7 @@ class LongText:
     def going(cls, budget: WorkerBudget, pieces: Iterable[bytes]) -> "LongText":
         """A text that was handed to the transport and is not sent yet."""
         text = cls(budget, pieces)
-        while text.take():
+        while text.next_pieces():
             pass
         return text
 
@@ -136,7 +136,7 @@ class LongText:
             self._pieces.append(piece)
             self.size += len(piece)
 
-    def take(self) -> list[bytes]:
+    def next_pieces(self) -> list[bytes]:
         """The next pieces to send, about `piece_bytes`; none at the end."""
         taken, size = [], 0
         most, small = THRESHOLDS.piece_bytes, THRESHOLDS.small_piece_bytes

@@ -70,12 +70,12 @@ class CallThreads:
 
     @property
     def length(self) -> int:
-        """How many wait for a result."""
+        """The number of calls that wait for a result."""
         return len(self._waiting)
 
     @property
     def begun(self) -> int:
-        """How many were handed to the pool so far."""
+        """The number of calls handed to the pool so far."""
         return self._last_number
 
     def call(
@@ -176,7 +176,7 @@ class SlowCalls:
         self._stops: deque[float] = deque(maxlen=THRESHOLDS.stopped_calls)
 
     def may_run_in_place(self, kind: Hashable, now: float) -> bool:
-        """Whether a call of this kind may be tried in place."""
+        """Return whether a call of this kind may be tried in place."""
         self._forget(now)
         stops = self._stops
         if len(stops) == stops.maxlen and now - stops[0] < THRESHOLDS.stopped_calls_seconds:
@@ -246,7 +246,7 @@ class CallRunner:
             raise missed or why from None
 
     def is_slow(self, call: Runnable[object]) -> bool:
-        """Whether a call of its kind was stopped lately."""
+        """Return whether a call of its kind was stopped lately."""
         remembered = self._slow.remembered
         return bool(remembered) and call.kind in remembered
 

@@ -25,12 +25,12 @@ class FairQueue:
 
     @property
     def length(self) -> int:
-        """How many wait."""
+        """The number of waiting slices."""
         return len(self._waiting)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a slice is due in the next round of the loop."""
+        """A slice is due in the next round of the loop."""
         return self._giving
 
     async def wait(self) -> None:
@@ -80,7 +80,7 @@ class WorkSlots:
         self._free = count
         self._waiting: Final[OrderedDict[Hashable, deque[asyncio.Future[None]]]] = OrderedDict()
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         """Take a place, if one is free."""
         if self._free <= 0:
             return False
@@ -96,10 +96,10 @@ class WorkSlots:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self.give_back()  # it was given just before
+                self.release()  # it was given just before
             raise
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Give the place to the next address that waits, else free it."""
         while self._waiting:
             address, places = self._waiting.popitem(last=False)

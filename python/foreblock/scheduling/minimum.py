@@ -1,11 +1,10 @@
-"""What a request demands of the state that answers it, and whether that is here. No I/O.
+"""The minimum state that a request demands, and whether a commit has it. No I/O.
 
 A client that goes from one instance to another names the highest commit it has seen, or a
-flashblock that it has heard of. The commit is exact: numbers of commits never fall. A flashblock
+flashblock that it knows. The commit is exact: numbers of commits never fall. A flashblock
 may be replaced by a reorganisation; it counts as here when its place in the chain is reached.
 
-How it is written in a request is in `server/checks.py`; who waits for it is in
-`methods/events/commit_watch.py`.
+`server/checks.py` reads it from a request; `methods/events/commit_watch.py` waits for it.
 """
 
 from typing import NamedTuple
@@ -22,7 +21,7 @@ class Minimum(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """What a commit has."""
+    """The state that a commit has."""
 
     commit: int
     latest: int  # the number of the last sealed block
@@ -36,12 +35,12 @@ class Missing(NamedTuple):
 
 
 def is_met(minimum: Minimum, reached: Reached) -> bool:
-    """Whether a commit has all that a request demands."""
+    """Return whether a commit has all that a request demands."""
     return reached.commit >= minimum.commit and _has_place(minimum.place, reached)
 
 
 def missing(minimum: Minimum, reached: Reached | None) -> Missing:
-    """What is not here; without `reached` nothing can be read."""
+    """Say what is missing; without `reached` the store cannot be read."""
     commit, latest, pending = reached or Reached(0, 0, None)
     if minimum.place is None or commit < minimum.commit:
         wanted, at = f"commit {minimum.commit}", f"{commit}"

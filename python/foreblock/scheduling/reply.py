@@ -63,7 +63,7 @@ class Client(Struct, frozen=True, gc=False):
 
 
 class Readiness(NamedTuple):
-    """Whether a network can be served as promised, and the facts that tell why."""
+    """The readiness of a network, and the facts behind it."""
 
     ready: bool
     facts: tuple[str, ...]
@@ -95,7 +95,7 @@ class Channel(Protocol):
 
 
 class Session(Protocol):
-    """What JSON-RPC keeps for one connection."""
+    """The JSON-RPC state of one connection."""
 
     def receive(self, message: bytes) -> Reply | Awaitable[Reply]:
         """Answer a message; never raises. An empty body is not sent."""
@@ -125,7 +125,7 @@ class FastPath(Protocol):
 
 
 class NoFastPath:
-    """Where nothing is answered from its bytes alone."""
+    """A fast path that answers nothing."""
 
     def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
         """Nothing to take note of."""
@@ -141,7 +141,7 @@ NO_FAST_PATH: Final = NoFastPath()
 
 
 class ServerCounts(NamedTuple):
-    """What a server counts; these count nothing."""
+    """The counters of a server; these count nothing."""
 
     traffic: Callable[[int, int], None] = lambda received, sent: None  # noqa: ARG005, bytes
     opened: Callable[[], None] = lambda: None  # a connection

@@ -4,16 +4,16 @@
   the loop nearly always, and are answered at once. A longer one goes on in slices, one slice
   of one of them in each round of the loop; first slices share one in each round as well. Work
   that takes long by itself is stopped, which changes nothing, and started again on a thread.
-- Reads of blocks and of history (`read`, `share`, `give`) run in place too, all of them
+- Reads of blocks and of history (`read`, `coalesce`, `send_text`) run in place too, all of them
   together for a millisecond of each round; writing a long text counts as well. Later ones,
   and the rest of a long one, wait in the same queue.
 - Calls (`calls`) run in place or on a thread.
 
 Everything has one deadline from its arrival. Half-done work holds memory, so a bounded
-number is started: other simulations drop the result of their first slice, wait for a place,
+number is started: other simulations drop the result of their first slice, wait for a slot,
 and start again.
 
-A text that many clients ask for at once is made once (`share`), by one of them, on its own
+A text that many clients request at once is made once (`coalesce`), by one of them, on its own
 view. If that one disconnects or runs out of time, the next continues on its own view with
 the results cached so far, so no closed view is read.
 
@@ -47,11 +47,11 @@ class Slice(Pace):
         self._until = clock() + seconds
 
     def is_over(self) -> bool:
-        """Whether the slice is used up."""
+        """Return whether the slice is used up."""
         return self._clock() >= self._until
 
     def slice_us(self) -> int:
-        """Microseconds left of the slice."""
+        """Return the microseconds left of the slice."""
         return max(0, int((self._until - self._clock()) * 1_000_000))
 
     def renew(self) -> None:
@@ -60,7 +60,7 @@ class Slice(Pace):
 
 
 class Scheduler:
-    """Runs what takes long, within the same time for each request."""
+    """Runs long work, with the same time limit for each request."""
 
     def __init__(
         self,
@@ -86,15 +86,15 @@ class Scheduler:
         self._shared: Final[dict[Hashable, _Shared]] = {}
 
     def close(self) -> None:
-        """Stop what runs on threads and cancel what waits for it."""
+        """Stop the work on threads and cancel the requests that wait for it."""
         self.threads.close()
 
     def deadline(self) -> float:
-        """When a request that comes now must be done."""
+        """Return when a request that comes now must be done."""
         return self._clock() + self._timeout_ms / 1000
 
     def time_is_up(self, deadline: float, part: float) -> bool:
-        """Whether this part of the time to a deadline has passed."""
+        """Return whether this part of the time to a deadline has passed."""
         return self._clock() >= deadline - (1 - part) * self._timeout_ms / 1000
 
     def run(
@@ -103,10 +103,10 @@ class Scheduler:
         client: Hashable = None,
         slots: WorkSlots | None = None,
     ) -> T | Awaitable[T]:
-        """The outcome of all steps, at once if they fit into a slice.
+        """Return the outcome of all steps, at once if they fit into a slice.
 
-        They may be begun twice. Raises what the steps do, and `TimedOut`, `PoolFull`. `slots`
-        are the places of its kind of work, which otherwise are those of simulations.
+        They may be started twice. Raises what the steps raise, and `TimedOut`, `PoolFull`. `slots`
+        bound the work of its kind; by default they are those of simulations.
         """
         slots = self._slots if slots is None else slots
         if self._first_slices.spent >= THRESHOLDS.first_slices_seconds:
@@ -125,35 +125,35 @@ class Scheduler:
                 self._first_slices.add(took)
         return self._in_slot(begin, (steps, work, pace), client, slots)
 
-    def write(
+    def run_text(
         self,
         begin: Callable[[Pace], Steps[Text]],
         client: Hashable = None,
         slots: WorkSlots | None = None,
     ) -> bytes | Awaitable[Text]:
-        """The same for steps that write a text, which is in pieces only if it comes later."""
+        """Run steps that write a text; it is in pieces only if it comes later."""
         text = self.run(begin, client, slots)
         assert not isinstance(text, list), "pieces come after a turn of others"
         return text
 
     def read(self, steps: Steps[T]) -> T | Awaitable[T]:
-        """The outcome of steps that hold little and know no pace, at once if there is time.
+        """Run steps that hold little and know no pace, at once if there is time.
 
-        Raises what they do, and `TimedOut`.
+        Raises what they raise, and `TimedOut`.
         """
         found = self._read_in_place(steps)
         return self._read_in_turn(steps) if found is None else found[0]
 
-    def give(self, text: Text) -> bytes | Awaitable[Text]:
-        """A text that is made already; a long one waits for its turn to be written."""
+    def send_text(self, text: Text) -> bytes | Awaitable[Text]:
+        """Send a finished text; a long one waits for its turn to be written."""
         if isinstance(text, bytes) and len(text) < THRESHOLDS.pieces_bytes:
             return text
         return _at_once_or_later(self.read(_given(text)))
 
-    def share(self, key: Hashable, begin: Callable[[], Steps[Text]]) -> bytes | Awaitable[Text]:
-        """A text that is made once for all who ask for this key meanwhile.
+    def coalesce(self, key: Hashable, begin: Callable[[], Steps[Text]]) -> bytes | Awaitable[Text]:
+        """Make a text once for all concurrent requests with this key.
 
-        `begin` looks in a cache first. Equal keys mean equal texts, whichever view they are
+        `begin` checks a cache first. Equal keys mean equal texts, whichever view they are
         made on; so a key names the object that makes it, which belongs to one network: a
         partial block's number means another block on another network.
         """
@@ -172,9 +172,9 @@ class Scheduler:
         client: Hashable,
         slots: WorkSlots,
     ) -> T:
-        """Go on if there is a place; else wait for one and begin again."""
+        """Continue if a slot is free; else wait for one and start again."""
         deadline = self.deadline()
-        if not slots.take():
+        if not slots.try_acquire():
             begun = None  # with all that it holds
             await self._wait_for(slots.wait(client), deadline)
         try:
@@ -184,7 +184,7 @@ class Scheduler:
             return await self._go_on(*begun, client, deadline)
         finally:
             begun = None
-            slots.give_back()
+            slots.release()
 
     async def _go_on(
         self, steps: Steps[T], work: Work | None, pace: Slice, client: Hashable, deadline: float
@@ -209,7 +209,7 @@ class Scheduler:
     async def _on_thread(
         self, work: Work, client: Hashable, timeout_us: int
     ) -> tuple[object, Exception | None]:
-        """What the work returned, or what it raised, which the steps judge."""
+        """Return the result of the work, or its exception, which the steps judge."""
         try:
             return await self.threads.work(work, client, timeout_us), None
         except DeadlineExceeded:
@@ -220,7 +220,7 @@ class Scheduler:
             return None, failure
 
     def _read_in_place(self, steps: Steps[T]) -> tuple[T] | None:
-        """The outcome of the steps, if there is time for it in this round."""
+        """Return the outcome of the steps, or None if this round has no time left."""
         if self._reads.spent >= THRESHOLDS.read_round_seconds:
             return None
         begun, length = self._clock(), 0
@@ -241,7 +241,7 @@ class Scheduler:
         return self._go_on(paced(steps, pace), None, pace, None, self.deadline())
 
     async def _await(self, key: Hashable, begin: Callable[[], Steps[Text]]) -> Text:
-        """Wait for another request that makes it; else make it for all who come meanwhile."""
+        """Wait for a request that makes the text; else make it for all that come meanwhile."""
         deadline = self.deadline()
         while (other := self._shared.get(key)) is not None:
             await self._wait_for(other.ended.wait(), deadline)
@@ -269,7 +269,7 @@ class Scheduler:
             leading.ended.set()
 
     async def _wait_for(self, event: Awaitable[object], deadline: float) -> None:
-        """Wait for something until a deadline; raises `TimedOut`."""
+        """Wait until a deadline; raises `TimedOut`."""
         try:
             async with asyncio.timeout(deadline - self._clock()):
                 await event
@@ -278,7 +278,7 @@ class Scheduler:
 
 
 class _Shared:
-    """A text that is being made, for those who wait for it."""
+    """A text that is being made, for the requests that wait for it."""
 
     def __init__(self) -> None:
         self.ended: Final = asyncio.Event()
@@ -287,7 +287,7 @@ class _Shared:
 
 
 def _at_once_or_later(text: Text | Awaitable[Text]) -> bytes | Awaitable[Text]:
-    """Pieces are written in several rounds of the loop, so they are never given at once."""
+    """Pieces are written in several rounds of the loop, so they always come later."""
     return _later(text) if isinstance(text, list) else text
 
 

@@ -34,7 +34,7 @@ Steps = Generator[Work | None, Any, T]
 
 
 class Pace:
-    """How long steps may run before they yield; this one sets no limits."""
+    """The time that steps may run before they yield; this one sets no limits."""
 
     # Limits of one run in place.
     timeout_us: int | None = None

@@ -195,7 +195,7 @@ MOVED: Final = Answer(b"308 Permanent Redirect", headers=b"Location: ../ui\r\n")
 
 
 def prefers_page(head: RequestHead, documents: Documents) -> bool:
-    """Whether a request for the root is one for the page: whether it names HTML."""
+    """Return whether a request for the root accepts HTML, and so gets the page."""
     if not documents.page or head.method not in (b"GET", b"HEAD"):
         return False
     ranges = (head.get(b"accept") or b"").lower().split(b",")

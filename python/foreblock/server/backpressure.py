@@ -106,7 +106,7 @@ class Unread:
         self._counted = self.slow_seconds = 0
         self._text = None
 
-    def look(self) -> bool:
+    def measure(self) -> bool:
         """Called every second: whether a whole portion has arrived since this was last true."""
         self._see_progress()
         steady = self._taken - self._looked >= STEADY
@@ -176,17 +176,17 @@ class Outbox:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the transport has everything."""
+        """The transport has everything."""
         return not (self.holds_back or self._gathered)
 
     @property
     def holds_back(self) -> bool:
-        """Whether messages have to wait."""
+        """Messages have to wait."""
         return self.paused or self.long is not None or bool(self._waiting)
 
     @property
     def is_crowded(self) -> bool:
-        """Whether further answers would have to wait behind many others."""
+        """Further answers would have to wait behind many others."""
         return self.paused or self.waiting_bytes >= THRESHOLDS.long_bytes
 
     @property
@@ -311,6 +311,6 @@ class Outbox:
             return
         opcode = CONTINUED if self._is_begun else TEXT
         self._is_begun = True
-        pieces = text.take()
+        pieces = text.next_pieces()
         head = frame_head(opcode, sum(map(len, pieces)), final=not text.size)
         self._write(head, *pieces)

@@ -41,7 +41,7 @@ class Silence:
         self._turns = 0
 
     def is_too_long(self, *, answered: bool) -> bool:
-        """Whether the process hangs, after one more turn in which it answered or not."""
+        """Count one more turn; return whether the process hangs."""
         self._turns = 0 if answered else self._turns + 1
         return 0 < self._most_turns < self._turns
 
@@ -56,7 +56,7 @@ TCACHE_ENTRIES: Final = 256
 
 
 class Slot(NamedTuple):
-    """How to start the processes of one role, one after the other."""
+    """The command that starts the processes of one role, one after the other."""
 
     name: str
     command: Sequence[str]
@@ -88,7 +88,7 @@ class Child:
             held.callback(os.close, end)
             loop.add_reader(end, self._note_end, end)
             held.callback(loop.remove_reader, end)
-            loop.add_reader(self._line, self._hear)
+            loop.add_reader(self._line, self._read_line)
             held.callback(loop.remove_reader, self._line)
             self._held: Final = held.pop_all()
 
@@ -98,7 +98,7 @@ class Child:
 
     @property
     def is_running(self) -> bool:
-        """Whether its end has not been noticed."""
+        """Its end has not been noticed."""
         return self._process.returncode is None
 
     async def give_order(self) -> None:
@@ -118,7 +118,7 @@ class Child:
         return await _within(self._ended, seconds)
 
     def answered(self) -> bool:
-        """Whether it sent anything since the last call."""
+        """Return whether it sent anything since the last call."""
         answered, self._answered = self._answered, False
         return answered
 
@@ -138,12 +138,12 @@ class Child:
 
         Not before its end: closing the line would tell it to stop.
         """
-        self._hear()
+        self._read_line()
         code = self._process.wait()
         self._held.close()
         return code
 
-    def _hear(self) -> None:
+    def _read_line(self) -> None:
         try:
             heard = self._line.recv(LONGEST_WORD)
         except BlockingIOError:

@@ -44,7 +44,7 @@ _REASON_BYTES: Final = 123  # of a close frame
 
 
 class Violation(NamedTuple):
-    """What ends the connection: the close code and the reason."""
+    """The close code and the reason that end a connection."""
 
     code: int
     reason: str
@@ -56,7 +56,7 @@ def wrong(reason: str) -> Violation:
 
 
 def fault_of_head(first: int, second: int, opcode: int, size: int) -> Violation | None:
-    """What is wrong with the first two bytes of a frame."""
+    """Return the violation in the first two bytes of a frame."""
     if first & _RESERVED:
         return wrong("reserved bits are set; no extension was agreed on")
     if opcode not in _OPCODES:
@@ -177,7 +177,7 @@ class FrameReader:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a frame or a message is incomplete."""
+        """A frame or a message is incomplete."""
         return self._body is not None or self._at < len(self._buffer)
 
     def feed(self, data: bytes) -> None:
@@ -316,7 +316,7 @@ class FrameReader:
         return WholeMessage(body, received)
 
     def _is_utf8(self, piece: bytes, *, ends: bool) -> bool:
-        """Whether the text is UTF-8 so far."""
+        """Return whether the text is UTF-8 so far."""
         if self._utf8 is None:
             if piece.isascii():
                 return True

@@ -100,7 +100,7 @@ class HeadParser:
 
 
 def host_allowed(host: bytes, allowed: frozenset[bytes]) -> bool:
-    """Whether a Host is allowed: addresses are, since DNS rebinding needs a name."""
+    """Return whether a Host is allowed; addresses are, since DNS rebinding needs a name."""
     name = without_port(host).lower()
     if not host or name in allowed or b"*" in allowed:
         return True
@@ -132,7 +132,7 @@ LOOPBACK: Final = tuple(
 
 
 def origin_allowed(origin: bytes, allowed: frozenset[bytes]) -> bool:
-    """Whether an origin is one of those that are allowed, which are in lower case."""
+    """Return whether an origin is allowed; `allowed` is in lower case."""
     name = origin.lower()
     return ALL_ORIGINS in allowed or name in allowed or _at_any_port(name) in allowed
 

@@ -99,7 +99,7 @@ class FreedMemory:
         self._least_free = self._last_free = free()
         self._calm = 0
 
-    def look(self, held: int) -> None:
+    def observe(self, held: int) -> None:
         """Called every second with the bytes of held answers."""
         kept, free = self._resident() - held, self._free()
         self._least = min(self._least, kept)
@@ -141,7 +141,7 @@ class MemoryPressure:
         if budget.wanted:
             budget.wanted = False
             self._drop_slow([each for each in holders if each.slow_seconds >= SLOW_SECONDS])
-        self._freed.look(max(0, budget.held))
+        self._freed.observe(max(0, budget.held))
 
     def _drop_slow(self, slow: list[Holder]) -> None:
         missing = self._budget.limit // FREE_PART - self._budget.bytes_left

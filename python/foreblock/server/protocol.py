@@ -191,9 +191,9 @@ class HttpConnection(asyncio.Protocol):
         """Bytes of answers that closing would free."""
         return self._unread.held
 
-    def look(self) -> None:
+    def check_reading(self) -> None:
         """Called every second while the client should read."""
-        if self._unread.look():
+        if self._unread.measure():
             self.since = self._ticker.now
 
     def expire(self, *, unread_too_long: bool) -> None:
@@ -476,7 +476,7 @@ class HttpConnection(asyncio.Protocol):
                 if self._last:
                     self._end()
                 return not self._last
-            portion = [*self._out, *text.take()]
+            portion = [*self._out, *text.next_pieces()]
             self._transport.writelines(portion)
             self._sent(sum(map(len, portion)))
         if self._gate.unread_answers:

@@ -69,12 +69,12 @@ def name(sock: socket.socket) -> str:
 
 
 def is_loopback(sock: socket.socket) -> bool:
-    """Whether only programs of this machine reach a listening socket."""
+    """Return whether only programs of this machine reach a listening socket."""
     return is_loopback_host(sock.getsockname()[0])
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether an address is one of this machine alone; of names only localhost is."""
+    """Return whether a host is a loopback address or localhost."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

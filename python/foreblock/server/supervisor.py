@@ -253,7 +253,7 @@ async def _pause(stopping: asyncio.Event, seconds: float) -> None:
 
 
 async def _has_started(child: Child, seconds: float) -> bool:
-    """Whether a process reported the outcome of its start, or ended, in time."""
+    """Return whether a process reported the outcome of its start, or ended, in time."""
     silence = Silence(seconds)
     while not await child.spoke_within(TURN_SECONDS):
         if silence.is_too_long(answered=False):

@@ -39,7 +39,7 @@ class Swept(Protocol):
     def held(self) -> int:
         """Bytes of answers that closing would free."""
 
-    def look(self) -> None:
+    def check_reading(self) -> None:
         """Called every second while the client should read."""
 
     def expire(self, *, unread_too_long: bool) -> None:
@@ -123,7 +123,7 @@ class Ticker:
         now, limits, unread = self.now, self._limits, self._limits[Phase.WRITING]
         for connection in tuple(connections):
             if connection.phase >= Phase.WRITING:
-                connection.look()
+                connection.check_reading()
             age = now - connection.since
             if age >= limits[connection.phase]:
                 connection.expire(unread_too_long=age >= unread)
@@ -178,7 +178,7 @@ class Liveness:
         # Control frames of one second.
         self._controls = self._controls_at = 0
 
-    def heard(self) -> None:
+    def note_input(self) -> None:
         """Bytes came from the client."""
         self._heard_at = self._ticker.now
         self._pinged_at = _NEVER
@@ -200,7 +200,7 @@ class Liveness:
         self._controls += 1
         return TOO_MANY_PINGS if self._controls > self._limits.control_frames else None
 
-    def look(self, *, has_begun: bool, waits: bool) -> Violation | PingDue | None:
+    def check(self, *, has_begun: bool, waits: bool) -> Violation | PingDue | None:
         """Called every second: a message may be incomplete, and requests may wait."""
         now, limits = self._ticker.now, self._limits
         if not has_begun:

@@ -37,7 +37,7 @@ class Upgrade(NamedTuple):
 
 
 def wants_websocket(head: RequestHead) -> bool:
-    """Whether a request asks for WebSocket, rightly or not."""
+    """Return whether a request names WebSocket, validly or not."""
     return head.method == b"GET" and b"websocket" in _tokens(head, b"upgrade")
 
 

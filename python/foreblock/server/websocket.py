@@ -93,7 +93,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self.phase is not Phase.OPEN:
             self._discard(len(data))
             return
-        self._liveness.heard()
+        self._liveness.note_input()
         self._endpoint.counts.traffic(len(data), 0)
         self._reader.feed(data)
         if not self._turn_due:
@@ -184,7 +184,7 @@ class WebSocketConnection(asyncio.Protocol):
         """Bytes that closing would free."""
         return self._outbox.unsent
 
-    def look(self) -> None:
+    def check_reading(self) -> None:
         """Called every second: see whether the client reads, sends, answers pings."""
         if self.phase is not Phase.OPEN:
             return
@@ -212,13 +212,13 @@ class WebSocketConnection(asyncio.Protocol):
     def _look_at_reading(self) -> None:
         """The client must read a portion in time, as over HTTP."""
         now = self._ticker.now
-        if self._unread.look():
+        if self._unread.measure():
             self._read_at = now
         elif now - self._read_at >= self._ticker.timeout(Phase.WRITING):
             self.close(CloseCode.POLICY_VIOLATION, TOO_SLOW)
 
     def _look_at_receiving(self) -> None:
-        match self._liveness.look(has_begun=self._reader.has_begun, waits=bool(self._tasks)):
+        match self._liveness.check(has_begun=self._reader.has_begun, waits=bool(self._tasks)):
             case Violation(code, reason):
                 self.close(code, reason)
             case PingDue():

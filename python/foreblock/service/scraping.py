@@ -40,7 +40,7 @@ class Scraper:
 
     def text(self) -> bytes | Awaitable[Text]:
         """The text for Prometheus, at once or later; raises `TimedOut`."""
-        return self._scheduler.share(self, self._steps)
+        return self._scheduler.coalesce(self, self._steps)
 
     def _steps(self) -> Steps[Text]:
         self._own.sample()

@@ -207,7 +207,7 @@ class FeedNetwork(RunningNetwork):
         return [
             Arrived(client.url, message)
             for client in self._clients
-            for message in client.inbox.take()
+            for message in client.inbox.drain()
         ]
 
     def _client(self, url: str) -> FeedClient:

@@ -93,7 +93,7 @@ class NumberParams(Params):
 
 
 class HashParams(Params):
-    """The same for a block that is named by its hash."""
+    """The arguments of a method that names a block by its hash."""
 
     block_hash: str
 
@@ -106,7 +106,7 @@ class NumberAndIndexParams(Params):
 
 
 class HashAndIndexParams(Params):
-    """The same for a block that is named by its hash."""
+    """The arguments of a method that names a block by its hash, and an index in it."""
 
     block_hash: str
     index: str
@@ -149,7 +149,7 @@ class Counting:
 
 
 class ShowingPlace:
-    """What is at a place of a block, or `absent` where there is no such block."""
+    """The item at an index of a block, or `absent` if there is no such block."""
 
     def __init__(
         self,

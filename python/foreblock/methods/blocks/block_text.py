@@ -48,12 +48,11 @@ class PortionText:
 
     @property
     def is_hashed(self) -> bool:
-        """Whether all hashes are there."""
         return self._hashed == self.count
 
     @property
     def is_whole(self) -> bool:
-        """Whether all transactions are rendered."""
+        """Return whether all transactions are rendered."""
         return len(self.fragments) == self.count
 
     def render_hashes(self) -> None:
@@ -153,9 +152,9 @@ class BlockTexts:
         """A block of a view, with full transactions or with their hashes."""
         found = self._kept(block, full=full)
         if found is not None:
-            return self._scheduler.give(found)
+            return self._scheduler.send_text(found)
         begin = partial(self.render, view, block, full=full)
-        return self._scheduler.share((self, block.key, full), begin)
+        return self._scheduler.coalesce((self, block.key, full), begin)
 
     def _kept(self, block: ReadableBlock, *, full: bool) -> Text | None:
         text = self._blocks.get(block.key)

@@ -324,7 +324,7 @@ class ReceiptMethods:
             block = view.resolve(read_block(params.block, 0))
         except NotHere:
             return b"null"
-        return self._scheduler.share((self, block.key), partial(self._show_all, view, block))
+        return self._scheduler.coalesce((self, block.key), partial(self._show_all, view, block))
 
     def _show_all(self, view: LedgerView, block: ReadableBlock) -> Steps[Text]:
         """Render all of them; the part rendered so far is kept for the next request."""

@@ -104,7 +104,7 @@ class TransactionMethods:
     def _or_of_sender(
         self, view: LedgerView, sender: bytes, nonce: int, found: bytes
     ) -> bytes | Awaitable[bytes]:
-        """What was found in blocks, or else what waits in the pool, where that is shown."""
+        """Return the transaction found in blocks, or else one of the pool if that is shown."""
         if found != b"null" or view.visibility.preconfirmed:
             return found
         return self._find_of_sender(sender, nonce)
@@ -123,7 +123,7 @@ class TransactionMethods:
     def _or_waiting(
         self, view: LedgerView, transaction_hash: bytes, found: bytes
     ) -> bytes | Awaitable[bytes]:
-        """What was found in the sealed chain, or else what waits to be in it."""
+        """Return the transaction found in the sealed chain, or else one that waits for a block."""
         if found != b"null":
             return found
         unsealed = find_unsealed(view, transaction_hash)
@@ -190,13 +190,13 @@ class RawMethods:
     def get_block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The RLP of a block."""
         block = _named(view, raw)
-        return self._scheduler.share((self, block.key), partial(_encode_block, view, block))
+        return self._scheduler.coalesce((self, block.key), partial(_encode_block, view, block))
 
     def get_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The encoded receipts of a block, in order."""
         block = _named(view, raw)
         key = (self, "receipts", block.key)
-        return self._scheduler.share(key, partial(_list_receipts, view, block))
+        return self._scheduler.coalesce(key, partial(_list_receipts, view, block))
 
     def get_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """An encoded transaction of the chain or of the pending block, or 0x."""

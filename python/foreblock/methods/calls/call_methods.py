@@ -143,7 +143,7 @@ class CallMethods:
         self._scheduler = scheduler
 
     def call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """What the call returned, as data.
+        """The data that the call returned.
 
         A short one is remembered by the fast path, which then answers those of its kind.
         """
@@ -243,7 +243,7 @@ class AccessListMethods:
 
 
 def _error(outcome: Outcome) -> str | None:
-    """What a call that failed says; a revert without its reason, as in geth."""
+    """Return the error of a failed call; a revert without its reason, as in geth."""
     if outcome.status == "success":
         return None
     return "execution reverted" if outcome.status == "revert" else outcome.halt

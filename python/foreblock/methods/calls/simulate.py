@@ -76,7 +76,7 @@ def render(blocks: Sequence[SimulatedBlock], shape: BlockShape, pace: Pace) -> S
 
 
 def is_long_block(block: SealedBody) -> bool:
-    """Whether the text of a block has to be written in pieces."""
+    """Return whether the text of a block has to be written in pieces."""
     return block.results_size > THRESHOLDS.pieces_bytes
 
 
@@ -158,7 +158,7 @@ GAS: Final = 4
 
 
 class SimulateParams(Struct, frozen=True, gc=False):
-    """What is to be simulated, after which block, and how it is shown."""
+    """The blocks to simulate, the block that they follow, and the form of the result."""
 
     request: SimulationRequest
     block: BlockParam
@@ -213,10 +213,12 @@ class SimulateMethods:
     def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The simulated blocks with the results of their calls."""
         if is_long(raw):
-            return self._scheduler.write(partial(self._read_and_simulate, view, raw), view.client)
+            return self._scheduler.run_text(
+                partial(self._read_and_simulate, view, raw), view.client
+            )
         asked = self._read(raw)
         text = self._single_block(view, asked)
-        return text or self._scheduler.write(partial(self._simulate, view, asked), view.client)
+        return text or self._scheduler.run_text(partial(self._simulate, view, asked), view.client)
 
     def _single_block(self, view: LedgerView, asked: SimulateParams) -> bytes | None:
         """The answer, if one block of plain calls is asked for and it is short."""
@@ -250,7 +252,7 @@ class SimulateMethods:
 
 
 def _has_no_root(why: PartialState) -> bool:
-    """Whether so little of the trie is known that roots are left out."""
+    """Return whether so little of the trie is known that roots are omitted."""
     if isinstance(why, WaysMissing):
         return len(why.misses.accounts) > MOST_WAYS
     return isinstance(why, IncompleteState)

@@ -27,7 +27,7 @@ def _no_view() -> LedgerView:
 
 
 class Events:
-    """Who subscribes, what is read for them, and where filters are kept."""
+    """The subscribers, views, filters and commits of one network."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 
 class Subscriber(Protocol):
-    """Who gets notifications; hashed by identity."""
+    """A recipient of notifications; hashed by identity."""
 
     def notify(self, rest: bytes) -> bool:
         """Send the end of a notification, from its result on; false once it has ended."""

@@ -96,7 +96,7 @@ class FilterMethods:
         return self._add(StoredFilter("transactions", *_end(view, TRANSACTIONS), full=full))
 
     def get_changes(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """What happened since the last poll, or since the filter was made."""
+        """The changes since the last poll, or since the filter was made."""
         return self._give(self._poll(view, _read_id(raw).id))
 
     def get_logs(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
@@ -107,7 +107,7 @@ class FilterMethods:
         return find(found) if isinstance(found, StoredFilter) else Mapped(found, find)
 
     def uninstall(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """Whether there was such a filter, which is removed."""
+        """True if the filter existed; it is removed."""
         return self._give(self._remove(_read_id(raw).id))
 
     def _find(self, view: LedgerView, found: StoredFilter) -> bytes | Awaitable[Text]:
@@ -129,7 +129,7 @@ class FilterMethods:
         return b"true" if was_there else b"false"
 
     def _give(self, steps: Steps[Text]) -> bytes | Awaitable[Text]:
-        return self._scheduler.share((self, object()), lambda: steps)
+        return self._scheduler.coalesce((self, object()), lambda: steps)
 
     def _patiently(self, attempt: Callable[[], T]) -> Steps[T]:
         """The result of an operation of the table; tried again while a file of it is locked."""
@@ -173,7 +173,7 @@ def _newest_commit(view: LedgerView) -> int:
 
 
 def read_changes(view: LedgerView, found: StoredFilter) -> Steps[PolledChanges]:
-    """What a filter has to tell after its cursor, as far as one poll may hold."""
+    """Return the changes after the cursor of a filter, as many as one poll may hold."""
     kind, wanted = KINDS[found.kind], cast("Wanted", None)
     at, texts, size = read_cursor(found.cursor), list[bytes](), 0
     if at is None:

@@ -110,7 +110,7 @@ def _render_newest(
 
 
 class TransactionsWanted(Struct, frozen=True):
-    """How a subscriber wants transactions."""
+    """The form in which a subscriber gets transactions."""
 
     full: bool  # as objects, or by their hashes
     of_pool: bool = False  # as those of a pool: without deposits, logs and a place in a block

@@ -50,7 +50,7 @@ FLASHBLOCKS = Track(flashblock_end, next_flashblock)
 
 
 class Kind:
-    """What subscribers of one kind get."""
+    """The notifications of one kind of subscription."""
 
     code: str  # a letter for cursors: positions of kinds with equal letters mean the same
     track: Track
@@ -91,7 +91,7 @@ def position_after(at: Cursor, step: NextEvent, seen: int | None) -> Cursor:
 
 
 def to_all(wanted: Collection[Wanted], text: bytes) -> Mapping[Wanted, list[Notice]]:
-    """The same one text for all."""
+    """Send one text to all."""
     notices = [Notice(text)]
     return dict.fromkeys(wanted, notices)
 

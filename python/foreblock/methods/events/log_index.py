@@ -69,7 +69,7 @@ class LogsWanted:
         return FILTER_BYTES + VALUE_BYTES * self.filter.size
 
     def includes(self, number: int) -> bool:
-        """Whether logs of this height are wanted."""
+        """Return whether logs of this height are wanted."""
         return number >= self.first and (self.last is None or number <= self.last)
 
 

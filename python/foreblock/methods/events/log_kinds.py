@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def read_wanted(raw: Raw, argument: int) -> LogsWanted:
-    """What a filter object asks for of the blocks to come; null is any log.
+    """Read the filter of a subscription; null matches any log.
 
     Refuses ranges as geth does.
     """

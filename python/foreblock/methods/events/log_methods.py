@@ -252,7 +252,7 @@ class LogMethods:
             return (yield from paced(self.find(view, query, deadline), pace))
 
         found = self._scheduler.run(answer, view.client, self._scheduler.searches)
-        return self._scheduler.give(found) if isinstance(found, bytes | list) else found
+        return self._scheduler.send_text(found) if isinstance(found, bytes | list) else found
 
     def find(self, view: LedgerView, query: LogQuery, deadline: float) -> Steps[Text]:
         """Find the logs of a query before a deadline."""

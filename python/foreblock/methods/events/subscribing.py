@@ -67,7 +67,7 @@ class Subscribers(Protocol):
 
 
 class NoSubscribers:
-    """Where no connection can have any."""
+    """The subscribers of a service without connections that can be notified."""
 
     def check_supported(self, client: Hashable | None) -> None:  # noqa: ARG002, as in the protocol
         """Refuse."""
@@ -115,7 +115,7 @@ _decode_choice = msgspec.json.Decoder(bool | _Full | None).decode
 
 
 class Asked(NamedTuple):
-    """What a client wants to be notified of."""
+    """A requested subscription."""
 
     kind: Kind
     wanted: Wanted
@@ -204,7 +204,7 @@ def _take_cursor(given: list[Raw]) -> tuple[list[Raw], str | None]:
 
 
 def _position(view: LedgerView, kind: Kind, cursor: str | None, argument: int) -> Cursor:
-    """Where a subscription begins; raises `CursorTooOld`."""
+    """Return the position at which a subscription starts; raises `CursorTooOld`."""
     if cursor is None:
         return kind.track.end(view)
     position = read_cursor(cursor[1:])

@@ -163,7 +163,7 @@ def supported_capabilities(view: LedgerView, raw: Raw) -> bytes:
 
 
 def config(view: LedgerView, raw: Raw) -> bytes:
-    """What the forks of the chain bring: precompiles, system contracts, blobs, and their ids."""
+    """The forks of the chain: precompiles, system contracts, blobs, and their ids."""
     take_none(raw)
     genesis = view.resolve(0).header
     found = fork_configs(

@@ -158,7 +158,7 @@ class FeeMethods:
         first = view.first_block
         count = min(count, newest.number + 1 - (first.whole if percentiles else first.number))
         next_fee = next_base_fee(view, newest)
-        return self._scheduler.share(
+        return self._scheduler.coalesce(
             (self, newest.key, next_fee, count, tuple(percentiles)),
             partial(self._look_back, view, newest, next_fee, count, percentiles),
         )

@@ -1,4 +1,4 @@
-"""What the service offers: its modules, and an OpenRPC document of all its methods."""
+"""The modules of the service, and an OpenRPC document of all its methods."""
 
 from collections.abc import Sequence
 

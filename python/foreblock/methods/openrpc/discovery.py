@@ -50,12 +50,12 @@ class Parameter(NamedTuple):
     shape: Shape
 
     def required(self, *, block_required: bool) -> bool:
-        """Whether it must be given, in a dialect that requires blocks or in one that does not."""
+        """Return whether it is required; `block_required` is of the dialect."""
         return not self.mark or (self.mark == "!" and block_required)
 
 
 class Signature(NamedTuple):
-    """What a method takes and gives."""
+    """The parameters and the result of a method."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -149,7 +149,7 @@ class Discovery:
     def discover(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """This document: every method with its parameters and its result (OpenRPC)."""
         take_none(raw)
-        return self._scheduler.share((self, "document"), self._described)
+        return self._scheduler.coalesce((self, "document"), self._described)
 
     def _described(self) -> Steps[Text]:
         if self._document is None:

@@ -28,7 +28,7 @@ _NEWEST: Final = record("", newest={"type": "integer", "minimum": 0})
 
 
 def _by_sender_and_nonce(name: str) -> Schema:
-    """What waits in the pool: by sender, then by nonce in decimal; or of one sender."""
+    """Transactions of the pool: by sender, then by nonce in decimal; or of one sender."""
     by_nonce = keyed("^[0-9]+$", ref(name))
     waiting: Schema = {"anyOf": [keyed(ADDRESS_KEY, by_nonce), by_nonce]}
     return record("", pending=waiting, queued=waiting)

@@ -51,7 +51,7 @@ class Submissions(Protocol):
         """
 
     def submit_now(self, transaction: Transaction) -> bool:
-        """Whether the pool has taken the transaction already; where it waits, `submit` does.
+        """Return whether the pool took the transaction without waiting; otherwise call `submit`.
 
         Raises the same.
         """

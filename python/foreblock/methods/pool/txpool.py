@@ -55,7 +55,7 @@ class UnsealedTransactions:
         self._places = places
 
     def number(self, view: LedgerView) -> Steps[int]:
-        """How many there are; those that a block begins with and nobody sent do not count."""
+        """Return their number, without the system transactions at the start of a block."""
         found = 0
         for block in _blocks(view):
             found += count_transactions(view, block) - (yield from self._first(view, block))
@@ -134,7 +134,7 @@ class PoolMethods:
         self._unsealed = unsealed
 
     def status(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """How many transactions wait: those that can run, and those that wait for a nonce."""
+        """The number of transactions that can run, and of those that wait for a nonce."""
         take_none(raw)
         return self._count(view)
 
@@ -154,7 +154,7 @@ class PoolMethods:
         return self._show_all(view, partial(_in_a_line, spell=spell), spell)
 
     def transaction_status(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Whether the sequencer has the transaction and no sealed block does."""
+        """The status of a transaction that the sequencer has and no sealed block does."""
         wanted = read_hash(raw)
         return KNOWN if find_unsealed(view, wanted) is not None else self._look_for(wanted)
 
@@ -182,7 +182,7 @@ class PoolMethods:
     async def _above(
         self, view: LedgerView, read: Callable[[LedgerView], Steps[T]], nothing: T
     ) -> T:
-        """What is read of unsealed blocks, where they are not shown as blocks.
+        """Return the transactions of unsealed blocks, if those are not shown as blocks.
 
         On a view that is newer than the pool's answer: what has left the pool is in it.
         """
@@ -206,7 +206,7 @@ def _once(above: Sequence[InPool], waiting: Sequence[InPool]) -> Sequence[InPool
 
 
 def _spelling(view: LedgerView) -> Spell:
-    """How addresses are written: as by anvil on a chain like it, otherwise as by geth."""
+    """Return the spelling of addresses: anvil's on a chain like it, otherwise geth's."""
     dev = view.dev_state
     is_like_anvil = dev is not None and dev.shows_sealed
     return (lambda address: f"0x{address.hex()}") if is_like_anvil else checksum_address
@@ -240,7 +240,7 @@ def _joined(entries: Sequence[bytes], pieces: list[bytes]) -> Steps[None]:
 
 
 def _of_one(waiting: Sequence[InPool]) -> Steps[Text]:
-    """The same for one sender, without its address."""
+    """Write the transactions of one sender, without its address."""
     kinds: dict[bool, list[bytes]] = {True: [], False: []}
     for some in _portions(waiting, lambda each: len(each.raw)):
         for each, transaction in zip(some, decode_waiting(some), strict=True):

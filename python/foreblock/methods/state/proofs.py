@@ -46,7 +46,7 @@ class StorageKey(NamedTuple):
 
 
 class ShownProof(Protocol):
-    """What is shown of a proof, whoever has made it."""
+    """A proof as it is shown."""
 
     @property
     def account(self) -> Account | None:
@@ -62,7 +62,7 @@ class ShownProof(Protocol):
 
 
 class AskedProofs(NamedTuple):
-    """What a request for a proof asks for."""
+    """A request for proofs."""
 
     who: bytes
     keys: list[StorageKey]

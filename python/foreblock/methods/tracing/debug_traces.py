@@ -57,7 +57,7 @@ NATIVE: Final = (
 
 
 class TracerConfig(Struct, rename="camel", frozen=True):
-    """What is particular to one tracer."""
+    """The options of one tracer."""
 
     only_top_call: bool | None = None
     with_log: bool | None = None
@@ -204,7 +204,7 @@ class TraceMethods:
         """The trace of a transaction in a block."""
         params = _read_transaction(raw)
         wanted = hash32(params.transaction_hash, 0)
-        return self._scheduler.write(
+        return self._scheduler.run_text(
             partial(self._transaction, view, wanted, params.config), view.client
         )
 
@@ -212,18 +212,22 @@ class TraceMethods:
         """The traces of all transactions of a block."""
         params = _read_block(raw)
         block = find_traced(view, params.block)
-        return self._scheduler.write(partial(self._block, view, block, params.config), view.client)
+        return self._scheduler.run_text(
+            partial(self._block, view, block, params.config), view.client
+        )
 
     def trace_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of all transactions of a block, by its hash."""
         params = _read_block_by_hash(raw)
         hash32(params.block_hash, 0)
         block = find_traced(view, params.block_hash)
-        return self._scheduler.write(partial(self._block, view, block, params.config), view.client)
+        return self._scheduler.run_text(
+            partial(self._block, view, block, params.config), view.client
+        )
 
     def trace_call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The trace of a call on the state after a block."""
-        return self._scheduler.write(partial(self._call, view, raw), view.client)
+        return self._scheduler.run_text(partial(self._call, view, raw), view.client)
 
     def _transaction(
         self, view: LedgerView, wanted: bytes, config: TraceConfig | None, pace: Pace

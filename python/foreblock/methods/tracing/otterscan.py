@@ -92,7 +92,7 @@ class OtterscanMethods:
         return API_LEVEL
 
     def has_code(self, view: LedgerView, raw: Raw) -> bytes:
-        """Whether an account has code after a block."""
+        """True if an account has code after a block."""
         params = _read_has_code(raw)
         state = view.state(find_block(view, params.block, 1))
         return b"true" if state.code(address(params.address, 0)) else b"false"
@@ -125,7 +125,7 @@ class OtterscanMethods:
 
     def _trace(self, view: LedgerView, raw: Raw, tracer: Tracer) -> bytes | Awaitable[Text]:
         wanted = hash32(_read_transaction(raw).transaction_hash, 0)
-        return self._scheduler.write(partial(self._traced, view, wanted, tracer), view.client)
+        return self._scheduler.run_text(partial(self._traced, view, wanted, tracer), view.client)
 
     def _traced(self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace) -> Steps[Text]:
         found = find_transaction(view, wanted)
@@ -202,7 +202,7 @@ class OtterscanSearchMethods:
     ) -> bytes | Awaitable[Text]:
         begin = partial(self._search, view, wanted, numbers, size, is_edge=is_edge)
         text = self._scheduler.run(begin, view.client, self._scheduler.searches)
-        return self._scheduler.give(text) if isinstance(text, list) else text
+        return self._scheduler.send_text(text) if isinstance(text, list) else text
 
     def _search(
         self,

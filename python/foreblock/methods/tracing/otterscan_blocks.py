@@ -73,7 +73,7 @@ class OtterscanBlockMethods:
         return self._details(view, _read_details(raw).block)
 
     def block_details_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The same for a block that is named by its hash."""
+        """The details of a block that is named by its hash."""
         named = _read_details_by_hash(raw).block_hash
         hash32(named, 0)
         return self._details(view, named)
@@ -105,7 +105,7 @@ class OtterscanBlockMethods:
 
     def _give(self, steps: Steps[Text]) -> bytes | Awaitable[Text]:
         text = self._scheduler.read(steps)
-        return self._scheduler.give(text) if isinstance(text, list) else text
+        return self._scheduler.send_text(text) if isinstance(text, list) else text
 
     def _describe(self, view: LedgerView, block: ReadableBlock) -> Steps[Text]:
         stored = read_stored(view, block)
@@ -192,7 +192,7 @@ def _issuance(block: ReadableBlock, stored: StoredBlock) -> bytes:
 
 
 def _fees(block: ReadableBlock, portions: list[Portion]) -> Steps[int]:
-    """What all transactions paid for gas."""
+    """Return the fees that all transactions paid for gas."""
     fees, position = 0, Position()
     base_fee, some = block.header.base_fee_per_gas, THRESHOLDS.recovered_senders
     for portion in portions:

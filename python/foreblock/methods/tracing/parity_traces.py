@@ -75,7 +75,7 @@ class ParityMethods:
     def transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of a transaction, or null where it is in no block."""
         wanted = hash32(_read_transaction(raw).transaction_hash, 0)
-        return self._scheduler.write(partial(self._transaction, view, wanted), view.client)
+        return self._scheduler.run_text(partial(self._transaction, view, wanted), view.client)
 
     def block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of all transactions of a block, and its rewards; null where there is none."""
@@ -85,7 +85,7 @@ class ParityMethods:
         except NotHere:
             return b"null"
         selection = TraceSelection()
-        return self._scheduler.write(partial(self._block, view, block, selection), view.client)
+        return self._scheduler.run_text(partial(self._block, view, block, selection), view.client)
 
     def filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of a range of blocks, from and to certain addresses."""
@@ -101,7 +101,7 @@ class ParityMethods:
         # The first block of a chain has no transactions.
         numbers = range(max(first.number, 1), last.number + 1)
         steps = partial(self._blocks, view, numbers, last, _selection(asked))
-        return self._scheduler.write(steps, view.client)
+        return self._scheduler.run_text(steps, view.client)
 
     def _transaction(self, view: LedgerView, wanted: bytes, pace: Pace) -> Steps[Text]:
         found = find_transaction(view, wanted)
@@ -174,7 +174,7 @@ def _count(given: int | str | None, path: str) -> int | None:
 
 
 def _rewards(view: LedgerView, block: ReadableBlock) -> list[bytes]:
-    """What the miners of a block and of its uncles got, as traces."""
+    """Return the rewards of a block and of its uncles, as traces."""
     reward = block.rules.block_reward
     if not reward:
         return []

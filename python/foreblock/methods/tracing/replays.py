@@ -87,13 +87,15 @@ class ReplayMethods:
         self._reader: Final = CallReader(options.gas_cap, 1, "latest", creates=True)
 
     def transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """What a transaction returned, its traces, and the changes it made."""
+        """The result of a transaction, its traces, and the changes it made."""
         params = _read_replay(raw)
         wanted, tracer = hash32(params.transaction_hash, 0), _tracer(params.trace_types)
-        return self._scheduler.write(partial(self._transaction, view, wanted, tracer), view.client)
+        return self._scheduler.run_text(
+            partial(self._transaction, view, wanted, tracer), view.client
+        )
 
     def block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The same of all transactions of a block; null where there is none."""
+        """The results and traces of all transactions of a block; null if there is no such block."""
         params = _read_block(raw)
         tracer = _tracer(params.trace_types)
         try:
@@ -102,19 +104,19 @@ class ReplayMethods:
             return b"null"
         if block.number == 0:
             return b"[]"  # the first block has no transactions
-        return self._scheduler.write(partial(self._block, view, block, tracer), view.client)
+        return self._scheduler.run_text(partial(self._block, view, block, tracer), view.client)
 
     def call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The same of a call on the state after a block."""
-        return self._scheduler.write(partial(self._call, view, raw), view.client)
+        """The result and traces of a call on the state after a block."""
+        return self._scheduler.run_text(partial(self._call, view, raw), view.client)
 
     def call_many(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The same of several calls, each on the state that those before it leave."""
-        return self._scheduler.write(partial(self._call_many, view, raw), view.client)
+        """The results and traces of several calls, each on the state that those before it leave."""
+        return self._scheduler.run_text(partial(self._call_many, view, raw), view.client)
 
     def raw_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The same of a signed transaction that is not sent."""
-        return self._scheduler.write(partial(self._raw_transaction, view, raw), view.client)
+        """The result and traces of a signed transaction that is not sent."""
+        return self._scheduler.run_text(partial(self._raw_transaction, view, raw), view.client)
 
     def _transaction(
         self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace

@@ -55,13 +55,13 @@ class WitnessMethods:
         return self._show(view, find_traced(view, _read(raw).block))
 
     def by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The same of a block named by its hash."""
+        """The witness of a block that is named by its hash."""
         named = _read_by_hash(raw).block_hash
         hash32(named, 0)
         return self._show(view, find_traced(view, named))
 
     def _show(self, view: LedgerView, block: ReadableBlock) -> bytes | Awaitable[Text]:
-        return self._scheduler.write(partial(self._write, view, block), view.client)
+        return self._scheduler.run_text(partial(self._write, view, block), view.client)
 
     def _write(self, view: LedgerView, block: ReadableBlock, pace: Pace) -> Steps[Text]:
         witness = yield from record_witness(view, block)
