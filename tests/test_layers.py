@@ -32,7 +32,7 @@ BELOW = {
     # How a worker shares its time, and what it serves; nothing of Ethereum.
     "scheduling": "errors",
     "bus": "clock errors types",
-    "server": "errors scheduling setting",
+    "server": "backoff errors scheduling setting",
     "settings": "errors secret_urls server setting",
     "page": "server",
     "rpc": "_engine errors metrics scheduling",

@@ -5,7 +5,7 @@ from urllib.parse import quote, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.secret_urls import safe_url, secrets_of, without_secrets, without_these
+from foreblock.secret_urls import redact, redact_urls, secrets_of
 from support.each_case import each_case
 
 KNOWN = [
@@ -26,14 +26,14 @@ KNOWN = [
 
 @each_case(("url", "safe"), KNOWN)
 def test_known_forms(url: str, safe: str) -> None:
-    assert safe_url(url) == safe
-    assert without_secrets(f"no answer from {url}: lost") == f"no answer from {safe}: lost"
-    assert without_secrets(f"'{url}' and {url}") == f"'{safe}' and {safe}"
+    assert redact_urls(url) == safe
+    assert redact_urls(f"no answer from {url}: lost") == f"no answer from {safe}: lost"
+    assert redact_urls(f"'{url}' and {url}") == f"'{safe}' and {safe}"
 
 
 @each_case("text", ["", "no url", "a://", "12:30", "block 0x12//34", "x:/y"])
 def test_texts_without_urls_stay(text: str) -> None:
-    assert without_secrets(text) == text
+    assert redact_urls(text) == text
 
 
 letters = "abcdefghijklmnopqrstuvwxyzABCDEF0123456789-_~!$*+%"
@@ -53,23 +53,23 @@ def test_a_secret_in_any_part_is_gone(token: str, part: str) -> None:
         "bare": f"wss://host.example:1/ws?{token}",
         "fragment": f"wss://host.example:1/ws#{token}",
     }[part]
-    found = without_secrets(f"lost ({url}), and again {url}.")
+    found = redact_urls(f"lost ({url}), and again {url}.")
     assert "secret" not in found
     assert token not in found
-    parts = urlsplit(safe_url(url))
+    parts = urlsplit(redact_urls(url))
     assert (parts.scheme, parts.hostname, parts.port) == ("wss", "host.example", 1)
 
 
 @given(st.text())
 def test_any_text_is_taken_and_nothing_changes_twice(text: str) -> None:
-    once = without_secrets(text)
-    assert without_secrets(once) == once
+    once = redact_urls(text)
+    assert redact_urls(once) == once
 
 
 @given(secrets, st.sampled_from(["https://h/v2/%s", "https://u:%s@h/ws", "wss://h/?key=%s#x"]))
 def test_a_secret_is_gone_from_what_an_endpoint_repeats(token: str, form: str) -> None:
     token = quote(token, safe="-_~") + "secret"
-    text = without_these(f"no such key: {token} (of {token})", secrets_of(form % token))
+    text = redact(f"no such key: {token} (of {token})", secrets_of(form % token))
     assert token not in text
     assert text.startswith("no such key: ")
 
@@ -78,7 +78,7 @@ def test_a_secret_is_gone_from_what_an_endpoint_repeats(token: str, form: str) -
 def test_a_secret_that_was_cut_off_is_gone_too(token: str, length: int) -> None:
     found = secrets_of(f"https://h/v2/{quote(token, safe='-_~')}x")
     (secret,) = found
-    assert without_these(f"no such key: {secret[:length]}", found) == "no such key: …"
+    assert redact(f"no such key: {secret[:length]}", found) == "no such key: …"
 
 
 def test_ordinary_words_are_no_secrets() -> None:

@@ -1,4 +1,4 @@
-"""URLs without what may be secret in them, for logs and for facts that anybody may read. No I/O.
+"""Hide the secrets in URLs, for logs and public facts. No I/O.
 
 Providers put keys into any part of a URL but the host: before it, into the path, into the query.
 So of a path only well-known words are kept, of a query only the names.
@@ -29,18 +29,13 @@ _PART: Final = 4  # characters of one that was cut off
 _ENDS: Final = ".,:;!)]}"
 
 
-def without_secrets(text: str) -> str:
-    """The text with every URL in it as `safe_url` gives it."""
+def redact_urls(text: str) -> str:
+    """Hide everything in URLs but scheme, host, port, well-known words and names of the query."""
     return _URL.sub(_safe, text) if "://" in text else text
 
 
-def safe_url(url: str) -> str:
-    """Scheme, host, port, well-known words of the path, and names of the query."""
-    return without_secrets(url)
-
-
 def secrets_of(url: str) -> frozenset[str]:
-    """The parts of a URL that are hidden, of some length, to be hidden elsewhere too."""
+    """Return the hidden parts of a URL that are long enough to be hidden elsewhere too."""
     found = _URL.fullmatch(url)
     if found is None:
         return frozenset()
@@ -55,11 +50,8 @@ def secrets_of(url: str) -> frozenset[str]:
     return frozenset(each for each in parts if len(each) >= _SHORTEST)
 
 
-def without_these(text: str, secrets: frozenset[str]) -> str:
-    """The text without these secrets, which an endpoint may repeat in what it says.
-
-    Its end may be the beginning of one that was cut off with it.
-    """
+def redact(text: str, secrets: frozenset[str]) -> str:
+    """Hide secrets in a text of an endpoint; its end may be the start of a truncated one."""
     for each in sorted(secrets, key=len, reverse=True):
         text = text.replace(each, HIDDEN)
         lengths = range(len(each) - 1, _PART - 1, -1)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from foreblock.backoff import Waits
 from foreblock.errors import WorkerFailed
 from foreblock.server import child, supervisor
 from foreblock.server.child import Slot
@@ -59,7 +60,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     """Without waits between starts, and with turns as short as can be."""
     found = Log()
     monkeypatch.setattr(supervisor, "log", found)
-    monkeypatch.setattr(supervisor, "SHORTEST_DELAY", 0.0)
+    monkeypatch.setattr(supervisor, "WAITS", Waits(0.0, 0.0))
     monkeypatch.setattr(supervisor, "TURN_SECONDS", 0.01)
     return found
 

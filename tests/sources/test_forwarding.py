@@ -11,7 +11,7 @@ from foreblock.bus.messages import BusCall, BusRequest, Result, Started, Submit,
 from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedAnswer, RejectedTransaction, SequencerBusy, SequencerUnavailable
 from foreblock.follow.forwarding import BLOBS_STAY, MOST, TransactionForwarding
-from foreblock.secret_urls import secrets_of, without_these
+from foreblock.secret_urls import redact, secrets_of
 from foreblock.types import keccak256
 from foreblock.upstream.http import HttpReply
 from support.each_case import each_case
@@ -45,7 +45,7 @@ class Endpoint:
         return HttpReply(self.status, self.body, {})
 
     def hide(self, text: str) -> str:
-        return without_these(text, secrets_of(URL))
+        return redact(text, secrets_of(URL))
 
     def close(self) -> None:
         self.closed = True

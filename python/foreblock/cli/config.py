@@ -13,7 +13,7 @@ import click
 from foreblock.cli import completion
 from foreblock.cli.verb import FILE as EXISTING_FILE
 from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
-from foreblock.secret_urls import without_secrets
+from foreblock.secret_urls import redact_urls
 from foreblock.settings import SECTIONS, EverySetting, Settings
 from foreblock.settings.loading import (
     FILE,
@@ -113,10 +113,10 @@ def config(given: Given, *, as_json: bool) -> None:
     values = flat(settings)
     if as_json:
         rows = {name: {"value": value, "from": origins[name]} for name, value in values.items()}
-        click.echo(without_secrets(json.dumps(rows)))
+        click.echo(redact_urls(json.dumps(rows)))
         return
     name_width = max(map(len, values))
-    shown = {name: without_secrets(json.dumps(value)) for name, value in values.items()}
+    shown = {name: redact_urls(json.dumps(value)) for name, value in values.items()}
     value_width = max(map(len, shown.values()))
     for name, text in shown.items():
         click.echo(f"{name:<{name_width}}  {text:<{value_width}}  {origins[name]}")

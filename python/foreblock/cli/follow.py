@@ -15,7 +15,7 @@ import click
 from foreblock.chains.chain_file import FollowedChain, followed_chain, is_file
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import FollowingSettings, FollowSettings
@@ -109,9 +109,9 @@ def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Star
     anchor = f"the {follow.anchor} block" if follow.anchor in ANCHORS else f"block {follow.anchor}"
     click.echo(f"{chain.title}, chain id {chain.profile.chain_id}, from {anchor} on")
     for url in follow.upstream:
-        click.echo(f"  state from   {safe_url(url)}")
+        click.echo(f"  state from   {redact_urls(url)}")
     for url in feeds:
-        click.echo(f"  flashblocks  {safe_url(url)}")
+        click.echo(f"  flashblocks  {redact_urls(url)}")
     if not feeds:
         click.echo("  flashblocks  no feed: pending is the latest block")
     meaning = {

@@ -27,7 +27,7 @@ from foreblock.feed.recording import Recorded, Recorder, read_recording
 from foreblock.feed.recording import replay as replay_feed
 from foreblock.feed.server import FeedServer
 from foreblock.recording.offline_node import OfflineNode
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 from foreblock.server import sockets
 from foreblock.service.logs import configure
 
@@ -77,7 +77,7 @@ def record(  # noqa: PLR0913, keywords
     with failing_in_one_line(), _opened(file, force=force) as opened:
         recorder = asyncio.run(_record(url, opened, messages, seconds))
         if not recorder.messages:
-            raise Unreachable(safe_url(url), recorder.client.last_error or "no message")
+            raise Unreachable(redact_urls(url), recorder.client.last_error or "no message")
     click.echo(f"{recorder.messages} messages, {recorder.bytes:,} bytes, in {file}")
     if recorder.unreadable:
         click.echo(f"{recorder.unreadable} of them cannot be read as flashblocks", err=True)

@@ -20,7 +20,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from foreblock.errors import ForeblockError
-from foreblock.secret_urls import without_secrets
+from foreblock.secret_urls import redact_urls
 
 _SIGNALLED: Final = 128  # the shell's convention: this plus the signal's number
 _ENDING: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
@@ -156,7 +156,7 @@ def failing_in_one_line() -> Iterator[None]:
     try:
         yield
     except (ForeblockError, OSError) as failure:
-        stop(without_secrets(str(failure)), 1)
+        stop(redact_urls(str(failure)), 1)
 
 
 @contextmanager

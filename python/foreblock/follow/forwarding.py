@@ -23,7 +23,7 @@ from foreblock.clock import Clock, SystemClock
 from foreblock.errors import RefusedAnswer, RejectedTransaction, SequencerBusy
 from foreblock.ledger.rules.transaction_rules import BLOB
 from foreblock.primitives import format_data, harmless, parse_hash
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 from foreblock.types import keccak256
 from foreblock.upstream.http import Connections, HttpReply
 from foreblock.upstream.json_rpc import RefusalKind, body_of, results
@@ -127,7 +127,7 @@ class TransactionForwarding:
     ) -> None:
         """Raises `InvalidArgument` for a bad URL."""
         self._network: Final = network
-        self._shown: Final = safe_url(url)
+        self._shown: Final = redact_urls(url)
         self._clock: Final = clock or SystemClock()
         self._connections: Final = connections or Connections(url, SECONDS)
         self._tasks: Final[set[asyncio.Task[None]]] = set()

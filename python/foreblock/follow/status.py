@@ -6,7 +6,7 @@ from typing import Protocol
 from foreblock.follow.audit import StateAudit
 from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner
 from foreblock.primitives import format_data, harmless
-from foreblock.secret_urls import without_secrets
+from foreblock.secret_urls import redact_urls
 from foreblock.upstream.endpoint import UpstreamState
 
 
@@ -43,7 +43,7 @@ def follow_facts(
     if audit is not None:
         lines.append(_audit(audit))
     lines += map(_upstream, upstreams)
-    return list(map(without_secrets, lines))
+    return list(map(redact_urls, lines))
 
 
 def _audit(audit: StateAudit) -> str:

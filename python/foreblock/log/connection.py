@@ -35,7 +35,7 @@ from foreblock.log.stream_settings import (
     new_stream,
 )
 from foreblock.log.subjects import LogSubjects
-from foreblock.secret_urls import safe_url, without_secrets
+from foreblock.secret_urls import redact_urls
 
 log = structlog.get_logger()
 
@@ -274,7 +274,7 @@ class LogConnection:
     def _say_connected(self) -> None:
         self._last_error = ""
         url = self._client.connected_url
-        server = safe_url(url.geturl()) if url else ""
+        server = redact_urls(url.geturl()) if url else ""
         log.info("log_server_connected", stream=self.subjects.stream, server=server)
 
 
@@ -286,4 +286,4 @@ async def end_subscriptions(subscriptions: Iterable[Subscription]) -> None:
 
 
 def _words(why: BaseException) -> str:
-    return without_secrets(str(why)) or type(why).__name__
+    return redact_urls(str(why)) or type(why).__name__

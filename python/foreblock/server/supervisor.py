@@ -14,31 +14,23 @@ stops after the last of them has ended.
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from random import Random
 from typing import Final, NamedTuple
 
 import structlog
 
+from foreblock.backoff import Backoff, Waits
 from foreblock.errors import StopForced, WorkerFailed
 from foreblock.server.child import CANNOT_START, FAILED, READY, TURN_SECONDS, Child, Silence, Slot
 from foreblock.server.sockets import refuse_new
 
-SHORTEST_DELAY: Final = 0.1  # seconds before a restart
-LONGEST_DELAY: Final = 5.0
-STEADY: Final = 10.0  # seconds after which an end is not blamed on the start
+WAITS: Final = Waits(shortest=0.1, longest=5.0)  # before a restart
 STARTING: Final = 6  # the time for a restart, as a multiple of the timeout
 KILL_MARGIN: Final = 1.0  # seconds beyond the grace before a kill
 
 log = structlog.get_logger()
-
-
-def backoff() -> Iterator[float]:
-    """Delays before successive restarts."""
-    delay = SHORTEST_DELAY
-    while True:
-        yield delay
-        delay = min(delay * 2, LONGEST_DELAY)
 
 
 class End(NamedTuple):
@@ -126,7 +118,7 @@ class Supervisor:
     ) -> None:
         """Run one process after the other in a slot; each gets its order after `needed`."""
         loop = asyncio.get_running_loop()
-        served, delays = False, backoff()
+        served, backoff = False, Backoff(WAITS, Random())  # noqa: S311, no secret
 
         def serves() -> None:
             nonlocal served
@@ -144,9 +136,7 @@ class Supervisor:
                 raise WorkerFailed(end.why)
             log.warning(end.event, name=slot.name, **end.facts)
             self._restarted(slot.name)
-            if loop.time() - begun > STEADY:
-                delays = backoff()
-            await _pause(stopping, next(delays))
+            await _pause(stopping, backoff.after(loop.time() - begun))
 
     async def _fill(
         self,

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, TextIO, cast
 
 import structlog
 
-from foreblock.secret_urls import without_secrets
+from foreblock.secret_urls import redact_urls
 
 LogFormat = Literal["auto", "json", "text"]
 
@@ -176,7 +176,7 @@ def hide_secrets(_: object, __: str, event: MutableMapping[str, Any]) -> Mutable
 def _hidden(value: object) -> object:
     match value:
         case str():
-            return without_secrets(value)
+            return redact_urls(value)
         case bool() | int() | float() | None:
             return value
         case list() | tuple():
@@ -184,7 +184,7 @@ def _hidden(value: object) -> object:
         case dict():
             return {name: _hidden(each) for name, each in value.items()}
         case _:
-            return without_secrets(str(value))
+            return redact_urls(str(value))
 
 
 def _configure(level: str, processors: Sequence[Any], factory: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from foreblock.errors import BadSetting
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 from foreblock.settings.networks import LogOptions
 
 LIBRARIES: Final = ("nats", "zstandard")  # modules that the log imports
@@ -72,7 +72,7 @@ def check_servers(servers: Sequence[str]) -> None:
     for server in servers:
         if not _is_address(server):
             expected = "nats://HOST:PORT or tls://HOST:PORT"
-            raise BadSetting("log", f"expected {expected}, found {safe_url(server)!r}")
+            raise BadSetting("log", f"expected {expected}, found {redact_urls(server)!r}")
 
 
 def _is_address(server: str) -> bool:

@@ -29,7 +29,7 @@ from foreblock.errors import (
     StoreLocked,
 )
 from foreblock.ledger.storage.store_watch import DATA_FILE, WRITER_LOCK
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 from foreblock.snapshot.fetching import Report, address_of, fetch
 from foreblock.snapshot.installing import Need, Taken, check_place, put_in_place, settle
 
@@ -80,7 +80,9 @@ def bootstrap(  # noqa: PLR0913, keywords
             try:
                 return _take(folder, address_of(url, name), need, needed, say, tls)
             except SnapshotError as why:
-                log.warning("snapshot_not_taken", network=name, source=safe_url(url), why=str(why))
+                log.warning(
+                    "snapshot_not_taken", network=name, source=redact_urls(url), why=str(why)
+                )
                 reasons.append(str(why))
     raise NoSnapshot("; ".join(reasons))
 
@@ -107,7 +109,7 @@ def _take(
         shutil.rmtree(part, ignore_errors=True)
     log.info(
         "snapshot_taken",
-        source=safe_url(url),
+        source=redact_urls(url),
         commit=taken.commit,
         bytes=taken.length,
         seconds=round(time.monotonic() - begun, 3),
@@ -130,7 +132,7 @@ class _Progress:
 
     def __init__(self, name: str, url: str) -> None:
         self._name: Final = name
-        self._source: Final = safe_url(url)
+        self._source: Final = redact_urls(url)
         self._due = 0.0
 
     def __call__(self, done: int, total: int) -> None:

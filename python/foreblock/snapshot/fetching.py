@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from foreblock.errors import DamagedSnapshot, DiskFull, SnapshotRefused
-from foreblock.secret_urls import safe_url, without_secrets
+from foreblock.secret_urls import redact_urls
 from foreblock.snapshot.header import SnapshotHeader, check_header
 from foreblock.snapshot.packing import Unpacker
 
@@ -36,7 +36,7 @@ def address_of(url: str, name: str) -> str:
     except ValueError:
         is_good = False
     if not is_good:
-        raise SnapshotRefused(safe_url(url), "expected http://HOST:PORT")
+        raise SnapshotRefused(redact_urls(url), "expected http://HOST:PORT")
     return url if parts.path.strip("/") else f"{url.rstrip('/')}/{quote(name)}"
 
 
@@ -91,9 +91,9 @@ def _answer(url: str, tls: ssl.SSLContext | None) -> Iterator[http.client.HTTPRe
             answer = connection.getresponse()
             if answer.status != HTTPStatus.OK:
                 said = answer.read(_WORDS).decode("utf-8", "replace").strip()
-                raise SnapshotRefused(safe_url(url), f"{answer.status} {said}")
+                raise SnapshotRefused(redact_urls(url), f"{answer.status} {said}")
         except (OSError, http.client.HTTPException) as why:
-            raise SnapshotRefused(safe_url(url), without_secrets(str(why))) from None
+            raise SnapshotRefused(redact_urls(url), redact_urls(str(why))) from None
         yield answer
     finally:
         connection.close()

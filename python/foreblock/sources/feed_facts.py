@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from foreblock.clock import SECOND_NS
 from foreblock.primitives import harmless
-from foreblock.secret_urls import without_secrets
+from foreblock.secret_urls import redact_urls
 
 # What people ask about first, and the outcomes that count as it.
 _SUMMARY: Final[Mapping[str, tuple[str, ...]]] = {
@@ -75,7 +75,7 @@ def feed_facts(
         lines.append(_canonical(canonical))
     counted = [f"{name} {counters[name]}" for name in sorted(counters) if counters[name]]
     lines.append(f"outcomes: {', '.join(counted) or 'none yet'}")
-    return tuple(map(without_secrets, lines))
+    return tuple(map(redact_urls, lines))
 
 
 def _feed(feed: FeedState, now_ns: int) -> str:

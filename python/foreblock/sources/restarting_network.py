@@ -16,7 +16,7 @@ import structlog
 from foreblock.backoff import Backoff, Waits
 from foreblock.bus.messages import BusRequest, SourceFacts, ToWorker
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.secret_urls import without_secrets
+from foreblock.secret_urls import redact_urls
 from foreblock.sources.network_thread import RunningNetwork
 
 # The longest leaves two of six seconds to begin, and to follow what was missed meanwhile.
@@ -128,7 +128,7 @@ class RestartingNetwork:
         return self._says(f"failed: {self._failure}; it is begun anew")
 
     def _says(self, fact: str) -> SourceFacts:
-        return SourceFacts(self.name, self._clock.monotonic_ns(), (without_secrets(fact),))
+        return SourceFacts(self.name, self._clock.monotonic_ns(), (redact_urls(fact),))
 
     def _since(self, begun_ns: int) -> float:
         return (self._clock.monotonic_ns() - begun_ns) / SECOND_NS

@@ -25,7 +25,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from foreblock.errors import InvalidArgument
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 
 # Seconds: a little more than one, since requests that go out a second apart may arrive closer.
 WINDOW: Final = 1.125
@@ -173,7 +173,7 @@ def split_units(url: str) -> tuple[str, float | None]:
     if not units:
         return url, None
     if len(units) > 1 or not _UNITS.fullmatch(units[0]) or int(units[0]) == 0:
-        raise InvalidArgument(f"units of {safe_url(url)} is not a number above 0")
+        raise InvalidArgument(f"units of {redact_urls(url)} is not a number above 0")
     rest = urlencode([each for each in pairs if each[0] != "units"])
     return parts._replace(query=rest).geturl(), float(units[0])
 

@@ -13,7 +13,7 @@ import structlog
 
 from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 from foreblock.upstream import circuit
 from foreblock.upstream.budget import (
     Purpose,
@@ -84,7 +84,7 @@ class Upstream:
         """
         url, units = split_units(url)
         self._url: Final = url
-        self.shown: Final = safe_url(url)
+        self.shown: Final = redact_urls(url)
         self.budget: Final = budget or UnitBudget(units or default_units(url))
         self.circuit: Final = Circuit(LONGEST_OF_ONE if is_only else circuit.LONGEST_PAUSE)
         self.durations: Final = Durations()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from foreblock.errors import ErrorAnswer, NotAnAnswer, RefusedAnswer, Unreachable
-from foreblock.secret_urls import secrets_of, without_these
+from foreblock.secret_urls import redact, secrets_of
 from foreblock.upstream.json_rpc import RefusalKind, refuse
 from foreblock.upstream.rpc_client import Endpoint
 
@@ -87,7 +87,7 @@ class Connections:
 
     def hide(self, text: str) -> str:
         """The text without the secrets of the URL, which the endpoint may repeat."""
-        return without_these(text, self.secrets)
+        return redact(text, self.secrets)
 
     def hidden(self, refused: RefusedAnswer) -> RefusedAnswer:
         """The refusal without them."""

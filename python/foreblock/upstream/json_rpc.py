@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from foreblock.errors import ErrorAnswer, RefusedAnswer
 from foreblock.primitives import harmless
-from foreblock.secret_urls import without_secrets
+from foreblock.secret_urls import redact_urls
 
 
 class RefusalKind(StrEnum):
@@ -127,7 +127,7 @@ _BY_STATUS: Final[dict[int, RefusalKind]] = {
 
 def refuse(kind: RefusalKind, why: str) -> RefusedAnswer:
     """The refusal; of a foreign text one printable line is kept, without secrets of URLs."""
-    return RefusedAnswer(kind.value, harmless(without_secrets(why)))
+    return RefusedAnswer(kind.value, harmless(redact_urls(why)))
 
 
 def of_error(code: int, message: str, data: object = None) -> RefusedAnswer:

@@ -23,7 +23,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 
 SNAPSHOT: Final = "Foreblock-Snapshot"
 MIN_COMMIT: Final = "Foreblock-Min-Commit"
@@ -103,7 +103,7 @@ class Endpoint:
         the number of values of an answer.
         """
         self.url = url
-        self.shown = safe_url(url)  # in errors, which go to logs
+        self.shown = redact_urls(url)  # in errors, which go to logs
         self._longest_answer = longest_answer
         parts = _split(url)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -254,9 +254,9 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as failure:
-        raise InvalidArgument(f"{safe_url(url)!r} is not a URL: {failure}") from failure
+        raise InvalidArgument(f"{redact_urls(url)!r} is not a URL: {failure}") from failure
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise InvalidArgument(f"{safe_url(url)!r} is not a URL of the form http://HOST:PORT")
+        raise InvalidArgument(f"{redact_urls(url)!r} is not a URL of the form http://HOST:PORT")
     return parts
 
 

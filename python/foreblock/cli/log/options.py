@@ -10,7 +10,7 @@ import click
 
 from foreblock.cli.verb import in_section
 from foreblock.errors import LogUnreachable
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 from foreblock.service.logs import configure
 from foreblock.settings.networks import ONLY
 from foreblock.settings.replication import check_libraries, check_servers
@@ -95,7 +95,7 @@ async def connected(which: WhichLog) -> "AsyncIterator[LogConnection]":
         async with asyncio.timeout(SECONDS):
             await connection.open()
     except TimeoutError:
-        raise LogUnreachable(f"no answer of {', '.join(map(safe_url, which.servers))}") from None
+        raise LogUnreachable(f"no answer of {', '.join(map(redact_urls, which.servers))}") from None
     try:
         yield connection
     finally:

@@ -20,7 +20,7 @@ from foreblock.follow.requests import BlockForm
 from foreblock.follow.responses import read_header
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.primitives import format_data, format_quantity
-from foreblock.secret_urls import safe_url
+from foreblock.secret_urls import redact_urls
 from foreblock.service.logs import configure
 from foreblock.upstream.budget import Purpose, UnitBudget, Urgency, default_units, split_units
 from foreblock.upstream.endpoint import PROBE_SECONDS
@@ -72,7 +72,7 @@ def check(*, url: str, chain: str | None, as_json: bool) -> None:
         try:
             found = asyncio.run(_check(address, units or default_units(address), expected))
         except RefusedAnswer as refused:
-            stop(f"{safe_url(address)}: {refused}", NOT_REACHABLE)
+            stop(f"{redact_urls(address)}: {refused}", NOT_REACHABLE)
     if as_json:
         click.echo(json.dumps(as_object(found)))
     else:

@@ -24,7 +24,7 @@ from foreblock.ledger.rules.transaction_rules import (
 from foreblock.methods.dev.commanding import U64, Number, number, word
 from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated
 from foreblock.methods.params import Params, address, read_in_turn, reader
-from foreblock.methods.pool.filling import FillMethods, check_parts, read_asked
+from foreblock.methods.pool.filling import FillMethods, check_parts, read_transaction_request
 from foreblock.scheduling.steps import Pace, Steps, paced
 from foreblock.types import (
     Transaction,
@@ -120,7 +120,7 @@ class Preparing:
         With `anybody` also of an account that nobody impersonates. Raises `InvalidParams`,
         `RefusedCall`, `UnsupportedType`.
         """
-        asked = yield from read_in_turn(read_asked, raw)
+        asked = yield from read_in_turn(read_transaction_request, raw)
         further = _read_further(raw).transaction
         sender = self._sender(further.sender, has_default=not anybody)
         is_unsigned = self._keys.secret(sender) is None

@@ -57,7 +57,7 @@ class FillParams(Params):
 _read_lists = reader(FillParams)
 
 
-class AskedTransaction(Struct, gc=False):
+class TransactionRequest(Struct, gc=False):
     """A transaction as it came."""
 
     call: Call
@@ -91,7 +91,7 @@ class FillMethods:
         return self._scheduler.run(partial(self._steps, view, raw), view.client)
 
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
-        asked = yield from read_in_turn(read_asked, raw)
+        asked = yield from read_in_turn(read_transaction_request, raw)
         call = yield from paced(self.priced(view, asked.call), pace)
         nonce = self.next_nonce(view, call.sender) if asked.nonce is None else asked.nonce
         check_parts(call, asked.lists)
@@ -182,12 +182,12 @@ class FillMethods:
         return found
 
 
-def read_asked(raw: Raw) -> AskedTransaction:
+def read_transaction_request(raw: Raw) -> TransactionRequest:
     """The transaction of the arguments; raises `InvalidParams`."""
     fields: tuple[Any, ...]
     fields, *_ = read_call(raw, 1, True)  # noqa: FBT003, as declared
     lists = _read_lists(raw).transaction  # refuses further arguments
-    return AskedTransaction(read_fields(fields, 0, UNCAPPED), fields[4], fields[5], lists)
+    return TransactionRequest(read_fields(fields, 0, UNCAPPED), fields[4], fields[5], lists)
 
 
 def check_parts(call: Call, lists: Lists) -> None:
