@@ -165,7 +165,7 @@ def test_positions_are_those_that_counting_finds(chain: PreconfirmingChain) -> N
     names: tuple[BlockId, ...] = (1, 2, "pending")
     for name in names:
         block = view.resolve(name)
-        numbers = view.made_of(block)
+        numbers = view.partials_of(block)
         starts = finish(count_starts(view, block, numbers))
         assert starts[0] == Position()
         for place in range(starts[-1].transactions + 3):
@@ -183,7 +183,7 @@ def test_a_store_that_was_of_an_older_version_goes_on_with_positions(
     ledger = Ledger(chain.store, clock=chain.clock)
     view = ledger.view()
     assert view.pending is not None
-    numbers = view.made_of(view.pending)
+    numbers = view.partials_of(view.pending)
     starts = finish(count_starts(view, view.pending, numbers))
     row = view.row(partial_rows.senders_key(view.pending.number, numbers[-1]), view.pending)
     assert partial_rows.decode_position(len(row), row[-16:]) == starts[-1]
@@ -196,7 +196,7 @@ def test_a_store_that_was_of_an_older_version_goes_on_with_positions(
 def test_rows_that_are_missing_or_cut_are_damage(chain: PreconfirmingChain, ledger: Ledger) -> None:
     view = ledger.view()
     block = view.resolve(1)
-    rows = portion_rows(block, view.made_of(block)[-1])
+    rows = portion_rows(block, view.partials_of(block)[-1])
     view.close()
     assert rows.senders is not None
     for key, value in ((rows.senders, None), (rows.transactions, b"\0"), (rows.receipts, b"\0")):

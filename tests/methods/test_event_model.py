@@ -123,7 +123,9 @@ class Model:
     def check_pending(self, client: Asker, heard: list[Json], sealed: list[list[Json]]) -> None:
         """Logs of flashblocks are those of the blocks, but that some blocks came whole."""
         with self.view() as view:
-            whole = {n for n in chain(self.following.latest) if not view.made_of(view.resolve(n))}
+            whole = {
+                n for n in chain(self.following.latest) if not view.partials_of(view.resolve(n))
+            }
         for number, expected in enumerate(sealed, start=1):
             found = [plain(each) for each in heard if each["blockNumber"] == hex(number)]
             wanted = list(map(plain, expected))
@@ -188,7 +190,7 @@ def test_flashblocks_of_a_block_that_came_whole_are_taken_back_with_it(tmp_path:
     model.following.hear(*job.messages[:2])
     model.following.canonical(model.truth.seal(job))
     with model.view() as view:
-        assert view.made_of(view.latest) == (), "it came as a whole"
+        assert view.partials_of(view.latest) == (), "it came as a whole"
     model.following.canonical(*model.truth.grow(1, "on it"))
     model.look(9, 0)
     pending = model.watchers[0][2]

@@ -8,7 +8,7 @@ import pytest
 from foreblock.bus.commands import Revert, TakeSnapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_rows import DevState
-from foreblock.ledger.tracing.chain_report import ReachedPlace
+from foreblock.ledger.tracing.chain_report import ReachedPosition
 from foreblock.settings.networks import DevChain
 from foreblock.sources.printing import MOST_WAITING, NetworkPrinter, Printing, printing_of
 from support.chains import dev_chain
@@ -65,7 +65,7 @@ def test_who_gives_something_up_prints_it_first(tmp_path: Path) -> None:
         printer.request("eth_sendRawTransaction")
         chain.submit(send(ACCOUNTS[0], number))
         partial = chain.sequencer.block.partials[-1]
-        printer.look(ReachedPlace(chain.sequencer.parent.number, partial))
+        printer.look(ReachedPosition(chain.sequencer.parent.number, partial))
         printer.request("eth_getTransactionReceipt")
     printer.catch_up()
     lines = [line for text in texts for line in text.split("\n")]
@@ -76,7 +76,7 @@ def test_who_gives_something_up_prints_it_first(tmp_path: Path) -> None:
         *("    Block Number: 2", "eth_getTransactionReceipt"),
     ]
     chain.execute(Revert(before))
-    printer.look(ReachedPlace(0, chain.sequencer.block.partials[-1]))
+    printer.look(ReachedPosition(0, chain.sequencer.block.partials[-1]))
     printer.close()
     assert texts[-1] == "    Removed blocks: 2, after block 0"
     chain.kill()

@@ -2,7 +2,7 @@
 
 Partials have numbers that never repeat, and keep their rows when they are given up. So
 everything is there in the order in which it was committed, with the time when it was.
-Quiet indices have none: they are told from the note, and from what follows them.
+Empty indexes have none: they follow from the note and from later partials.
 """
 
 import threading
@@ -14,8 +14,8 @@ from checker.journal import JournalWriter
 from foreblock._engine import Store, View
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.closed_index import base_of, diff_of
-from foreblock.ledger.storage.chain_head import made_of, read_row
-from foreblock.ledger.storage.freshness import last_index_of, quiet_end
+from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
+from foreblock.ledger.storage.freshness import empty_tail_of, last_index_of
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     decode_partial_row,
@@ -38,7 +38,7 @@ class SourceRecorder:
         self._since_wall_ns = time.monotonic_ns() - time.time_ns()
         self._seen = 0  # the last number
         self._last: tuple[int, PartialRow] | None = None  # the last partial
-        self._index = 0  # the last index, which may be a quiet one
+        self._index = 0  # the last index, which may be an empty one
         self._begun = 0  # blocks
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -78,7 +78,7 @@ class SourceRecorder:
             if partial is not None:
                 self._take(view, partial.block, number)
         self._seen = view.heads.commit
-        quiet = None if self._last is None else quiet_end(view, self._last[0])
+        quiet = None if self._last is None else empty_tail_of(view, self._last[0])
         if quiet is not None:
             self._take_quiet(quiet.index, quiet.received_at_ns)
 
@@ -135,7 +135,7 @@ class SourceRecorder:
 def _below(view: View, block: int, parent_hash: bytes) -> FlashblockId | None:
     """The flashblock that the block below was sealed with, if it still is."""
     sealed = view.sealed(block - 1)
-    partials = made_of(view, block - 1)
+    partials = partials_of_sealed(view, block - 1)
     if sealed is None or sealed[0] != parent_hash or not partials:
         return None
     index = last_index_of(view, block - 1, partials[-1])

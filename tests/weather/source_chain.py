@@ -10,7 +10,7 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.partials import sealed_number
-from foreblock.ledger.storage.chain_head import made_of, read_header
+from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
@@ -103,7 +103,7 @@ class SourceChain:
         with self._store.view() as view:
             header, _ = read_header(view, number)
             raws: list[bytes] = []
-            for partial in made_of(view, number):
+            for partial in partials_of_sealed(view, number):
                 raws += decode_items(view.row(transactions_key(number, partial)) or b"")
         return Block(header, raws, withdrawals=())
 

@@ -219,7 +219,7 @@ def preset(name: str) -> ChainFacts:
 
 
 def is_file(name_or_file: str) -> bool:
-    """Whether a chain is named by a file: a text with a dot or a slash."""
+    """True if this names a file: a text with a dot or a slash."""
     return "." in name_or_file or "/" in name_or_file
 
 
@@ -244,7 +244,7 @@ _LONGEST_GENESIS: Final = 256 << 20
 
 
 class FollowedChain(NamedTuple):
-    """What following needs to know of a chain."""
+    """The facts of a chain that following needs."""
 
     title: str
     config: bytes  # as in a genesis

@@ -236,7 +236,7 @@ class FollowNetwork(FeedNetwork):
         """Open the store, and know what was in use. Raises `ForeblockError`."""
         await super().open()
         try:
-            kept = await self.on_thread(self.following.read_hot)
+            kept = await self.on_thread(self.following.read_working_set)
         except BaseException:
             await self.close()
             raise

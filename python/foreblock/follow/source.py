@@ -28,14 +28,14 @@ from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.profile import RulesEnd
 from foreblock.ledger.storage.chain_head import read_header, rules_of
 from foreblock.ledger.storage.follow_rows import (
-    HotRow,
     Trust,
+    WorkingSetRow,
     may_go_on,
-    put_hot,
     put_trust,
-    read_hot,
+    put_working_set,
     read_rules_end,
     read_trust,
+    read_working_set,
 )
 from foreblock.ledger.storage.open_store import (
     Anchor,
@@ -290,15 +290,15 @@ class FollowSource(FeedSource):
         """Store what was learned for others than the chain; gives how many rows that are."""
         return self._store.learn(self._learned)
 
-    def read_hot(self) -> dict[bytes, HotRow]:
+    def read_working_set(self) -> dict[bytes, WorkingSetRow]:
         """The keys that were in use; any thread may ask."""
         with self._store.view() as view:
-            return read_hot(view)
+            return read_working_set(view)
 
-    def keep_hot(self, put: Mapping[bytes, HotRow], gone: Sequence[bytes]) -> None:
+    def keep_hot(self, put: Mapping[bytes, WorkingSetRow], gone: Sequence[bytes]) -> None:
         """Keep which keys are in use; where there is no room for it, another time."""
         with suppress(StoreFull, DiskFull):
-            put_hot(self._store, put, gone)
+            put_working_set(self._store, put, gone)
 
     @property
     def templates(self) -> int:

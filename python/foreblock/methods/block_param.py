@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.reading.blocks import TAGS, BlockId, ByHash, ByPlace, ReadableBlock
+from foreblock.ledger.reading.blocks import TAGS, BlockId, ByHash, ByIndex, ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.params import hash32, quantity, refuse
 
@@ -75,7 +75,7 @@ def _read_object(value: BlockObject, argument: int) -> BlockId:
         return block
     if isinstance(block, str):
         refuse(argument, "$.flashblockIndex", "goes with a block number, not with a tag")
-    return ByPlace(block, quantity(value.flashblock_index, 64, argument, "$.flashblockIndex"))
+    return ByIndex(block, quantity(value.flashblock_index, 64, argument, "$.flashblockIndex"))
 
 
 def _read_number(text: str, argument: int, path: str) -> int:

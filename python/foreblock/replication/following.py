@@ -299,7 +299,7 @@ class LogFollowing:
     def _look_after_store(self) -> None:
         self._readers.clear_if_due()
         if self._watch is not None:
-            self._watch.look_if_due()
+            self._watch.check_if_due()
 
     def _hear_hint(self, hint: NonceHint) -> None:
         self._listeners.broadcast(NextNonce(self._network.name, hint.sender, hint.nonce))

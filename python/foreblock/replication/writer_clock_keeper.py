@@ -34,7 +34,7 @@ class WriterClockKeeper:
     def localize(self, freshness: Freshness, epoch: int) -> Freshness:
         """A freshness of the writer of an epoch, on this machine; on any thread."""
         until_ns = self._clock.local_deadline_ns(epoch, freshness.boot_id, freshness.until_ns)
-        return Freshness(self._boot_id, max(0, until_ns or 0), freshness.quiet)
+        return Freshness(self._boot_id, max(0, until_ns or 0), freshness.empty_tail)
 
     def look(self) -> None:
         """There may be a new epoch."""

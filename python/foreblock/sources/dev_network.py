@@ -41,7 +41,7 @@ from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
-from foreblock.ledger.tracing.chain_report import ReachedPlace
+from foreblock.ledger.tracing.chain_report import ReachedPosition
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
@@ -198,7 +198,7 @@ class DevChainSource:
         self._sequencer.tick()
         self._tell_printer()
         self._readers.clear_if_due()
-        self._watch.look_if_due()
+        self._watch.check_if_due()
 
     def submit(self, raw: bytes, sender: bytes) -> None:
         """Take a transaction whose sender is known; raises `PoolRefusal`."""
@@ -305,7 +305,7 @@ class DevChainSource:
         if self._printer.is_on:
             partials = self._sequencer.block.partials
             latest, last = self._sequencer.parent.number, partials[-1] if partials else 0
-            self._printer.look(ReachedPlace(latest, last))
+            self._printer.look(ReachedPosition(latest, last))
 
     def _take_up(self, saved: Iterable[Transaction]) -> None:
         """Put back what waited when the chain was stopped, as far as it may still run."""

@@ -201,7 +201,7 @@ class FeedSource:
         There may be no other work for long. Raises `StoreReplaced`.
         """
         self._readers.clear_if_due()
-        self._watch.look_if_due()
+        self._watch.check_if_due()
 
     def close(self) -> None:
         """Close the store, even where the follower fails to close."""

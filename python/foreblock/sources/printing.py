@@ -26,7 +26,7 @@ import structlog
 from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_rows import DevState
-from foreblock.ledger.tracing.chain_report import ChainReport, ReachedPlace
+from foreblock.ledger.tracing.chain_report import ChainReport, ReachedPosition
 from foreblock.settings.networks import DevChain
 
 MOST_WAITING: Final = 10_000  # texts and requests
@@ -56,7 +56,7 @@ def printing_of(chain: DevChain, state: DevState | None) -> Printing:
 class _Look:
     """An item: what was committed up to a place."""
 
-    def __init__(self, printer: "NetworkPrinter", reached: ReachedPlace) -> None:
+    def __init__(self, printer: "NetworkPrinter", reached: ReachedPosition) -> None:
         self._printer: Final = printer
         self.reached = reached
 
@@ -117,7 +117,7 @@ class NetworkPrinter:
         if self._thread is not None:
             self._add(partial(self._begin, None), must=True)
 
-    def look(self, reached: ReachedPlace) -> None:
+    def look(self, reached: ReachedPosition) -> None:
         """Print what was committed, which is up to there."""
         with self._changed:
             if self._waiting and isinstance(self._waiting[-1], _Look):
@@ -224,10 +224,10 @@ class NetworkPrinter:
     def _begin(self, report: ChainReport | None) -> None:
         self._report = report
 
-    def tell(self, reached: ReachedPlace) -> None:
+    def tell(self, reached: ReachedPosition) -> None:
         """Write what was committed up to there."""
         if self._report is not None:
-            for text in self._report.look(reached, traces=self._printing.traces):
+            for text in self._report.report(reached, traces=self._printing.traces):
                 self._write(text)
 
     def write_request(self, method: str, times: int) -> None:

@@ -37,7 +37,7 @@ class Recorded:
 
 
 def as_here(freshness: Freshness, epoch: int) -> Freshness:
-    return Freshness(BOOT, freshness.until_ns + epoch, freshness.quiet)
+    return Freshness(BOOT, freshness.until_ns + epoch, freshness.empty_tail)
 
 
 def replica_at(folder: Path) -> tuple[Store, ReplicaWriter]:
@@ -72,7 +72,7 @@ def test_roots_are_compared_and_what_nobody_reads_is_pruned(tmp_path: Path) -> N
         note, theirs = decode_freshness(view.heads.note), decode_freshness(writers.heads.note)
         assert note is not None
         assert theirs is not None
-        assert note == Freshness(BOOT, theirs.until_ns + 1, theirs.quiet)
+        assert note == Freshness(BOOT, theirs.until_ns + 1, theirs.empty_tail)
         latest, _ = view.heads.latest or (0, b"")
         assert store.trie().root() == read_header(view, latest)[0].state_root
     replica.close()
@@ -138,7 +138,7 @@ def test_a_note_is_written_again_when_the_writers_clock_is_known(tmp_path: Path)
     _, log = grown(tmp_path / "writer", 3)
     store, replica = replica_at(tmp_path / "replica")
     for commit in log:
-        replica.apply([commit], lambda freshness, _: Freshness(BOOT, 0, freshness.quiet))
+        replica.apply([commit], lambda freshness, _: Freshness(BOOT, 0, freshness.empty_tail))
     with store.view() as view:
         before = decode_freshness(view.heads.note)
         commit_before = view.heads.commit

@@ -21,7 +21,7 @@ from foreblock.errors import (
 )
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.importing.importer import Chain
-from foreblock.ledger.reading.blocks import BlockId, ByHash, ByPlace, PreconfirmedBlock, SealedBlock
+from foreblock.ledger.reading.blocks import BlockId, ByHash, ByIndex, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
@@ -96,7 +96,7 @@ class Teller:
         """Every pin so far, by place and by hash."""
         view = ledger.view()
         for truth in self.truths:
-            names: list[BlockId] = [ByPlace(truth.number, truth.place), ByHash(truth.hash)]
+            names: list[BlockId] = [ByIndex(truth.number, truth.place), ByHash(truth.hash)]
             for name in names:
                 block = view.resolve(name)
                 assert (block.number, block.hash) == (truth.number, truth.hash)
@@ -170,7 +170,7 @@ def test_empty_index_has_the_hash_of_the_one_before_and_its_own_place(
     second = chain.extend()
     assert first.diff.block_hash == second.diff.block_hash
     view = ledger.view()
-    by_hash, by_place = view.resolve(ByHash(first.diff.block_hash)), view.resolve(ByPlace(1, 2))
+    by_hash, by_place = view.resolve(ByHash(first.diff.block_hash)), view.resolve(ByIndex(1, 2))
     assert isinstance(by_hash, PreconfirmedBlock)
     assert isinstance(by_place, PreconfirmedBlock)
     assert (by_hash.index, by_place.index) == (1, 2)
@@ -223,7 +223,7 @@ def test_pending_that_latest_has_overtaken_is_none(
 
 def test_what_was_never_there_is_not_found(chain: PreconfirmingChain, ledger: Ledger) -> None:
     chain.begin()
-    for place in (ByPlace(1, 1), ByPlace(2, 0), ByPlace(0, 0), ByPlace(2**64, 2**64)):
+    for place in (ByIndex(1, 1), ByIndex(2, 0), ByIndex(0, 0), ByIndex(2**64, 2**64)):
         unreachable(ledger, place, UnknownPartial)
     unreachable(ledger, ByHash(b"\x12" * 32), UnknownBlockHash)
 
@@ -237,7 +237,7 @@ def test_dropped_branch_cannot_be_reached_by_hash_or_place(
     chain.store.commit(batch)
     for index, block_hash in enumerate(hashes):
         unreachable(ledger, ByHash(block_hash), DroppedPartial)
-        unreachable(ledger, ByPlace(1, index), DroppedPartial)
+        unreachable(ledger, ByIndex(1, index), DroppedPartial)
     view = ledger.view()
     assert view.pending is None
     view.close()
@@ -264,11 +264,11 @@ def test_tail_that_was_not_sealed_is_gone_and_its_prefix_stays(
     if drops:
         builder.batch.drop([chain.block.partials[2]], "it was not sealed")
     builder.commit()
-    unreachable(ledger, ByPlace(1, 2), DroppedPartial)
+    unreachable(ledger, ByIndex(1, 2), DroppedPartial)
     view = ledger.view()
     assert view.latest.hash == sealed.hash
     for index in (0, 1):
-        assert view.state(view.resolve(ByPlace(1, index))).balance(PAID) == index
+        assert view.state(view.resolve(ByIndex(1, index))).balance(PAID) == index
     view.close()
 
 
@@ -290,7 +290,7 @@ def test_hash_that_a_sealed_block_and_a_partial_share_means_the_sealed_one(
     view = ledger.view()
     assert isinstance(view.resolve(ByHash(shared.hash)), SealedBlock)
     assert isinstance(view.resolve(ByHash(shared.hash, require_canonical=True)), SealedBlock)
-    assert isinstance(view.resolve(ByPlace(1, 0)), PreconfirmedBlock)
+    assert isinstance(view.resolve(ByIndex(1, 0)), PreconfirmedBlock)
     view.close()
 
 
@@ -317,7 +317,7 @@ def test_pruned_partials_are_gone_and_the_body_of_their_block_is_not(tmp_path: P
         chain.begin()
         follow_up(chain)
     unreachable(ledger, ByHash(partial), UnknownBlockHash)
-    unreachable(ledger, ByPlace(1, 1), UnknownPartial)
+    unreachable(ledger, ByIndex(1, 1), UnknownPartial)
     view = ledger.view()
     block = view.resolve(1)
     assert view.resolve(ByHash(block.hash)) is block

@@ -14,7 +14,7 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
-from foreblock.ledger.reading.blocks import ByHash, ByPlace
+from foreblock.ledger.reading.blocks import ByHash, ByIndex
 from foreblock.ledger.reading.view import Ledger
 from support.chains.importing import import_bytes
 
@@ -52,7 +52,7 @@ def test_what_is_not_there_is_said(ledger: Ledger) -> None:
     with pytest.raises(UnknownBlockHash):
         view.resolve(ByHash(bytes(32)))
     with pytest.raises(UnknownPartial):
-        view.resolve(ByPlace(12, 0))
+        view.resolve(ByIndex(12, 0))
 
 
 def test_chain_without_fork_choice_has_no_safe_block(ledger: Ledger) -> None:

@@ -17,7 +17,7 @@ from foreblock.ledger.storage.abandoned_blocks import (
     find_removed,
     read_removed,
 )
-from foreblock.ledger.storage.chain_head import made_of
+from foreblock.ledger.storage.chain_head import partials_of_sealed
 from support.chains.writing import SCRIBE, Chain
 from support.each_case import each_case
 from support.payloads.headers import MINED
@@ -64,7 +64,9 @@ def test_a_rewind_keeps_what_it_removes_and_an_ordinary_commit_nothing(tmp_path:
     grow(chain, 3)
     with chain.store.view() as view:
         assert view.rows(PREFIX, 9) == []
-        blocks = [(number, view.sealed(number), made_of(view, number)) for number in (1, 2, 3)]
+        blocks = [
+            (number, view.sealed(number), partials_of_sealed(view, number)) for number in (1, 2, 3)
+        ]
     rewind(chain, 1)
     with chain.store.view() as view:
         for number, sealed, partials in blocks:

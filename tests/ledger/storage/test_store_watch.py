@@ -12,7 +12,7 @@ from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.reading.availability import AbsentLedger, open_served
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import open_to_write
-from foreblock.ledger.storage.store_watch import LOOK_EVERY_NS, SeenCommit, StoreWatch
+from foreblock.ledger.storage.store_watch import CHECK_EVERY_NS, SeenCommit, StoreWatch
 from support.chains.profiles import JOVIAN
 from support.chains.writing import genesis
 
@@ -34,18 +34,18 @@ def test_a_folder_that_is_moved_or_replaced_is_noticed_within_a_second(tmp_path:
         watch = StoreWatch(store, seen, clock)
         last = commit(store)
         folder.rename(tmp_path / "away")
-        watch.look_if_due()
+        watch.check_if_due()
         assert seen.highest < last, "it is not time yet"
-        clock.advance(LOOK_EVERY_NS)
+        clock.advance(CHECK_EVERY_NS)
         with pytest.raises(StoreReplaced, match="it was removed"):
-            watch.look_if_due()
+            watch.check_if_due()
         assert seen.highest == last, "what was committed up to then counts"
         shutil.copytree(tmp_path / "away", folder)
         with pytest.raises(StoreReplaced, match="another one was put in its place"):
-            watch.look()
+            watch.check()
         shutil.rmtree(folder)
         (tmp_path / "away").rename(folder)
-        watch.look()
+        watch.check()
 
 
 def test_no_chain_is_begun_where_one_was_served(tmp_path: Path) -> None:

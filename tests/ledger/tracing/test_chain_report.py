@@ -12,7 +12,7 @@ from foreblock.ledger.tracing.chain_report import (
     MOST_BLOCKS,
     MOST_TRANSACTIONS,
     ChainReport,
-    ReachedPlace,
+    ReachedPosition,
 )
 from foreblock.types import Transaction
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
@@ -53,7 +53,7 @@ def report(chain: DevChain) -> ChainReport:
 
 def told(report: ChainReport, *, traces: bool = False) -> list[str]:
     """The lines of what happened."""
-    return [line for text in report.look(traces=traces) for line in text.split("\n")]
+    return [line for text in report.report(traces=traces) for line in text.split("\n")]
 
 
 def run(chain: DevChain, to: bytes | None, data: bytes = b"", value: int = 0) -> Transaction:
@@ -93,13 +93,15 @@ def test_a_look_tells_no_more_than_the_chain_had_reached(chain: DevChain) -> Non
     for _ in range(3):
         sent.append(run(chain, LOGGING, LINE))
         reached.append(
-            ReachedPlace(chain.sequencer.parent.number, chain.sequencer.block.partials[-1])
+            ReachedPosition(chain.sequencer.parent.number, chain.sequencer.block.partials[-1])
         )
     for number, (transaction, place) in enumerate(zip(sent, reached, strict=True), 1):
-        lines = [line for text in following.look(place, traces=False) for line in text.split("\n")]
+        lines = [
+            line for text in following.report(place, traces=False) for line in text.split("\n")
+        ]
         assert lines[:4] == ["42 is the answer", *about(transaction, 24_461)]
         assert [line for line in lines if "Block Number" in line] == [f"    Block Number: {number}"]
-        assert list(following.look(place, traces=False)) == []
+        assert list(following.report(place, traces=False)) == []
     assert told(following) == []
 
 

@@ -24,7 +24,7 @@ from foreblock.bus.commands import (
     TakeSnapshot,
 )
 from foreblock.errors import NotHere, RefusedCommand
-from foreblock.ledger.reading.blocks import ByPlace, PreconfirmedBlock
+from foreblock.ledger.reading.blocks import ByIndex, PreconfirmedBlock
 from foreblock.ledger.reading.view import Ledger
 from foreblock.sequencer.dev import branches
 from foreblock.types import Flashblock
@@ -263,11 +263,11 @@ def test_empty_flashblocks_before_the_lost_one_stay(manual: DevChain) -> None:
     manual.execute(CloseFlashblock())
     manual.execute(DropTail())
     with closing(Ledger(manual.store, clock=manual.clock).view()) as view:
-        first = view.resolve(ByPlace(1, 0))
+        first = view.resolve(ByIndex(1, 0))
         for index in (1, 2):
-            assert view.resolve(ByPlace(1, index)).hash == first.hash
+            assert view.resolve(ByIndex(1, index)).hash == first.hash
         with pytest.raises(NotHere):
-            view.resolve(ByPlace(1, 3))
+            view.resolve(ByIndex(1, 3))
 
 
 def test_what_was_set_by_hand_outlives_a_reorganisation_that_puts_back(auto: DevChain) -> None:
@@ -372,8 +372,8 @@ def test_an_empty_flashblock_may_stand_where_a_branch_had_one(
         assert pending is not None
         assert pending.index == 4
         for index in range(1, 5):
-            found = view.resolve(ByPlace(pending.number, index))
+            found = view.resolve(ByIndex(pending.number, index))
             assert isinstance(found, PreconfirmedBlock)
             assert found.hash == pending.hash, index
         with pytest.raises(NotHere):
-            view.resolve(ByPlace(pending.number, 5))
+            view.resolve(ByIndex(pending.number, 5))

@@ -6,7 +6,7 @@ import pytest
 
 from foreblock.bus.commands import AddBalance, IncreaseTime, Mine, SetAccount, SetMining
 from foreblock.errors import RefusedCommand
-from foreblock.ledger.reading.blocks import ByPlace
+from foreblock.ledger.reading.blocks import ByIndex
 from foreblock.ledger.reading.view import Ledger
 from foreblock.sequencer.dev.cheating import MOST_CHEATED
 from support.chains.dev_chain import ACCOUNTS, ETHER, DevChain, indices, send
@@ -36,7 +36,7 @@ def test_a_cheat_is_an_index_without_transactions(auto: DevChain) -> None:
     first, second = auto.published
     assert second.diff.transactions == ()
     assert second.diff.block_hash != first.diff.block_hash, "a hash names one state"
-    assert (balance_at(auto, ByPlace(1, 0)), balance_at(auto, ByPlace(1, 1))) == (0, 7)
+    assert (balance_at(auto, ByIndex(1, 0)), balance_at(auto, ByIndex(1, 1))) == (0, 7)
 
 
 @pytest.mark.parametrize("mining", ["automine", "manual"])

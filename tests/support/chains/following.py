@@ -33,7 +33,7 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.importer import Chain
-from foreblock.ledger.reading.blocks import ByHash, ByPlace, PreconfirmedBlock, SealedBlock
+from foreblock.ledger.reading.blocks import ByHash, ByIndex, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
@@ -336,9 +336,9 @@ class Following:
 
     def partial_at(self, number: int, index: int) -> int | None:
         """The number of the partial that can be reached by its place."""
-        return self._partial(ByPlace(number, index))
+        return self._partial(ByIndex(number, index))
 
-    def _partial(self, name: ByHash | ByPlace) -> int | None:
+    def _partial(self, name: ByHash | ByIndex) -> int | None:
         view = self.ledger.view()
         try:
             block = view.resolve(name)

@@ -17,7 +17,7 @@ import pytest
 
 from foreblock.errors import NotHere
 from foreblock.ledger.genesis.genesis_file import Genesis, GenesisAccount
-from foreblock.ledger.reading.blocks import ByPlace
+from foreblock.ledger.reading.blocks import ByIndex
 from foreblock.types import decode_transactions
 from support.chains.checking import check_blocks_by_import, check_unknown
 from support.chains.dev_chain import ACCOUNTS
@@ -129,14 +129,14 @@ class HeldChain:
     def check_places(self, view: Any) -> None:  # noqa: ANN401, a view
         places = self.life.names.places
         for (number, index), hashed in places.items():
-            assert view.resolve(ByPlace(number, index)).hash == hashed, (number, index)
+            assert view.resolve(ByIndex(number, index)).hash == hashed, (number, index)
             if (number, index + 1) not in places:
                 with pytest.raises(NotHere):
-                    view.resolve(ByPlace(number, index + 1))
+                    view.resolve(ByIndex(number, index + 1))
         pending = view.resolve("pending")
         assert places[pending.number, pending.index] == pending.hash
         with pytest.raises(NotHere):
-            view.resolve(ByPlace(pending.number + 1, 0))
+            view.resolve(ByIndex(pending.number + 1, 0))
 
     def check_given_up(self, sealed: set[bytes]) -> None:
         """No name finds what was given up; some of all names, by chance that is always the same."""

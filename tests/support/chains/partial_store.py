@@ -16,7 +16,7 @@ from foreblock.follow.wire import pack_found, unpack_wanted
 from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.chain_head import made_of
+from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.types import decode_transaction, keccak256
 
 EPOCH = 1
@@ -28,7 +28,7 @@ def begin_at_latest(whole: Ledger, folder: Path, epoch: int = EPOCH) -> None:
     store = Store(str(folder), write=True)
     with closing(whole.view()) as view:
         header, number = view.latest.header, view.latest.number
-        assert not made_of(view.stored, number), "its body has a row of its own"
+        assert not partials_of_sealed(view.stored, number), "its body has a row of its own"
         batch = store.batch()
         body = rows.decode_body(view.row(rows.body_key(number), view.latest))
         index = {rows.block_index_key(header.hash): number.to_bytes(8)}

@@ -59,7 +59,7 @@ class StoredIndices:
     partials: tuple[int, ...]
     header: Header  # of the last
     next_index: int
-    quiet: int  # indices after the last partial in which nothing happened
+    empty_indexes: int  # indices after the last partial in which nothing happened
     transactions: list[bytes]
     receipts: list[bytes]
     logs: int  # that all receipts have
@@ -120,7 +120,7 @@ class BlockInProgress:
         # Of its committed indices.
         self.partials: tuple[int, ...] = ()
         self.header: Header | None = None  # of the last; its state root is zero, without cheats
-        self.quiet = 0  # indices after the last in which nothing happened (`quiet_indices`)
+        self.empty_indexes = 0  # indices after the last in which nothing happened
         self._knows_root = False  # of the index that was closed last
         # Of the index being filled.
         self.index = 0
@@ -170,7 +170,7 @@ class BlockInProgress:
         block.partials = stored.partials
         block.header = header
         block.index = stored.next_index
-        block.quiet = stored.quiet
+        block.empty_indexes = stored.empty_indexes
         block._open = _OpenIndex(block._position())
         return block
 
@@ -189,7 +189,7 @@ class BlockInProgress:
 
     @property
     def excess_blob_gas(self) -> int:
-        """What decides the price of its blobs; 0 where it has none."""
+        """The excess that decides the price of its blobs; 0 if it has none."""
         return self.empty.excess_blob_gas or 0
 
     @property
@@ -203,8 +203,8 @@ class BlockInProgress:
         return len(self._open.transactions)
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether nothing happened since the last index, which there is."""
+    def is_empty_index(self) -> bool:
+        """True if nothing happened since the last index."""
         return self.index > 0 and self.open_count == 0 and not self._open.cheats
 
     def run(self, transaction: Transaction, allowance: Allowance | None = None) -> Executed:
@@ -227,7 +227,7 @@ class BlockInProgress:
         return executed
 
     def unknown(self, transactions: Sequence[Transaction], allowance: Allowance) -> Misses:
-        """What the next transactions read that is not known here; nothing is changed.
+        """The state that the next transactions read and that is not known here; nothing is changed.
 
         Raises `OverBudget` where the time of the allowance is over.
         """
@@ -236,7 +236,7 @@ class BlockInProgress:
 
     @property
     def is_partial(self) -> bool:
-        """Whether the state below it is known in part."""
+        """True if the state below it is known in part."""
         return isinstance(self.roots, NamedRoots)
 
     @property
@@ -246,7 +246,7 @@ class BlockInProgress:
 
     @property
     def takes_unsigned(self) -> bool:
-        """Whether transactions of the chain may name their senders instead of signing."""
+        """True if transactions may name their senders instead of signing."""
         return self._parent_state.profile.unsigned
 
     def _check_blobs(self, transaction: Transaction) -> None:
@@ -337,7 +337,7 @@ class BlockInProgress:
     def committed(self, partial: int, header: Header) -> None:
         """The index that was closed last is stored as this partial."""
         self.partials = (*self.partials, partial)
-        self.quiet = 0
+        self.empty_indexes = 0
         self.header = header
         if self._knows_root:
             self.roots.add_known(partial, header)
@@ -346,11 +346,11 @@ class BlockInProgress:
 
     def committed_quietly(self) -> None:
         """The index that was closed last is stored by its place alone."""
-        self.quiet += 1
+        self.empty_indexes += 1
 
     def skip_to(self, index: int) -> None:
         """Go on with this index; nothing happened in those before it that are not stored."""
-        self.quiet += index - self.index
+        self.empty_indexes += index - self.index
         self.index = index
 
     def as_parent(self, sealed: Header, parent_hash: bytes) -> ParentState:

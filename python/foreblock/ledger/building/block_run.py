@@ -35,7 +35,7 @@ class BlockRun:
         self.builder: Final = CommitBuilder(writer.store)
         self._writer: Final = writer
         self._clock: Final = clock
-        self._given_up: list[BlockInProgress] = []
+        self._abandoned: list[BlockInProgress] = []
         self._flashblocks: Final[list[Flashblock]] = []
         self._parent_state: ParentState | None = None  # that the next block stands on
         self._keeps_nodes = True  # of the tries that its blocks go on with
@@ -50,19 +50,19 @@ class BlockRun:
         writer: LedgerWriter,
         clock: Clock,
         fork: int,
-        given_up: BlockInProgress,
+        abandoned: BlockInProgress,
         *,
         findable: bool = True,
     ) -> "BlockRun":
-        """A run on the sealed block `fork`; `given_up` is pending until the commit.
+        """A run on the sealed block `fork`; `abandoned` is pending until the commit.
 
         Logs of the blocks above are found by hash afterwards, if they are to be `findable`.
         """
-        run = cls(writer, clock, given_up)
+        run = cls(writer, clock, abandoned)
         writer.forget_prunable()
-        run.builder.give_up(given_up.number, given_up.partials, "it stood on what was given up")
+        run.builder.give_up(abandoned.number, abandoned.partials, "it stood on what was given up")
         run.builder.rewind(fork, built_here=True, findable=findable)
-        run._given_up.append(given_up)
+        run._abandoned.append(abandoned)
         run._parent_state = on_sealed(writer.store, writer.profile, fork)
         run._keeps_nodes = False
         run.latest = run._parent_state.parent
@@ -80,7 +80,7 @@ class BlockRun:
     def begin_anew(self, base: Base, payload_id: bytes, why: str) -> BlockInProgress:
         """Give up the block in progress, which no block of the run stands on, for another."""
         self.builder.give_up(self.block.number, self.block.partials, why)
-        self._given_up.append(self.block)
+        self._abandoned.append(self.block)
         self.block = self._writer.begin(base, payload_id)
         return self.block
 
@@ -101,8 +101,8 @@ class BlockRun:
         nodes = roots.take_nodes() if self._keeps_nodes else None
         self._trie_goes_on = nodes is not None and len(nodes) <= FEW_NODES
         self.builder.seal(block.partials, self.latest, self._writer.total_difficulty, nodes)
-        if block.quiet:
-            self.builder.end_quietly(block.number, block.index - 1, block.partials[-1])
+        if block.empty_indexes:
+            self.builder.store_empty_tail(block.number, block.index - 1, block.partials[-1])
         return self.latest
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class BlockRun:
         writer.commit(self.builder, self.latest, pending.partials[-1], now_ns)
         if not self._trie_goes_on or self._sealed >= LONG:
             pending.roots.restart(writer.store.trie)
-        for block in self._given_up:
+        for block in self._abandoned:
             block.close()
         writer.current = pending
         return self._flashblocks

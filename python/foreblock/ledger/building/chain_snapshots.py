@@ -30,19 +30,19 @@ from foreblock.ledger.storage.dev_rows import (
     read_snapshot,
     snapshot_key,
 )
-from foreblock.ledger.storage.freshness import Quiet
+from foreblock.ledger.storage.freshness import EmptyTail
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Base, Flashblock, FlashblockId
 
-GIVEN_UP: Final = "the chain was taken back"
+ABANDONED: Final = "the chain was taken back"
 
 
-class FormerPlace:
+class SnapshotPosition:
     """A place of the chain, read from the store."""
 
     def __init__(self, view: View, partial: int, index: int) -> None:
-        """`index` is the last one at which the partial stood, quiet ones after it counted."""
+        """`index` is that of the snapshot, empty ones after the partial included."""
         found = view.partial(partial)
         assert found is not None, "it is kept"
         self._index: Final = index
@@ -63,21 +63,21 @@ class FormerPlace:
 
     @property
     def base(self) -> Base:
-        """What the block in progress begins with."""
+        """The payload attributes of the block in progress."""
         return base_of(self._last.header)
 
     @property
     def _last(self) -> PartialRow:
         return self._rows[self.partials[-1]]
 
-    def quiet(self, received_at_ns: int) -> Quiet | None:
-        """The last quiet index after the last partial, if there is one."""
+    def empty_tail(self, received_at_ns: int) -> EmptyTail | None:
+        """The last empty index after the last partial, if there is one."""
         if self._index == self._last.index:
             return None
-        return Quiet(self.partials[-1], self._index, received_at_ns)
+        return EmptyTail(self.partials[-1], self._index, received_at_ns)
 
     def flashblocks(self, payload_id: bytes) -> list[Flashblock]:
-        """The block in progress as another job announces it, quiet indices included."""
+        """The block in progress as another job announces it, empty indexes included."""
         found = zip(self._rows.values(), self._transactions, self._cheats, strict=True)
         said = {row.index: (row.header, tuple(raws), tuple(cheats)) for row, raws, cheats in found}
         flashblocks, header, previous = [], self._last.header, self._previous
@@ -100,23 +100,23 @@ class FormerPlace:
 
 def take_back(
     writer: LedgerWriter,
-    given_up: BlockInProgress,
-    place: FormerPlace,
+    abandoned: BlockInProgress,
+    place: SnapshotPosition,
     payload_id: bytes,
     received_at_ns: int,
 ) -> BlockInProgress:
     """Make a former place the end of the chain, in one commit; gives its block in progress.
 
-    `given_up` is pending until then.
+    `abandoned` is pending until then.
     """
     partials = place.partials
     with CommitBuilder(writer.store) as builder:
-        builder.give_up(given_up.number, given_up.partials, GIVEN_UP)
+        builder.give_up(abandoned.number, abandoned.partials, ABANDONED)
         builder.rewind(place.latest.number, built_here=True, findable=False)
         builder.revive_as(partials, payload_id)
         builder.batch.pending(partials[-1])
-        writer.take_back(builder, place.latest, place.quiet(received_at_ns))
-    given_up.close()
+        writer.take_back(builder, place.latest, place.empty_tail(received_at_ns))
+    abandoned.close()
     block = resume(writer.store, writer.profile, partials[-1])
     writer.current = block
     return block
@@ -147,8 +147,8 @@ class Snapshots:
         """Keep a snapshot under this id, of the chain as it is."""
         held = Held(self._writer.latest.number, snapshot.partial)
         self._held[number] = held
-        self._writer.put_with_next(held_key(number), encode_held(held))
-        self._writer.put_with_next(snapshot_key(number), encode_snapshot(snapshot))
+        self._writer.put_extra_row(held_key(number), encode_held(held))
+        self._writer.put_extra_row(snapshot_key(number), encode_snapshot(snapshot))
         self._hold()
 
     def get(self, number: int) -> ChainSnapshot | None:

@@ -163,7 +163,6 @@ Counters = tuple[int, ...]  # of one contract after the other
 
 
 def has_requests(rules: Rules) -> bool:
-    """Whether blocks make requests."""
     return rules.ethereum >= EthereumFork.PRAGUE and rules.optimism is None
 
 
@@ -224,7 +223,7 @@ class BlockEnd:
 
     @property
     def row(self) -> bytes | None:
-        """What the last end changed, as it was before; none where it changed nothing."""
+        """The slots that the last end changed, as they were before; None if it changed nothing."""
         if not self._before:
             return None
         return b"".join(counter.to_bytes(_WORD) for counter in self._before)

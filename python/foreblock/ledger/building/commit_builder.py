@@ -18,11 +18,11 @@ from msgspec import Struct
 from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import SealsAs
-from foreblock.ledger.reading.partials import begun_with
+from foreblock.ledger.reading.partials import first_partials
 from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import abandoned_blocks, partial_rows, rows
-from foreblock.ledger.storage.abandoned_blocks import GivenUp
-from foreblock.ledger.storage.chain_head import made_of
+from foreblock.ledger.storage.abandoned_blocks import AbandonedBlock
+from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.ledger.storage.commits import TO_STORE, Commits, lower_indices
 
 _ALL: Final = 1 << 20  # more rows than a height can have
@@ -49,7 +49,7 @@ class CommitBuilder:
         self._revived: set[int] = set()
         self._added: dict[int, _Place] = {}  # partials that the store does not have yet
         self._hashes: set[bytes] = set()  # of partials that this commit adds or revives
-        self._given_up: Final[list[GivenUp]] = []  # for good, on a chain that is built here
+        self._abandoned: Final[list[AbandonedBlock]] = []  # for good, on a chain that is built here
 
     def __enter__(self) -> Self:
         return self
@@ -112,7 +112,7 @@ class CommitBuilder:
             )
         )
 
-    def end_quietly(self, block: int, index: int, partial: int) -> None:
+    def store_empty_tail(self, block: int, index: int, partial: int) -> None:
         """Store the last partial of a sealed block under its last index, too."""
         key = partial_rows.by_place_key(block, index)
         self.batch.put(key, partial_rows.encode_numbers((partial,)))
@@ -139,25 +139,25 @@ class CommitBuilder:
         latest = self._view.heads.latest
         assert latest is not None, "a store is begun with its genesis"
         for height in range(block + 1, latest[0] + 1):
-            parts = made_of(self._view, height)
+            parts = partials_of_sealed(self._view, height)
             removed = self._keep_removed(height, parts, findable=findable)
             found = parts[:-1] if built_here else self._partials_of(height)
             live = [each for each in found if self._status(each) == "live"]
             self.drop(live, "its block was given up")
             self._dropped.update(parts)
             if built_here:
-                self._given_up.append(GivenUp(height, parts, removed))
+                self._abandoned.append(AbandonedBlock(height, parts, removed))
         self.batch.rewind(block)
 
     def give_up(self, block: int, partials: tuple[int, ...], why: str) -> None:
         """Drop the block in progress of a chain that is built here."""
         self.drop(partials, why)
-        self._given_up.append(GivenUp(block, partials))
+        self._abandoned.append(AbandonedBlock(block, partials))
 
     @property
-    def given_up(self) -> Iterator[GivenUp]:
-        """What was given up and not revived."""
-        for each in self._given_up:
+    def abandoned(self) -> Iterator[AbandonedBlock]:
+        """Blocks that were abandoned and not revived."""
+        for each in self._abandoned:
             yield each._replace(partials=tuple(self._dropped.intersection(each.partials)))
 
     def _keep_removed(self, number: int, parts: tuple[int, ...], *, findable: bool) -> bytes:
@@ -166,7 +166,7 @@ class CommitBuilder:
         if parts:
             key, row = abandoned_blocks.removed_of_partials(view, number, parts)
         else:
-            removed = abandoned_blocks.removed_row(view, number, begun_with(view, number))
+            removed = abandoned_blocks.removed_row(view, number, first_partials(view, number))
             key = abandoned_blocks.removed_key(number, removed.header.hash)
             row = removed.encode()
         self.batch.put(key, row)

@@ -26,11 +26,15 @@ from foreblock.ledger.building.parent_state import on_partial, on_sealed
 from foreblock.ledger.building.resume_block import resume_pending
 from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.storage.abandoned_blocks import GivenUpBlocks, given_up_keys, prunable_removed
+from foreblock.ledger.storage.abandoned_blocks import (
+    AbandonedBlocks,
+    abandoned_keys,
+    prunable_removed,
+)
 from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.commits import TO_STORE, Commits
-from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
+from foreblock.ledger.storage.freshness import EmptyTail, Freshness, decode_freshness
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.metrics.meters import NetworkMetrics
@@ -83,11 +87,11 @@ class LedgerWriter:
         self.current: BlockInProgress | None = None
         self._prunable: list[bytes] = []  # keys that go with the next commit
         # Rows that go with the next commit; those that are none are deleted.
-        self._beside: dict[bytes, bytes | None] = {}
+        self._extra_rows: dict[bytes, bytes | None] = {}
         self._held: int | None = None  # the oldest block that the chain may be taken back to
         self._store_held: int | None = None  # the same, as the store knows it
         self._last_held = 0  # no partial above this one is revived any more, once it is given up
-        self._given_up: Final = GivenUpBlocks()
+        self._abandoned: Final = AbandonedBlocks()
         # Of the last commit, in monotonic time, for the log.
         self.committed_at_ns = 0
         self.commit_took_ns = 0
@@ -146,7 +150,7 @@ class LedgerWriter:
         An index in which nothing happened is kept `quietly` by its place alone, where the
         block is the pending one already (`quiet_indices`).
         """
-        if quietly and block.is_quiet and self._heads.pending == block.partials[-1]:
+        if quietly and block.is_empty_index and self._heads.pending == block.partials[-1]:
             return self._commit_quiet_index(block)
         with CommitBuilder(self.store) as builder:
             flashblock = self._commit_index(builder, block, self.latest)
@@ -169,8 +173,8 @@ class LedgerWriter:
         with builder or CommitBuilder(self.store) as commit:
             nodes = block.roots.take_nodes()
             commit.seal(block.partials, sealed, self.total_difficulty, nodes)
-            if block.quiet:
-                commit.end_quietly(block.number, block.index - 1, block.partials[-1])
+            if block.empty_indexes:
+                commit.store_empty_tail(block.number, block.index - 1, block.partials[-1])
             commit.seals_as(block.roots.take_new())
             flashblock = self._commit_index(commit, following, sealed)
         self.current = following
@@ -187,7 +191,7 @@ class LedgerWriter:
         received, in monotonic time; without one nothing becomes fresher.
         """
         builder.delete(self._prunable)
-        self._put_beside(builder)
+        self._put_extra_rows(builder)
         builder.batch.pending(pending)
         if heard_at_ns is not None:
             before = decode_freshness(self._heads.note)
@@ -199,13 +203,13 @@ class LedgerWriter:
         self._upkeep.committed(builder.transactions)
         self.latest = latest
 
-    def put_with_next(self, key: bytes, value: bytes) -> None:
+    def put_extra_row(self, key: bytes, value: bytes) -> None:
         """Write a row with the next commit."""
-        self._beside[key] = value
+        self._extra_rows[key] = value
 
     def delete_with_next(self, key: bytes) -> None:
         """Delete a row with the next commit."""
-        self._beside[key] = None
+        self._extra_rows[key] = None
 
     def hold(self, block: int | None, last_partial: int = 0) -> None:
         """Keep all that it takes to go back to this sealed block, and to partials above it.
@@ -221,16 +225,18 @@ class LedgerWriter:
             self._store_held = block
             self.store.hold(block)
 
-    def take_back(self, builder: CommitBuilder, latest: Header, quiet: Quiet | None) -> None:
+    def take_back(
+        self, builder: CommitBuilder, latest: Header, empty_tail: EmptyTail | None
+    ) -> None:
         """Make steps durable after which the chain ends lower, and a former partial is pending.
 
-        The pending partial is that of the steps; `quiet` is the last index at which it stood.
+        The pending partial is that of the steps; `empty_tail` is the last index at which it stood.
         """
         self.forget_prunable()
         self.name_at_distance(builder, latest.number)
         until = self._clock.monotonic_ns() + self.lifetime_ns
-        builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
-        self._put_beside(builder)
+        builder.batch.note(Freshness(self._boot_id, until, empty_tail).encode())
+        self._put_extra_rows(builder)
         self._commit(builder)
         self.latest = latest
 
@@ -239,9 +245,9 @@ class LedgerWriter:
         builder = CommitBuilder(self.store)
         before = decode_freshness(self._heads.note)
         until = self._clock.monotonic_ns() + self.lifetime_ns
-        quiet = None if before is None else before.quiet
-        builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
-        self._put_beside(builder)
+        empty_tail = None if before is None else before.empty_tail
+        builder.batch.note(Freshness(self._boot_id, until, empty_tail).encode())
+        self._put_extra_rows(builder)
         self._commit(builder)
 
     def name_at_distance(self, builder: CommitBuilder, latest: int) -> None:
@@ -302,13 +308,13 @@ class LedgerWriter:
 
         In a commit of its own: hashes in the next one may be the same again.
         """
-        given_up = self._given_up.take()
-        if not given_up:
+        abandoned = self._abandoned.take()
+        if not abandoned:
             return False
         builder = CommitBuilder(self.store)
         with self.store.view() as view:
-            for each in given_up:
-                builder.delete(given_up_keys(view, each))
+            for each in abandoned:
+                builder.delete(abandoned_keys(view, each))
                 builder.batch.forget(list(each.partials))
         self._commit(builder)
         return True
@@ -337,21 +343,21 @@ class LedgerWriter:
         """Commit that a block has reached its next index, and nothing else."""
         builder = CommitBuilder(self.store)
         closed = block.close_index(builder.next)
-        quiet = Quiet(block.partials[-1], closed.index, self._clock.wall_ns())
+        empty_tail = EmptyTail(block.partials[-1], closed.index, self._clock.wall_ns())
         until = self._clock.monotonic_ns() + self.lifetime_ns
-        builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
-        self._put_beside(builder)
+        builder.batch.note(Freshness(self._boot_id, until, empty_tail).encode())
+        self._put_extra_rows(builder)
         self._commit(builder)
         block.committed_quietly()
         return closed.flashblock()
 
-    def _put_beside(self, builder: CommitBuilder) -> None:
-        for key, value in self._beside.items():
+    def _put_extra_rows(self, builder: CommitBuilder) -> None:
+        for key, value in self._extra_rows.items():
             if value is None:
                 builder.batch.delete(key)
             else:
                 builder.batch.put(key, value)
-        self._beside = {}
+        self._extra_rows = {}
 
     def _commit(self, builder: CommitBuilder) -> None:
         begun_ns = self._clock.monotonic_ns()
@@ -361,9 +367,9 @@ class LedgerWriter:
         if self._store_held != self._held:
             self._store_held = self._held
             self.store.hold(self._held)
-        for each in builder.given_up:
+        for each in builder.abandoned:
             if each.partials and min(each.partials) > self._last_held:
-                self._given_up.add(each)
+                self._abandoned.add(each)
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns
         self.metrics.committed(self.commit_took_ns)

@@ -28,7 +28,7 @@ from msgspec import Struct
 from foreblock._engine import Changes, Header, NodeWrites, Overlay, StateTrie, Store, View
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.storage.chain_head import made_of, read_header, rules_of
+from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header, rules_of
 from foreblock.ledger.storage.freshness import last_index_of
 from foreblock.types import FlashblockId
 
@@ -176,7 +176,7 @@ class NamedRoots(StateRoots):
         """None: there are no nodes to store."""
 
     def following(self) -> "NamedRoots":
-        """The same for the next block."""
+        """The roots of the next block, which continue with this trie."""
         return NamedRoots()
 
     def restart(self, open_trie: OpenTrie) -> None:
@@ -188,7 +188,7 @@ def _no_trie() -> StateTrie:
 
 
 class StateSource(Protocol):
-    """What a state is read from: a view of the store, or a witness."""
+    """A source of states: a view of the store, or a witness."""
 
     def close(self) -> None:
         """Let go of it."""
@@ -269,7 +269,7 @@ def roots_above(view: View, open_trie: OpenTrie, *, whole: bool = True) -> State
 
 def last_index(view: View, block: int) -> FlashblockId | None:
     """The index with which a sealed block ended, if it was made of indices."""
-    partials = made_of(view, block)
+    partials = partials_of_sealed(view, block)
     if not partials:
         return None
     index = last_index_of(view, block, partials[-1])

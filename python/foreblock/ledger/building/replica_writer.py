@@ -44,7 +44,7 @@ class CommitOfLog(NamedTuple):
 
 
 class AppliedCommits(NamedTuple):
-    """What commits have changed."""
+    """The changes that commits made."""
 
     heads: Heads
     rewinds: bool  # blocks were taken back
@@ -99,7 +99,6 @@ class ReplicaWriter:
 
     @property
     def has_chain(self) -> bool:
-        """Whether there is a block."""
         return self._heads.latest is not None
 
     def apply(self, commits: Sequence[CommitOfLog], localize: Localize) -> AppliedCommits:
@@ -192,7 +191,7 @@ class ReplicaWriter:
         return True
 
     def _can_check_later(self, number: int) -> bool:
-        """Whether many blocks will follow at once, of which the last counts."""
+        """True if many blocks follow at once, of which only the last is checked."""
         is_near = self._checked is not None and abs(number - self._checked[0]) < FAR_BLOCKS
         return self.is_far_behind and is_near
 

@@ -27,7 +27,7 @@ from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row, rules_of
-from foreblock.ledger.storage.freshness import quiet_end
+from foreblock.ledger.storage.freshness import empty_tail_of
 from foreblock.ledger.storage.partial_rows import decode_partial_row, decode_seals_as
 from foreblock.ledger.storage.rows import decode_items
 
@@ -114,8 +114,8 @@ def _read_indices(view: View, block: int, last: int) -> StoredIndices:
         key = partial_rows.receipts_key(block, each)
         receipts += decode_items(read_row(view, key, block))
         logs += receipts_end(view, key)[1]
-    quiet = quiet_end(view, last)
-    index = row.index if quiet is None else quiet.index
+    empty_tail = empty_tail_of(view, last)
+    index = row.index if empty_tail is None else empty_tail.index
     return StoredIndices(
         row.payload_id,
         partials,

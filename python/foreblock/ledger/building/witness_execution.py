@@ -32,7 +32,7 @@ _NO_PAYLOAD: Final = bytes(8)
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a sequencer builds a block of an OP chain from."""
+    """The payload attributes from which a sequencer builds a block of an OP chain."""
 
     timestamp: int
     prev_randao: bytes
@@ -130,7 +130,7 @@ def _base(block: WitnessedBlock, attributes: Attributes) -> Base:
 
 
 def _extra_data(attributes: Attributes, rules: Rules, profile: ChainProfile) -> bytes:
-    """What the header says of the fees of the next block; zeros mean the chain's constants."""
+    """The fee parameters of the next block, as in the header; zeros mean the chain's constants."""
     if not rules.includes(OptimismFork.HOLOCENE):
         return b""
     assert rules.optimism is not None

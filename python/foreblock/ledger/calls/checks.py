@@ -50,7 +50,7 @@ def first_reason(call: Call, context: BlockContext, balance: int, *, strict: boo
 def reason_beside_gas(
     call: Call, context: BlockContext, balance: int, *, strict: bool
 ) -> Reason | None:
-    """The same without the checks that more gas would pass."""
+    """The reason without the checks that more gas would pass."""
     return (
         _fees(call, context, strict=strict)
         or _blobs(call, context, strict=strict)

@@ -99,7 +99,7 @@ class _Tries(Struct, frozen=True, gc=False):
 
     @property
     def is_plain_transfer(self) -> bool:
-        """Whether it only moves ether, to an account without code."""
+        """True if it only moves ether, to an account without code."""
         call = self.call
         return (
             call.to is not None and not call.data and not (self.overlay or self.state).code(call.to)
@@ -158,12 +158,12 @@ class _Tries(Struct, frozen=True, gc=False):
         return outcome
 
     def succeeds(self, gas: int) -> Steps[bool]:
-        """Whether this amount is enough."""
+        """True if this amount is enough."""
         outcome = yield from self.run(gas)
         return outcome is not None and outcome.status == "success"
 
     def just_enough(self, gas: int) -> Steps[bool]:
-        """The same; a refusal counts as no, and is raised later."""
+        """True if this amount is enough; a refusal counts as False and is raised later."""
         try:
             return (yield from self.succeeds(gas))
         except RefusedCall:

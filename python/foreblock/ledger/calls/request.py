@@ -62,7 +62,7 @@ class Call(Struct, frozen=True, gc=False):
         return max(self.fee_cap, self.fee_tip, self.max_fee_per_blob_gas or 0)
 
     def price(self, base_fee: int | None) -> int:
-        """What a unit of gas costs in a block with this base fee."""
+        """The price of a unit of gas in a block with this base fee."""
         if base_fee is None or self.gas_price is not None:
             return self.gas_price or 0
         if not self.fee_cap and not self.fee_tip:

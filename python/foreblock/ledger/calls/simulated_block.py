@@ -92,7 +92,7 @@ class OpenBlock:
 
     @property
     def is_filler(self) -> bool:
-        """Whether it only fills a gap in the numbers."""
+        """True if it only fills a gap in the numbers."""
         return self.asked is FILLER
 
     @property
@@ -171,7 +171,7 @@ def type_of_plain(context: BlockContext) -> int:
 
 
 def has_queues(rules: Rules) -> bool:
-    """Whether contracts queue requests to the consensus layer; not on OP chains."""
+    """True if contracts queue requests to the consensus layer; not on OP chains."""
     return rules.ethereum >= PRAGUE and rules.optimism is None
 
 
@@ -345,7 +345,7 @@ def simulate_single_block(
 
 
 def _opening(base: ReadableBlock) -> Opening | None:
-    """What the engine is to know of the block after this one; none if there is more to it."""
+    """The engine's view of the block after this one; None if there is more to it."""
     context = base.following
     if context is None or context.rules.ethereum < BYZANTIUM or has_queues(context.rules):
         return None

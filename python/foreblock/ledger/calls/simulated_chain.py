@@ -82,7 +82,7 @@ class SimulatedChain:
 
     @property
     def is_at_base(self) -> bool:
-        """Whether nothing is simulated yet."""
+        """True if nothing is simulated yet."""
         return self._last is None
 
     @property

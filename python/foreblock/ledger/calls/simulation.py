@@ -69,7 +69,7 @@ RING: Final = 8191  # slots of either contract
 
 
 def with_starts(missing: StateMissing, state: State, plan: Sequence[PlannedBlock]) -> StateMissing:
-    """The same, with what the starts of all planned blocks miss."""
+    """The missing keys, with those of the starts of all planned blocks."""
     beacon = [planned.time % RING for planned in plan]
     slots = {
         BEACON_ROOTS: [*beacon, *(each + RING for each in beacon)],

@@ -29,7 +29,12 @@ from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.block_indexes import ADDRESSES, touched_key
-from foreblock.ledger.storage.chain_head import body_keys, made_of, rules_of, stored_profile
+from foreblock.ledger.storage.chain_head import (
+    body_keys,
+    partials_of_sealed,
+    rules_of,
+    stored_profile,
+)
 
 ROWS: Final = "rows"  # the table that Python's rows are in
 FLAT: Final = "flat"  # the one that index rows are in
@@ -113,7 +118,7 @@ class BlockCheck:
 
     def _check_body(self, header: Header, difficulty: int) -> None:
         number = header.number
-        partials = made_of(self._view, number)
+        partials = partials_of_sealed(self._view, number)
         raws: list[bytes] = []
         encoded: list[bytes] = []
         portions: list[tuple[int, int]] = []
@@ -256,12 +261,12 @@ class FindingCheck:
                 self._wrong_entry(key, f"{named} is not found by its hash")
 
     def _is_at(self, entry: bytes, number: int, place: int, wanted: bytes) -> bool:
-        """Whether an entry is of this place, or of a later one with the same transaction."""
+        """True if an entry is of this position, or of a later one with the same transaction."""
         found = rows.decode_transaction_entry(entry)
         if found <= (number, place):
             return found == (number, place)
         at = found[1]
-        for key, _ in body_keys(found[0], made_of(self._view, found[0])):
+        for key, _ in body_keys(found[0], partials_of_sealed(self._view, found[0])):
             row = self._view.row(key)
             items = () if row is None else rows.decode_items(row)
             if at < len(items):

@@ -30,7 +30,7 @@ from foreblock.ledger.storage.chain_head import (
     GENESIS,
     FirstBlock,
     body_keys,
-    made_of,
+    partials_of_sealed,
     read_first_block,
     read_header,
 )
@@ -57,7 +57,7 @@ _ALL: Final = 1 << 24  # more rows than a section or partials have
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was checked."""
+    """The counts of a finished check."""
 
     heads: Heads
     blocks: int
@@ -246,7 +246,7 @@ def check_indices(view: View, first: int, stop: int, tell: Tell, report: Report)
 
 
 def _log_terms(view: View, block: int) -> bytes | None:
-    keys = [receipts for _, receipts in body_keys(block, made_of(view, block))]
+    keys = [receipts for _, receipts in body_keys(block, partials_of_sealed(view, block))]
     return log_terms(view, keys)
 
 

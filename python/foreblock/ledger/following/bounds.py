@@ -102,7 +102,7 @@ class Debt:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What is left to a message or block that waits for state, and the time that it has taken."""
+    """The rest of the allowance of a message or block that waits for state, and the time spent."""
 
     allowance: Allowance
     took_ns: int

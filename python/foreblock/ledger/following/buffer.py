@@ -48,11 +48,11 @@ class Received(NamedTuple):
         return hash(self.message)
 
     def is_copy_of(self, other: "Received") -> bool:
-        """Whether both have the same content."""
+        """True if both have the same content."""
         return self.message.content == other.message.content
 
     def is_for_place_of(self, other: "Received") -> bool:
-        """Whether both have the same job and index."""
+        """True if both have the same job and index."""
         return self.message.index == other.message.index and self.job == other.job
 
 
@@ -108,7 +108,7 @@ class Buffered:
         return iter(tuple(self._entries))
 
     def __contains__(self, received: Received) -> bool:
-        """Whether this very message is kept, from any feed."""
+        """True if this very message is kept, from any feed."""
         return any(entry.message == received.message for entry in self._entries)
 
     def keep(self, received: Received) -> None:
@@ -139,7 +139,7 @@ class Buffered:
     def held_by_job(
         self, leave_out: Callable[[Received], bool]
     ) -> dict[tuple[int, bytes], tuple[Content, ...]]:
-        """What is kept of each job, by its block and payload id."""
+        """The kept messages of each job, by its block and payload id."""
         held: dict[tuple[int, bytes], list[Content]] = {}
         for entry in self._entries:
             if not leave_out(entry):

@@ -112,7 +112,7 @@ class Canonical:
         self._nodes.setdefault(block_hash, []).extend(nodes)
 
     def _is_parent_sealed(self, block: Block) -> bool:
-        """Whether the parent is sealed, for which the block itself may be the proof."""
+        """True if the parent is sealed; the block itself may be the proof."""
         below, parent_hash = block.header.number - 1, block.header.parent_hash
         if below < 0 or self._sealed(below) == parent_hash:
             return below >= 0

@@ -90,7 +90,7 @@ class CanonicalVerifier:
 
     @property
     def computes(self) -> bool:
-        """Whether roots are computed here, and not taken from headers."""
+        """True if roots are computed here and not taken from headers."""
         return self._state.trie is not None
 
     def check(self, block: Block) -> Task:
@@ -129,7 +129,7 @@ class CanonicalVerifier:
         return verified
 
     def _unknown(self, task: Task, missed: MissedKeys, allowance: Allowance) -> WantedState:
-        """What a block needs that is not known: what it missed, and what will be read with it."""
+        """The unknown state that a block needs: what it missed, and predicted reads."""
         overlay, header = self._state.overlay, task.block.header
         wanted = unknown_at_start(overlay, header, task.rules)
         if wanted:  # none of its transactions has run
@@ -187,7 +187,7 @@ class BoundedBlocks:
         self._rests_until_ns = 0
 
     def rests(self) -> bool:
-        """Whether nothing is executed for a while."""
+        """True while nothing is executed."""
         return self._clock.monotonic_ns() < self._rests_until_ns
 
     def verify(

@@ -48,7 +48,7 @@ from foreblock.ledger.following.classification import (
     TooFar,
     classify,
 )
-from foreblock.ledger.following.growth import Growth, LookingAhead
+from foreblock.ledger.following.growth import Growth, Lookahead
 from foreblock.ledger.following.jobs import Job, Jobs, StepRef, bodies_named, read_jobs
 from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.prober import Alternate, Prober, alternates
@@ -98,7 +98,7 @@ class Follower:
         self._runs: Final = BoundedRuns(clock, run_bounds, templates)
         self._counters: Counter[str] = Counter()
         self._buffered: Final = Buffered(bounds)
-        self._stirred: set[int] = set()  # heights with news
+        self._dirty_heights: set[int] = set()  # heights with news
         self._blocks: Final = BoundedBlocks(clock, run_bounds)
         self._is_behind = True
         self._is_broken = False  # what is in memory differs from the store
@@ -152,8 +152,10 @@ class Follower:
             if learned:
                 self._rounds.learned()
             for each in self._buffered:
-                self._stirred.update((each.message.block_number - 1, each.message.block_number))
-            if self._stirred:
+                self._dirty_heights.update(
+                    (each.message.block_number - 1, each.message.block_number)
+                )
+            if self._dirty_heights:
                 self._finish()
 
     def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
@@ -161,7 +163,7 @@ class Follower:
         self._canonical.fill(block_hash, nodes)
 
     def look_ahead(self, *, is_on: bool) -> None:
-        """Whether messages behind one that waits for state are tried meanwhile."""
+        """True if messages behind one that waits for state are tried meanwhile."""
         self._looks_ahead = self._ahead.is_on = is_on
 
     def bodies_named(self, block_hash: bytes) -> list[tuple[bytes, ...]]:
@@ -179,7 +181,7 @@ class Follower:
             if error != WAITS:
                 self.last_error = error or self.last_error
             self._far = None
-            self._stirred.add(block.header.number)
+            self._dirty_heights.add(block.header.number)
             self._finish()
 
     def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
@@ -215,11 +217,11 @@ class Follower:
         is_contradiction = isinstance(outcome, Duplicate) and not self._agrees(received)
         self._tally(Equivocation.__name__ if is_contradiction else type(outcome).__name__)
         if self._act(received, outcome):
-            self._stirred.add(received.message.block_number)
+            self._dirty_heights.add(received.message.block_number)
         elif (
             self._chain.is_partial and not isinstance(outcome, Next) and received in self._buffered
         ):
-            self._ahead.look([received])
+            self._ahead.try_ahead([received])
         self._finish()
         base = received.message.base
         if base is not None and isinstance(outcome, TooFar | Restart | FirstOnUnknown):
@@ -232,9 +234,9 @@ class Follower:
 
     def _finish(self) -> None:
         """Act on all messages that may have waited for the last step, and commit."""
-        while (self._stirred or self._chain.given_up) and self._act_on_waiting():
+        while (self._dirty_heights or self._chain.to_reclassify) and self._act_on_waiting():
             pass
-        self._stirred.clear()
+        self._dirty_heights.clear()
         self._chain.flush()
         self._is_behind = True
         missing = self._missing_below_kept()
@@ -257,21 +259,21 @@ class Follower:
             case Competing():
                 return self._compete(received)
             case Equivocation() | DroppedJob():
-                self._stirred.add(received.message.block_number)
+                self._dirty_heights.add(received.message.block_number)
             case _:
                 pass
         self._buffered.keep(received)
         job = self._chain.jobs.get(*received.job)
         if job is not None and job.standing is Standing.FROZEN:
-            self._stirred.add(job.block)
+            self._dirty_heights.add(job.block)
         return job is not None and self._try_alternates(job)
 
     def _act_on_waiting(self) -> bool:
         """Act on the first buffered message that can be acted on; false when none can."""
-        for received in self._chain.given_up:
-            self._stirred.add(received.message.block_number - 1)
+        for received in self._chain.to_reclassify:
+            self._dirty_heights.add(received.message.block_number - 1)
             self._buffered.keep(received)
-        self._chain.given_up.clear()
+        self._chain.to_reclassify.clear()
         self._forget()
         return any(self._act_on(received) for received in self._buffered)
 
@@ -290,7 +292,7 @@ class Follower:
             case Next() | FirstOnSealed() | FirstOnPending() | Restart(takes_over=True):
                 pass
             case FirstOnUnknown() | Restart() | FirstUnproven():
-                if received.message.block_number - 1 not in self._stirred:
+                if received.message.block_number - 1 not in self._dirty_heights:
                     return False
             case Duplicate():  # a copy was executed meanwhile
                 self._buffered.remove(received)
@@ -308,7 +310,7 @@ class Follower:
         job = self._chain.jobs.get(*received.job)
         assert job is not None, "it follows its job"
         if not job.is_served:
-            self._stirred.add(job.block)
+            self._dirty_heights.add(job.block)
             return self._count_or_wait(received, self._prober.probe(job, [received]))
         verdict = self._growth.extend(job, received)
         if isinstance(verdict, Wanting):
@@ -317,7 +319,7 @@ class Follower:
         if self._count(received, verdict):
             if any(self._prober.firsts_at(job.block + 1)):
                 self._prober.compute_roots(job)  # what waits may follow in the same commit
-                self._stirred.add(job.block)
+                self._dirty_heights.add(job.block)
             return True
         self._buffered.keep(received)
         return self._try_alternates(job)
@@ -339,7 +341,7 @@ class Follower:
                 verdict = self._begin_on_known(received, base.parent_hash)
         if not self._count_or_wait(received, verdict):
             return False
-        self._stirred.add(message.block_number)
+        self._dirty_heights.add(message.block_number)
         if self._chain.is_partial and isinstance(outcome, FirstUnproven):
             self._ask(base.parent_hash)  # only its header can seal it
         return True
@@ -381,7 +383,7 @@ class Follower:
         assert message.base is not None, "a block begins with its base"
         job = Job(*received.job, Standing.ASIDE, message.base.parent_hash, received.feed)
         jobs.add(job)
-        self._stirred.add(job.block)
+        self._dirty_heights.add(job.block)
         if self._count_or_wait(received, self._prober.probe(job, [received])):
             return True
         jobs.remove(job)
@@ -414,7 +416,7 @@ class Follower:
         before = job.received
         if not self._begin(first, outcome):
             return False
-        self._chain.given_up += before
+        self._chain.to_reclassify += before
         return all(self._extend(each) for each in later)
 
     # --- Behind the head ---------------------------------------------------------------
@@ -425,7 +427,7 @@ class Follower:
             if self._growth.compute_root(job):
                 proven = self._sealing.seal_if_proven()
                 if proven or any(self._prober.firsts_at(job.block + 1)):
-                    self._stirred.add(job.block)
+                    self._dirty_heights.add(job.block)
                     self._finish()
                 return True
         return False
@@ -483,7 +485,7 @@ class Follower:
         self._sealing = sealing = Sealing(chain)
         self._growth = Growth(chain, sealing)
         self._prober = prober = Prober(chain, self._growth, self._buffered, self._count)
-        self._ahead = LookingAhead(chain, self._buffered, is_on=self._looks_ahead)
+        self._ahead = Lookahead(chain, self._buffered, is_on=self._looks_ahead)
         self._canonical = Canonical(
             chain, sealing, self._blocks, prober.find_job_sealing_as, self._wanted
         )
@@ -547,7 +549,7 @@ class Follower:
         return classify(received.message, self._known(received.is_copy_of))
 
     def _agrees(self, received: Received) -> bool:
-        """Whether a copy of an executed message claims nothing else than what was executed."""
+        """True if a copy of an executed message claims nothing that differs from the execution."""
         job, index = self._chain.jobs.get(*received.job), received.message.index
         step = job.steps[index] if job is not None and index < len(job.steps) else None
         if job is None or step is None or not received.is_copy_of(step.received):
@@ -558,7 +560,7 @@ class Follower:
         return isinstance(judge(received.message, step.header, rules, root), Applied)
 
     def _copy_waits_for_state(self, received: Received) -> bool:
-        """Whether this would be executed twice, once state is learned for its copy."""
+        """True if this would be executed twice, once state is fetched for its copy."""
         at = self._buffered.at(*received.job, received.message.index)
         return any(each.identity in self._rounds and each.is_copy_of(received) for each in at)
 

@@ -4,7 +4,7 @@ A message is executed first and then added to the commit, so a refused one leave
 Classification and canonical blocks decide elsewhere which branch grows.
 
 If the state is known in part, a message that waits for a round trip holds up all after it, and
-each of those would wait for its own round trips in turn. `LookingAhead` therefore executes them at
+each of those would wait for its own round trips in turn. `Lookahead` therefore executes them at
 once, on the state before them, and what they miss is fetched meanwhile. It is a guess: nothing of
 it is served, and what they still miss is fetched when their turn comes.
 """
@@ -169,7 +169,7 @@ class Growth:
             diff = received.message.diff
         chain.drop_from(job.block + 1, "it stood on what was given up")
         chain.builder.drop(job.partials()[start:], "another flashblock took its place")
-        chain.given_up += job.received[start:]
+        chain.to_reclassify += job.received[start:]
         del job.steps[start:]
         job.close()
         for received, closed in zip(messages, closings, strict=True):
@@ -231,7 +231,7 @@ class Growth:
 MOST_AHEAD: Final = 3  # messages after one that waits, which are tried again with it
 
 
-class LookingAhead:
+class Lookahead:
     """Tries the messages that wait for others."""
 
     def __init__(self, chain: ServedChain, buffered: Buffered, *, is_on: bool = True) -> None:
@@ -239,7 +239,7 @@ class LookingAhead:
         self._chain: Final = chain
         self._buffered: Final = buffered
 
-    def look(self, messages: Sequence[Received]) -> None:
+    def try_ahead(self, messages: Sequence[Received]) -> None:
         """Try messages on the newest block, if state is known in part."""
         if not self.is_on or not self._chain.is_partial or not messages:
             return
@@ -252,4 +252,4 @@ class LookingAhead:
         index = received.message.index
         after = [each for each in self._buffered if each.job == received.job]
         after = [each for each in after if index < each.message.index <= index + MOST_AHEAD]
-        self.look(after)
+        self.try_ahead(after)

@@ -31,7 +31,7 @@ from foreblock.ledger.following.classification import (
 )
 from foreblock.ledger.reading.partials import pending_partial
 from foreblock.ledger.storage import partial_rows
-from foreblock.ledger.storage.chain_head import made_of, read_row
+from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
 from foreblock.ledger.storage.dev_rows import read_cheats
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
 from foreblock.ledger.storage.rows import decode_items
@@ -85,7 +85,7 @@ class Job:
 
     @property
     def is_served(self) -> bool:
-        """Whether its block is the one of its height, sealed or not."""
+        """True if its block is the one of its height, sealed or not."""
         return self.standing in SERVED
 
     @property
@@ -109,7 +109,7 @@ class Job:
         self.refused.add(messages_key([*before, received]))
 
     def refuses(self, before: Sequence[Received], received: Received) -> bool:
-        """Whether a message is known not to follow these."""
+        """True if a message is known not to follow these."""
         return bool(self.refused) and messages_key([*before, received]) in self.refused
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class Jobs:
             self.remove(loser)
 
     def is_forgotten(self, block: int, payload_id: bytes) -> bool:
-        """Whether a job was one too many of its height; it does not come back."""
+        """True if a job exceeded the limit of its height; it does not come back."""
         return (block, payload_id) in self._forgotten
 
     def remove(self, job: Job) -> None:
@@ -281,13 +281,13 @@ def read_jobs(view: View, depth: int) -> list[Job]:
 
 
 def _has_gaps(job: Job) -> bool:
-    """Whether it has quiet indices, as only a sequencer of our own leaves them."""
+    """True if it has empty indexes, as only a sequencer of our own leaves them."""
     return any(step.received.message.index != place for place, step in enumerate(job.steps))
 
 
 def _served(view: View, latest: int) -> set[int]:
     """The last partials of the blocks that are sealed or lead to the pending one."""
-    sealed = (made_of(view, block) for block in range(latest, -1, -1)[:64])
+    sealed = (partials_of_sealed(view, block) for block in range(latest, -1, -1)[:64])
     served = {partials[-1] for partials in sealed if partials}
     number = pending_partial(view)
     while number is not None:

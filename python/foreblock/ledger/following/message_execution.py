@@ -165,7 +165,7 @@ class BoundedRuns:
                 self._bounded(each, block.parent.gas_limit, run)
 
     def take_wanted(self) -> WantedState:
-        """What was wanted and not known since the last call."""
+        """The unknown state that was wanted since the last call."""
         wanted, self._wanted = self._wanted, WantedState()
         return wanted
 
@@ -316,7 +316,7 @@ def _unknown_at_begin(
     allowance: Allowance,
     templates: CallTemplates | None,
 ) -> WantedState:
-    """What a block needs that has not begun: at its start, and for its first transactions."""
+    """The unknown state that a new block needs: at its start, and for its first transactions."""
     wanted = unknown_at_start(block.overlay, block.empty, block.rules)
     with suppress(UndecodableBytes):
         transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
@@ -330,7 +330,7 @@ def _unknown(
     allowance: Allowance,
     templates: CallTemplates | None,
 ) -> WantedState:
-    """What transactions need that is not known, by their envelopes and by running them."""
+    """The unknown state that transactions need, by their envelopes and by running them."""
     wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
     missed = block.unknown(transactions, allowance)
     if missed:
@@ -343,7 +343,7 @@ def _unknown(
 def _likely(
     block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance
 ) -> Wanting | Undecodable:
-    """The same, of transactions that come later: none of it is needed yet."""
+    """The unknown state of later transactions: none of it is needed yet."""
     try:
         transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
     except UndecodableBytes as undecodable:

@@ -137,7 +137,7 @@ class Prober:
         self._count: Final = count
 
     def find_job_sealing_as(self, block: int, block_hash: bytes) -> bool:
-        """Whether a partial of this height seals as this hash, of any job.
+        """Find the job with a partial of this height that seals as this hash.
 
         Buffered messages are executed for that, and missing state roots are computed.
         """
@@ -215,7 +215,7 @@ class Prober:
     def _adopt_alternate(self, job: Job, alternate: Alternate, wanted: bytes) -> bool:
         """Let a job be as its alternate says, if that seals as the wanted hash."""
         start = alternate.start
-        kept, given_up = job.steps[:start], job.steps[start:]
+        kept, abandoned = job.steps[:start], job.steps[start:]
         key = messages_key([*job.received[:start], *alternate.messages])
         if key in job.probed and wanted not in job.probed[key]:
             return False
@@ -232,8 +232,8 @@ class Prober:
         if wanted not in job.probed[key]:
             return False
         self._chain.drop_from(job.block + 1, "it stood on what was given up")
-        job.superseded += [step.partial for step in given_up if step.partial is not None]
-        self._chain.given_up += [step.received for step in given_up]
+        job.superseded += [step.partial for step in abandoned if step.partial is not None]
+        self._chain.to_reclassify += [step.received for step in abandoned]
         job.close()
         job.standing, job.steps, job.parent_hash = Standing.DROPPED, copy.steps, parent_hash
         return True

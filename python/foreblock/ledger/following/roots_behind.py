@@ -45,7 +45,7 @@ class DueRoot:
 
 @dataclass(frozen=True, slots=True)
 class RootOutcome:
-    """What came of it: computed, unless proofs are needed first or something differs."""
+    """The outcome: computed, unless proofs are needed first or something differs."""
 
     needed: ProofsNeeded | None = None
     difference: str = ""
@@ -114,7 +114,7 @@ class RootsBehind:
         return trie
 
     def _withdrawals(self, due: DueRoot, trie: StateTrie, changes: Changes) -> str:
-        """What is wrong with the withdrawals root of a block that changed it."""
+        """The difference in the withdrawals root of a block that changed it."""
         header = due.header
         rules = self._profile.rules(header.number, header.timestamp, merged=True)
         if not rules.includes(OptimismFork.ISTHMUS) or not changes.touches(MESSAGE_PASSER):

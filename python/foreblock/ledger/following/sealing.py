@@ -225,7 +225,7 @@ class Sealing:
 
 
 def _begins_with(view: View, block: Block, partial: int) -> bool:
-    """Whether a sealed block begins with this stored partial of its height.
+    """True if a sealed block begins with this stored partial of its height.
 
     The partial then stays true: nothing ran after its transactions, and what is fixed for
     a block before it begins is the same.

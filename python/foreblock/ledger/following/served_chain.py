@@ -47,7 +47,7 @@ class PendingCommit:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no reason for a commit."""
+        """True if there is no reason for a commit."""
         return self._builder is None or self._builder.is_empty
 
     def end_with(self, verifier: CanonicalVerifier) -> None:
@@ -182,7 +182,7 @@ class ServedChain:
         self.runs: Final = runs
         self.count: Final = count
         self.commit: Final = PendingCommit(writer, publish)
-        self.given_up: list[Received] = []  # messages to be classified anew
+        self.to_reclassify: list[Received] = []  # messages to classify again
         self._announced: dict[bytes, Header] = {}  # by hash
         with writer.store.view() as view:
             self.is_partial: Final = not view.heads.base.is_complete
@@ -304,7 +304,7 @@ class ServedChain:
         return path
 
     def serves(self, path: Sequence[StepRef]) -> bool:
-        """Whether a path is served on the latest block, so that it only needs to be sealed."""
+        """True if a path is served on the latest block, so that it only needs to be sealed."""
         on_latest = path[0].job.block == self.latest.number + 1
         return on_latest and all(end.job.is_served and end.step.partial is not None for end in path)
 
@@ -346,7 +346,7 @@ class ServedChain:
         jobs = self.jobs.above(max(block - 1, self.latest.number))
         self.drop_from(block, why)
         for job in jobs:
-            self.given_up += job.received
+            self.to_reclassify += job.received
             self.jobs.remove(job)
 
 

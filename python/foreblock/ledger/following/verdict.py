@@ -112,7 +112,7 @@ def _malformed_base(base: Base) -> str | None:
 
 
 def _brings_attributes(transactions: tuple[bytes, ...]) -> bool:
-    """Whether a block begins with the attributes deposit, as every OP block does."""
+    """True if a block begins with the attributes deposit, as every OP block does."""
     if not transactions or transactions[0][0] != DEPOSIT:
         return False
     try:
@@ -151,12 +151,12 @@ def check_growth(diff: Diff, before: Diff | None, gas_limit: int) -> Diverged | 
 
 
 def is_provided(value: bytes) -> bool:
-    """Whether a feed provides this hash or root."""
+    """True if a feed provides this hash or root."""
     return value != ZERO_HASH
 
 
 def hash_holds(header: Header, diff: Diff, rules: Rules) -> bool:
-    """Whether a message's hash, if provided, is that of this header with the fields it claims.
+    """True if a message's hash, if provided, is that of this header with the fields it claims.
 
     True as well if the hash covers a withdrawals root that neither side knows.
     """
@@ -182,7 +182,7 @@ def hash_holds(header: Header, diff: Diff, rules: Rules) -> bool:
 
 
 def _counts_blob_gas(rules: Rules) -> bool:
-    """Whether the blob gas of a header depends on its transactions."""
+    """True if the blob gas of a header depends on its transactions."""
     if rules.optimism is not None:
         return rules.includes(OptimismFork.JOVIAN)
     return rules.ethereum >= EthereumFork.CANCUN

@@ -43,14 +43,14 @@ class AbsentLedger:
     def watch(self, seen: SeenCommit) -> Callable[[], None]:
         """A check that raises `StoreReplaced` once there is a store to serve again."""
 
-        def look() -> None:
+        def check() -> None:
             found = open_served(self._path, seen, announce=self._announce)
             if isinstance(found, Ledger):
                 found.close()
                 raise StoreReplaced(self._path, "it can be served again")
             self._reason = found._reason  # noqa: SLF001, one of the same kind
 
-        return look
+        return check
 
 
 def open_served(
@@ -77,7 +77,6 @@ def open_served(
 
 
 def is_ready(view: LedgerView, wall_ns: int, *, moves: bool) -> bool:
-    """Whether the network is ready at this wall time."""
     if view.pending is not None or not moves:
         return True
     age = wall_ns / SECOND_NS - view.latest.header.timestamp
@@ -90,7 +89,7 @@ def _most_seconds(view: LedgerView) -> float:
 
 
 def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tuple[str, ...]]:
-    """Whether the network is ready at this wall time, and the facts, one per line."""
+    """The readiness at this wall time, and the facts, one per line."""
     latest, pending = view.latest, view.pending
     age = wall_ns / SECOND_NS - latest.header.timestamp
     facts = [

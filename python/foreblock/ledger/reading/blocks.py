@@ -34,7 +34,7 @@ from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
 from foreblock.ledger.storage.chain_head import read_first_block, read_header, rules_of
 from foreblock.ledger.storage.dev_rows import read_dev_state
-from foreblock.ledger.storage.freshness import Quiet
+from foreblock.ledger.storage.freshness import EmptyTail
 from foreblock.ledger.storage.partial_rows import PartialRow
 
 # Names of blocks that move with the chain.
@@ -58,7 +58,7 @@ class ByHash:
 
 
 @dataclass(frozen=True, slots=True)
-class ByPlace:
+class ByIndex:
     """The partial block of a number that one flashblock made."""
 
     number: int
@@ -66,7 +66,7 @@ class ByPlace:
 
 
 # A plain number is a block of the chain.
-BlockId = Tag | int | ByHash | ByPlace
+BlockId = Tag | int | ByHash | ByIndex
 
 
 class BlockContext:
@@ -150,7 +150,7 @@ class SealedBlock:
         return BlockContext(self.header, self.rules, self.profile)
 
     def read_through(self, partial: int) -> "SealedBlock":
-        """The same block, whose state is read at a partial of the next one."""
+        """This block, with its state read at a partial of the next one."""
         block = SealedBlock(
             self.header, self.total_difficulty, self.profile, has_body=self.has_body
         )
@@ -172,7 +172,7 @@ class PreconfirmedBlock:
         self.header: Final = header
         self.index: Final = row.index
         self.partial: Final = partial
-        self.made_of: Final = (*row.before, partial)  # the partials of its block, this the last
+        self.partials: Final = (*row.before, partial)  # the partials of its block, this the last
         self.received_at_ns: Final = row.received_at_ns  # wall time
         self.profile: Final = profile
         # The least that a merged block has; no rule asks for more.
@@ -181,9 +181,9 @@ class PreconfirmedBlock:
         # The context of the block after it, once a simulation has made it.
         self.following: BlockContext | None = None
 
-    def going_on(self, quiet: Quiet) -> "PreconfirmedBlock":
-        """The same block at a later, quiet index."""
-        row = structs.replace(self._row, index=quiet.index, received_at_ns=quiet.received_at_ns)
+    def going_on(self, tail: EmptyTail) -> "PreconfirmedBlock":
+        """This block at a later, empty index."""
+        row = structs.replace(self._row, index=tail.index, received_at_ns=tail.received_at_ns)
         return PreconfirmedBlock(self.partial, row, self.profile)
 
     @cached_property
@@ -269,7 +269,7 @@ def make_snapshot(
 
 
 def expired(snapshot: Snapshot) -> Snapshot:
-    """The same commit after the deadline."""
+    """The snapshot of the same commit after the deadline."""
     announce = bool(snapshot.header_line)
     return make_snapshot(
         snapshot.heads,
@@ -283,7 +283,7 @@ def expired(snapshot: Snapshot) -> Snapshot:
 
 
 def header_members(base: StateBase, trust: str) -> str:
-    """What the `Foreblock-Snapshot` header says of a partial base."""
+    """The members of the `Foreblock-Snapshot` header about a partial base."""
     return f"; base={base.number:#x}:0x{base.hash.hex()}; trust={trust}"
 
 
@@ -294,7 +294,7 @@ def base_fact(base: StateBase, trust: str) -> str:
 
 
 class Visibility(Struct, frozen=True):
-    """What a view shows that the request has not named as pending."""
+    """The blocks that a view shows although the request has not named them as pending."""
 
     # Whether transactions, receipts and blocks above `latest` are found by their hashes.
     preconfirmed: bool = True
@@ -313,7 +313,7 @@ def read_through(view: View, pending: int, blocks: KnownBlocks) -> int | None:
         return None
     if state.mining == "clock" and not state.shows_sealed:
         return None
-    partials = blocks.partial(view, pending).made_of
+    partials = blocks.partial(view, pending).partials
     begun = blocks.partial(view, partials[0]).header.transactions_root
     # Those without further transactions come first, and most often are all.
     low, high = 0, len(partials) - 1

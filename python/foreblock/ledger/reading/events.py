@@ -32,11 +32,11 @@ from msgspec import Struct
 from foreblock._engine import Header
 from foreblock.errors import CursorTooOld, UnknownPartial
 from foreblock.ledger.reading.blocks import PreconfirmedBlock, SealedBlock
-from foreblock.ledger.reading.partials import begun_with, pending_partial
+from foreblock.ledger.reading.partials import first_partials, pending_partial
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.abandoned_blocks import RemovedRow, read_removed
-from foreblock.ledger.storage.chain_head import made_of
-from foreblock.ledger.storage.freshness import last_index_of, quiet_end
+from foreblock.ledger.storage.chain_head import partials_of_sealed
+from foreblock.ledger.storage.freshness import empty_tail_of, last_index_of
 
 _HEX: Final = "0|[1-9a-f][0-9a-f]{0,15}"  # a number below 2**64
 _TEXT: Final = re.compile(
@@ -50,11 +50,11 @@ class Cursor(Struct, frozen=True, gc=False):
     number: int
     hash: bytes  # of the block, or of the partial
     partial: int | None = None  # none: a sealed block
-    index: int = 0  # of the flashblock, which may be a quiet one after the partial's own
+    index: int = 0  # of the flashblock, which may be an empty one after the partial
     seen: int | None = None  # items of it; none: all
 
     def after(self, seen: int) -> "Cursor":
-        """The same place with this many items seen."""
+        """This position with so many items seen."""
         return Cursor(self.number, self.hash, self.partial, self.index, seen)
 
     @property
@@ -108,8 +108,8 @@ class FlashblockAdded(Struct, frozen=True):
     quiet_index: int | None = None  # of one that has no transactions, and changes nothing
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether it has no transactions, and changes nothing."""
+    def is_empty_index(self) -> bool:
+        """True if it has no transactions, and changes nothing."""
         return self.quiet_index is not None
 
     @property
@@ -166,8 +166,8 @@ def flashblock_end(view: LedgerView) -> Cursor:
     if number is None:
         return sealed_end(view)
     block = _flashblock(view, number)
-    quiet = quiet_end(view.stored, number)
-    return _position(block, block.index if quiet is None else quiet.index)
+    tail = empty_tail_of(view.stored, number)
+    return _position(block, block.index if tail is None else tail.index)
 
 
 def next_flashblock(view: LedgerView, at: Cursor) -> NextEvent | None:
@@ -203,7 +203,7 @@ def _after_flashblock(view: LedgerView, at: Cursor, partial: int) -> NextEvent |
     upper = _flashblock(view, following[0]) if following else None
     end = _last_index(view, block) if upper is None else upper.index - 1
     if at.index < end:
-        return _quiet(block, at.index + 1)
+        return _empty(block, at.index + 1)
     if at.index > end:  # those after it brought nothing that could be taken back
         return NextEvent(None, _position(block, end))
     if upper is not None:
@@ -226,14 +226,14 @@ def _added(block: PreconfirmedBlock) -> NextEvent:
     return NextEvent(FlashblockAdded(block), _position(block, block.index))
 
 
-def _quiet(block: PreconfirmedBlock, index: int) -> NextEvent:
+def _empty(block: PreconfirmedBlock, index: int) -> NextEvent:
     return NextEvent(FlashblockAdded(block, quiet_index=index), _position(block, index))
 
 
 def _before(view: LedgerView, block: PreconfirmedBlock) -> Cursor:
     """The position before a flashblock: the one before it, or what its block stands on."""
-    if len(block.made_of) > 1:
-        return _position(_flashblock(view, block.made_of[-2]), block.index - 1)
+    if len(block.partials) > 1:
+        return _position(_flashblock(view, block.partials[-2]), block.index - 1)
     found = view.stored.partial(block.partial)
     stacked_on = None if found is None else found.stacked_on
     if stacked_on is None:
@@ -246,12 +246,12 @@ def _flashblocks_of(view: LedgerView, number: int) -> tuple[int, ...]:
     """The partials of a height in the chain; none above its end."""
     stored = view.stored
     if number <= view.latest.number:
-        return made_of(stored, number) or begun_with(stored, number)
+        return partials_of_sealed(stored, number) or first_partials(stored, number)
     partial = pending_partial(stored)
     while partial is not None:
         block = _flashblock(view, partial)
         if block.number <= number:
-            return block.made_of if block.number == number else ()
+            return block.partials if block.number == number else ()
         found = stored.partial(partial)
         partial = None if found is None else found.stacked_on
     return ()
@@ -261,8 +261,8 @@ def _last_index(view: LedgerView, block: PreconfirmedBlock) -> int:
     """The last index at which a partial stood that is the last one of its block."""
     if block.number <= view.latest.number:
         return last_index_of(view.stored, block.number, block.partial) or block.index
-    quiet = quiet_end(view.stored, block.partial)
-    return block.index if quiet is None else quiet.index
+    tail = empty_tail_of(view.stored, block.partial)
+    return block.index if tail is None else tail.index
 
 
 # --- Both ------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.abandoned_blocks import HASH_BYTES, RemovedRow, find_removed
 from foreblock.ledger.storage.block_indexes import read_indexed
-from foreblock.ledger.storage.chain_head import body_keys, made_of, read_header
+from foreblock.ledger.storage.chain_head import body_keys, partials_of_sealed, read_header
 from foreblock.ledger.storage.partial_rows import (
     POSITION_BYTES,
     decode_position,
@@ -100,7 +100,7 @@ def read_flashblock(view: LedgerView, block: PreconfirmedBlock) -> FlashblockPor
 
 def read_logs(view: LedgerView, event: Event, take: Callable[[PlacedLog], None]) -> Steps[None]:
     """Hand on the logs of an event in their order, as far as they are not known."""
-    if isinstance(event, FlashblockAdded) and event.is_quiet:
+    if isinstance(event, FlashblockAdded) and event.is_empty_index:
         return
     first, stop = _bounds(event)
     place, index = 0, 0
@@ -167,7 +167,7 @@ def _counted_before(view: LedgerView, block: PreconfirmedBlock) -> tuple[int, in
     # Rows of older versions lack it.
     before = [
         receipts_end(view.stored, receipts_key(block.number, number))
-        for number in block.made_of[:-1]
+        for number in block.partials[:-1]
     ]
     return sum(count for count, _, _ in before), sum(logs for _, logs, _ in before)
 
@@ -299,7 +299,7 @@ def _read_sealed(
 ) -> Steps[None]:
     header, _ = read_header(view.stored, number)
     end = found.begin(header.hash, number, header.timestamp)
-    partials = made_of(view.stored, number)
+    partials = partials_of_sealed(view.stored, number)
     keys = body_keys(number, partials)
     yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
 
@@ -308,7 +308,7 @@ def _read_unsealed(
     view: LedgerView, log_filter: LogFilter, block: PreconfirmedBlock, found: FoundLogs
 ) -> Steps[None]:
     end = found.begin(block.hash, block.number, block.header.timestamp)
-    keys = body_keys(block.number, block.made_of)
+    keys = body_keys(block.number, block.partials)
     yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
-from foreblock.ledger.storage.chain_head import made_of
+from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.ledger.storage.freshness import is_gone, standing_in
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
@@ -40,7 +40,7 @@ def partial_at(view: View, block: int, index: int) -> int:
     row = view.row(by_place_key(block, index)) if max(block, index) < 1 << 64 else None
     number = None if row is None else decode_numbers(row)[0]
     if number is None or is_gone(view, number):
-        # A quiet index may be where a branch that was given up had one of its own.
+        # An empty index may be where a branch that was given up had one of its own.
         number = standing_in(view, block, index) or number
     if number is None:
         raise UnknownPartial(index)
@@ -52,7 +52,7 @@ def check_reachable(view: View, number: int) -> None:
     view.state_of_partial(number)  # raises if it, or one below it, is gone
     partial = view.partial(number)
     assert partial is not None, "it has a state"
-    sealed_with = made_of(view, partial.block)
+    sealed_with = partials_of_sealed(view, partial.block)
     if sealed_with and number not in sealed_with:
         raise DroppedPartial(number)
 
@@ -66,7 +66,7 @@ def read_partial(view: View, number: int) -> PartialRow:
     return decode_partial_row(row)
 
 
-def begun_with(view: View, block: int) -> tuple[int, ...]:
+def first_partials(view: View, block: int) -> tuple[int, ...]:
     """The partials that a sealed block begins with that came as a whole, while they are kept.
 
     Those that it contradicts were dropped when it came.

@@ -128,7 +128,7 @@ class StoredBlock:
 
 def read_stored(view: LedgerView, block: ReadableBlock) -> StoredBlock:
     """The block with its body, from a view that has it."""
-    numbers = view.made_of(block)
+    numbers = view.partials_of(block)
     if not numbers:
         return _read_whole(view, block)
     # OP chains have neither uncles nor withdrawals, and from Canyon on an empty list of these.

@@ -103,7 +103,7 @@ def count_starts(
 
 def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
     """The number of transactions of a block."""
-    numbers = view.made_of(block)
+    numbers = view.partials_of(block)
     if not numbers:
         return _count(view, block, portion_rows(block, None))
     last = _stored_start(view, block, numbers[-1])
@@ -114,7 +114,7 @@ def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
 
 def first_transaction(view: LedgerView, block: ReadableBlock) -> bytes | None:
     """The transaction that a block begins with, as in its trie; none where it has none."""
-    numbers = view.made_of(block)
+    numbers = view.partials_of(block)
     stored = portion_rows(block, numbers[0] if numbers else None)
     return item_at(view.stored, stored.transactions, 0)
 
@@ -152,7 +152,7 @@ def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[Readabl
 
 
 def find_unsealed(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:
-    """The same for a pre-confirmed transaction, whether or not the view shows it."""
+    """Find a pre-confirmed transaction, even if the view does not show it."""
     found = _find_below(view, transaction_hash, view.pending or view.latest)
     return None if found is None or found[0].number <= view.latest.number else found
 
@@ -206,7 +206,7 @@ def blob_fees_of(block: ReadableBlock) -> tuple[int, int]:
 def read_tips(view: LedgerView, block: ReadableBlock) -> Steps[BlockTips]:
     """The priority fees of a block, read in steps."""
     bids = Bids(block.header.base_fee_per_gas)
-    for number in view.made_of(block) or (None,):
+    for number in view.partials_of(block) or (None,):
         stored = portion_rows(block, number)
         start, count = 0, 1
         while start < count:

@@ -31,7 +31,7 @@ from foreblock.ledger.reading.blocks import (
     PRECONFIRMED,
     BlockId,
     ByHash,
-    ByPlace,
+    ByIndex,
     KnownBlocks,
     PreconfirmedBlock,
     ReadableBlock,
@@ -55,7 +55,7 @@ from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.block_indexes import ADDRESSES, read_indexed
 from foreblock.ledger.storage.chain_head import (
     FirstBlock,
-    made_of,
+    partials_of_sealed,
     read_first_block,
     read_row,
     stored_profile,
@@ -145,7 +145,7 @@ class Ledger:
 
     @property
     def space(self) -> "StoreSpace":
-        """What the store takes; raises `StoreError`."""
+        """The size of the store; raises `StoreError`."""
         store = self._store
         return StoreSpace(store.file_bytes, store.used_bytes, *store.reader_slots)
 
@@ -192,14 +192,14 @@ class Ledger:
         """
         watch = StoreWatch(self._store, seen, SystemClock())
 
-        def look() -> None:
+        def check() -> None:
             try:
-                watch.look()
+                watch.check()
             except StoreReplaced:
                 self.close()
                 raise
 
-        return look
+        return check
 
     def close(self) -> None:
         """Close the store."""
@@ -226,8 +226,8 @@ class Ledger:
             latest = latest.read_through(cheated)
         if number is not None and freshness is not None:
             pending = self.blocks.partial(view, number)
-            if freshness.quiet is not None and freshness.quiet.partial == number:
-                pending = pending.going_on(freshness.quiet)
+            if freshness.empty_tail is not None and freshness.empty_tail.partial == number:
+                pending = pending.going_on(freshness.empty_tail)
             deadline_ns = freshness.deadline_ns(self._boot_id)
         trust = "" if heads.base.is_complete else read_trust(view)
         rules_end = read_rules_end(view)
@@ -308,7 +308,7 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     @property
     def followed(self) -> bool:
-        """Whether the chain is followed over a partial base."""
+        """True if the chain is followed over a partial base."""
         return self._ledger.followed
 
     @property
@@ -375,7 +375,7 @@ class LedgerView(Struct, frozen=True, gc=False):
                 return self._by_head(block)
             case ByHash(block_hash, require_canonical):
                 return self._by_hash(block_hash, require_canonical=require_canonical)
-            case ByPlace(number, index):
+            case ByIndex(number, index):
                 return self._partial(partial_at(self._view, number, index))
 
     def unsealed(self, number: int) -> PreconfirmedBlock:
@@ -432,16 +432,16 @@ class LedgerView(Struct, frozen=True, gc=False):
         if self.rules_end is not None and number >= self.rules_end.block:
             raise UnknownRules(self.rules_end.block)
 
-    def made_of(self, block: ReadableBlock) -> tuple[int, ...]:
+    def partials_of(self, block: ReadableBlock) -> tuple[int, ...]:
         """The partials that hold the body of a block; none where it has a row of its own.
 
         Raises `HeaderOnly`: whoever reads a body asks here first.
         """
         if isinstance(block, PreconfirmedBlock):
-            return block.made_of
+            return block.partials
         if not block.has_body:
             raise HeaderOnly(block.number, block.number + 1)
-        return made_of(self._view, block.number)
+        return partials_of_sealed(self._view, block.number)
 
     @property
     def first_block(self) -> FirstBlock:

@@ -307,7 +307,7 @@ def hash_of_requests(deposits: bytes, overlay: Overlay, env: Env, check: Check) 
 
 
 def hash_of_deposits(deposits: bytes) -> bytes:
-    """The same of a block that has no other requests."""
+    """The hash of requests of a block that has only deposits."""
     if not deposits:
         return EMPTY_REQUESTS_HASH
     return requests_hash([(DEPOSIT_REQUEST, deposits)])

@@ -55,7 +55,7 @@ PRECOMPILES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ForkConfig:
-    """What is in force from a fork on."""
+    """The parameters in force from a fork on."""
 
     activation_time: int  # 0 for a fork of the genesis
     blobs: BlobParameters | None

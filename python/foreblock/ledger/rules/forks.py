@@ -137,7 +137,7 @@ class Rules(Struct, frozen=True, gc=False):
 
     @property
     def merged(self) -> bool:
-        """Whether a block is proposed by the consensus layer rather than mined."""
+        """True if a block is proposed by the consensus layer rather than mined."""
         return self.ethereum >= PARIS
 
     @property
@@ -147,7 +147,7 @@ class Rules(Struct, frozen=True, gc=False):
 
     @property
     def block_size_limited(self) -> bool:
-        """Whether a block's encoding has a limit (EIP-7934): Osaka's, which Karst leaves out."""
+        """True if a block's encoding has a limit (EIP-7934): Osaka's, which Karst leaves out."""
         return self.ethereum >= OSAKA and self.optimism is None
 
     @property
@@ -162,5 +162,5 @@ class Rules(Struct, frozen=True, gc=False):
         return 5 * ETHER
 
     def includes(self, fork: OptimismFork) -> bool:
-        """Whether this is an OP block under `fork`'s rules or later ones."""
+        """True if this is an OP block under `fork`'s rules or later ones."""
         return self.optimism is not None and self.optimism >= fork

@@ -90,7 +90,7 @@ class ChainProfile:
         return self.slot_time if self.optimism is None else self.optimism.block_time
 
     def merged(self, parent_total_difficulty: int) -> bool:
-        """Whether the child of a block with this total difficulty is after the merge.
+        """True if the child of a block with this total difficulty is after the merge.
 
         EIP-3675: the first block to reach the terminal total difficulty is the last one mined.
         """
@@ -160,7 +160,7 @@ def rules_end(
     transactions: Iterable[bytes],
     unsupported: Mapping[str, int],
 ) -> RulesEnd | None:
-    """Whether this block ends the rules, before it is executed; none where it does not.
+    """The end of the rules, if this block is beyond them; checked before it is executed.
 
     `transactions` are as in their trie, `unsupported` the times of forks by their names, as in
     the chain's file.

@@ -124,7 +124,7 @@ def unsigned_nonce(transaction: Transaction) -> int | None:
 
 
 def is_from_user(transaction: Transaction) -> bool:
-    """Whether somebody sent it, with a signature or without."""
+    """True if a user sent it, with a signature or without."""
     return transaction.type != DEPOSIT or unsigned_nonce(transaction) is not None
 
 

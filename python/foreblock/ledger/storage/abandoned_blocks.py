@@ -110,12 +110,14 @@ def place_row(key: bytes) -> tuple[bytes, bytes]:
     return PLACES + block_hash, _NUMBER.pack(number)
 
 
-def removed_row(view: View, number: int, begun_with: tuple[int, ...]) -> RemovedRow:
-    """What is to be kept of a sealed block that came as a whole and begins with these partials."""
+def removed_row(view: View, number: int, first_partials: tuple[int, ...]) -> RemovedRow:
+    """The row of a sealed block that came as a whole and begins with these partials."""
     header, _ = read_header(view, number)
     body = decode_body(read_row(view, body_key(number), number))
     hashes = b"".join(map(keccak256, body.transactions))
-    return RemovedRow(header, begun_with, (hashes, read_row(view, receipts_key(number), number)))
+    return RemovedRow(
+        header, first_partials, (hashes, read_row(view, receipts_key(number), number))
+    )
 
 
 def removed_of_partials(view: View, number: int, partials: tuple[int, ...]) -> tuple[bytes, bytes]:
@@ -155,7 +157,7 @@ KEPT: Final = 4_096  # partials
 PORTION: Final = 256  # partials that are forgotten together
 
 
-class GivenUp(NamedTuple):
+class AbandonedBlock(NamedTuple):
     """A block that was given up, or a part of one."""
 
     block: int
@@ -163,21 +165,21 @@ class GivenUp(NamedTuple):
     removed: bytes | None = None  # the key of what is kept of a sealed block
 
 
-class GivenUpBlocks:
-    """What was given up and is still stored, the oldest first."""
+class AbandonedBlocks:
+    """Abandoned blocks that are still stored, the oldest first."""
 
     def __init__(self) -> None:
-        self._blocks: Final[deque[GivenUp]] = deque()
+        self._blocks: Final[deque[AbandonedBlock]] = deque()
         self._partials = 0
 
-    def add(self, given_up: GivenUp) -> None:
+    def add(self, abandoned: AbandonedBlock) -> None:
         """Forget this one some time."""
-        self._blocks.append(given_up)
-        self._partials += len(given_up.partials)
+        self._blocks.append(abandoned)
+        self._partials += len(abandoned.partials)
 
-    def take(self) -> list[GivenUp]:
+    def take(self) -> list[AbandonedBlock]:
         """Those that are to be forgotten now; none while they are few."""
-        taken: list[GivenUp] = []
+        taken: list[AbandonedBlock] = []
         count = 0
         if self._partials <= KEPT + PORTION:
             return taken
@@ -188,25 +190,25 @@ class GivenUpBlocks:
         return taken
 
 
-def given_up_keys(view: View, given_up: GivenUp) -> Iterator[bytes]:
+def abandoned_keys(view: View, abandoned: AbandonedBlock) -> Iterator[bytes]:
     """The keys of all rows of what was given up, but for places, which are few."""
-    if given_up.removed is not None:
-        row = view.row(given_up.removed)
+    if abandoned.removed is not None:
+        row = view.row(abandoned.removed)
         # The same block may have been sealed and given up again.
-        if row is not None and decode_removed(row).partials[-1] in given_up.partials:
-            yield given_up.removed
-            yield place_row(given_up.removed)[0]
-    for partial in given_up.partials:
-        key = partial_rows.partial_key(given_up.block, partial)
+        if row is not None and decode_removed(row).partials[-1] in abandoned.partials:
+            yield abandoned.removed
+            yield place_row(abandoned.removed)[0]
+    for partial in abandoned.partials:
+        key = partial_rows.partial_key(abandoned.block, partial)
         row = view.row(key)
         if row is None:
             continue
         hash_key = by_hash_key(decode_partial_row(row).header.hash)
         meaning = view.row(hash_key)
-        if meaning is not None and decode_by_hash(meaning) == (given_up.block, partial):
+        if meaning is not None and decode_by_hash(meaning) == (abandoned.block, partial):
             yield hash_key
         yield key
-        yield partial_rows.transactions_key(given_up.block, partial)
-        yield partial_rows.senders_key(given_up.block, partial)
-        yield partial_rows.receipts_key(given_up.block, partial)
-        yield partial_rows.seals_as_key(given_up.block, partial)
+        yield partial_rows.transactions_key(abandoned.block, partial)
+        yield partial_rows.senders_key(abandoned.block, partial)
+        yield partial_rows.receipts_key(abandoned.block, partial)
+        yield partial_rows.seals_as_key(abandoned.block, partial)

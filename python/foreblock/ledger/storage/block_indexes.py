@@ -24,7 +24,7 @@ from typing import Final
 
 from foreblock._engine import Store, View, log_terms, touched_terms
 from foreblock.ledger.rules.check import EMPTY_ROOT
-from foreblock.ledger.storage.chain_head import body_keys, made_of, read_header
+from foreblock.ledger.storage.chain_head import body_keys, partials_of_sealed, read_header
 from foreblock.ledger.storage.section_index import Indexed, SectionIndex, SectionIndexing
 
 ADDRESSES: Final = SectionIndex(b"T")
@@ -66,5 +66,5 @@ class LogIndexing(SectionIndexing):
 
 
 def _terms_of(view: View, block: int) -> bytes:
-    keys = [receipts for _, receipts in body_keys(block, made_of(view, block))]
+    keys = [receipts for _, receipts in body_keys(block, partials_of_sealed(view, block))]
     return log_terms(view, keys)

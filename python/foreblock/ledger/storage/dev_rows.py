@@ -41,7 +41,7 @@ Mining = Literal["clock", "automine", "manual"]
 
 
 class DevState(Struct, frozen=True, array_like=True):
-    """What commands have made of a development chain."""
+    """The settings that commands have changed on a development chain."""
 
     instance: bytes  # 32 bytes, new for each new chain
     mining: Mining = "clock"
@@ -95,7 +95,7 @@ _HELD: Final = struct.Struct(">QQ")
 
 
 class Held(NamedTuple):
-    """What the store must keep for a snapshot."""
+    """The block and the partial that the store must keep for a snapshot."""
 
     latest: int
     partial: int
@@ -105,7 +105,7 @@ class ChainSnapshot(Struct, frozen=True, array_like=True):
     """A chain as it was."""
 
     partial: int  # the last one of the block in progress
-    index: int  # at which it stood, quiet ones after the partial counted
+    index: int  # at which it stood, empty ones after the partial counted
     time: int  # of the chain, in seconds
     state: DevState
     waiting: tuple[tuple[bytes, bytes], ...]  # raw transactions of the pool, each with its sender
@@ -203,7 +203,7 @@ def merged(cheats: Iterable[Cheat]) -> tuple[Cheat, ...]:
 
 
 def in_portions(cheats: Iterable[Cheat]) -> Iterator[list[Cheat]]:
-    """The same in portions, each of which a flashblock can carry."""
+    """The cheats in portions, each of which a flashblock can carry."""
     portion: list[Cheat] = []
     size = 0
     for each in cheats:

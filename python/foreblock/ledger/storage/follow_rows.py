@@ -3,7 +3,7 @@
     rows             key                    value
     rules end        U                      block (8) ‖ length of the version (1) ‖ version ‖ why
     trust            V                      proven, audited or trusted
-    hot account      K ‖ address (20)       when it was last used (8), slots (32 each)
+    working set      K ‖ address (20)       when it was last used (8), slots (32 each)
 
 The end of the rules (`rules.profile`) is written in the commit that brings the first block with
 unknown rules. It is valid for the version that wrote it: another version may know the rules, so it
@@ -91,37 +91,39 @@ def read_trust(view: View) -> Trust:
 
 
 def may_go_on(stored: Trust, asked: Trust) -> bool:
-    """Whether a base that was learned so is good enough for what is asked now."""
+    """True if a base with this trust is sufficient for the requested one."""
     return asked == "trusted" or stored == "proven"
 
 
-HOT: Final = b"K"
+WORKING_SET: Final = b"K"
 MOST_ROWS: Final = 1 << 20
 ADDRESS_BYTES: Final = 20
 WORD: Final = 32
 _USED: Final = struct.Struct(">Q")
 
-HotRow = tuple[int, tuple[int, ...]]
+WorkingSetRow = tuple[int, tuple[int, ...]]
 
 
-def put_hot(store: Store, put: Mapping[bytes, HotRow], gone: Sequence[bytes]) -> None:
+def put_working_set(
+    store: Store, put: Mapping[bytes, WorkingSetRow], gone: Sequence[bytes]
+) -> None:
     """Keep these accounts, and those no longer."""
-    rows = [(HOT + address, _encoded(*row)) for address, row in put.items()]
-    store.put_rows(rows, [HOT + address for address in gone])
+    rows = [(WORKING_SET + address, _encoded(*row)) for address, row in put.items()]
+    store.put_rows(rows, [WORKING_SET + address for address in gone])
 
 
-def read_hot(view: View) -> dict[bytes, HotRow]:
+def read_working_set(view: View) -> dict[bytes, WorkingSetRow]:
     """All accounts. Raises `StoreDamaged`."""
-    return dict(map(_decoded, view.rows(HOT, MOST_ROWS)))
+    return dict(map(_decoded, view.rows(WORKING_SET, MOST_ROWS)))
 
 
 def _encoded(used: int, slots: Sequence[int]) -> bytes:
     return _USED.pack(used) + b"".join(slot.to_bytes(WORD) for slot in slots)
 
 
-def _decoded(row: tuple[bytes, bytes]) -> tuple[bytes, HotRow]:
+def _decoded(row: tuple[bytes, bytes]) -> tuple[bytes, WorkingSetRow]:
     key, value = row
-    address, slots = key[len(HOT) :], value[_USED.size :]
+    address, slots = key[len(WORKING_SET) :], value[_USED.size :]
     if len(address) != ADDRESS_BYTES or len(value) < _USED.size or len(slots) % WORD:
         raise StoreDamaged(f"the row of a hot account: {key.hex()}")
     (used,) = _USED.unpack_from(value)

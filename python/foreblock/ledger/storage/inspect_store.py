@@ -135,7 +135,7 @@ _ADDRESSES: Final = 1 << 64  # by their first eight bytes
 
 @dataclass(frozen=True, slots=True)
 class Dumped:
-    """What was written."""
+    """The block of a dump, and the counts of what was written."""
 
     header: Header
     accounts: int

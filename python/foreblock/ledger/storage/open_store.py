@@ -41,7 +41,7 @@ from foreblock.ledger.storage.chain_head import (
     body_keys,
     header_entries,
     header_rows,
-    made_of,
+    partials_of_sealed,
     read_first_block,
     read_header,
     read_row,
@@ -127,7 +127,7 @@ def open_to_follow(
     seen: SeenCommit | None = None,
     limits: StoreLimits = DEFAULT_LIMITS,
 ) -> Store:
-    """The same without a genesis: a new store is empty, and its block 0 comes from a log."""
+    """Open a store without a genesis: a new one is empty, and its block 0 comes from a log."""
     seen = seen or SeenCommit()
     check_in_place(path, seen)
     Path(path).mkdir(parents=True, exist_ok=True)
@@ -279,7 +279,7 @@ def latest_as_anchor(view: View) -> Anchor:
     header, _ = read_header(view, number)
     if number < read_first_block(view).whole:
         return Anchor(header)
-    partials = made_of(view, number)
+    partials = partials_of_sealed(view, number)
     transactions: list[bytes] = []
     receipts: list[bytes] = []
     # As in `reading.stored_block`: what is made of flashblocks is of an OP chain.
@@ -298,7 +298,7 @@ def latest_as_anchor(view: View) -> Anchor:
 
 
 def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
-    """What counts as the total difficulty of an anchor, and of the blocks after it.
+    """The total difficulty assumed for an anchor, and for the blocks after it.
 
     It says on which side of the merge a block is; before it, nobody knows the sum.
     """
@@ -309,7 +309,7 @@ def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
 def unknown_in(
     store: Store, accounts: Iterable[bytes], slots: Mapping[bytes, Iterable[int]]
 ) -> MissedKeys:
-    """What of these keys the store does not know, nor what is laid under it."""
+    """The keys that neither the store nor the values fetched beside it know."""
     with store.view() as view:
         assert view.heads.latest is not None, "a store begins with its anchor"
         wanted = {address: list(keys) for address, keys in slots.items()}
@@ -317,5 +317,4 @@ def unknown_in(
 
 
 def is_empty(view: View) -> bool:
-    """Whether a store has no block."""
     return view.heads.latest is None

@@ -123,7 +123,7 @@ class SectionIndex(NamedTuple):
     key: bytes  # one letter
 
     def exists(self, view: View) -> bool:
-        """Whether the store has it, if only its first row."""
+        """True if the store has it, if only its first row."""
         return view.row(self.key) is not None
 
     def read(self, view: View) -> Indexed:
@@ -193,7 +193,7 @@ class _Gathered:
         return self.first + len(self.terms)
 
     def is_of(self, view: View, indexed: Indexed) -> bool:
-        """Whether it goes on where the index ends, on the chain of the view."""
+        """True if it continues where the index ends, on the chain of the view."""
         if self.first != indexed.end:
             return False
         return not self.terms or _hash(view, self.stop - 1) == self.last_hash

@@ -31,7 +31,7 @@ from foreblock.errors import StoreReplaced
 from foreblock.ledger.storage.chain_head import stored_profile
 
 DATA_FILE: Final = "data.mdb"  # LMDB's name for it
-LOOK_EVERY_NS: Final = 10**9
+CHECK_EVERY_NS: Final = 10**9
 _ROW: Final = Struct("=Q8s")
 _UNKNOWN: Final = bytes(8)
 
@@ -50,7 +50,7 @@ class SeenCommit:
         return highest
 
     def is_of(self, chain: bytes) -> bool:
-        """Whether no other chain than this was seen; a hash names it."""
+        """True if no other chain than this was seen; a hash names it."""
         _, seen = self._row()
         return seen in (_UNKNOWN, chain[:8])
 
@@ -101,19 +101,19 @@ class StoreWatch:
         self._clock: Final = clock
         self._data: Final = Path(store.path) / DATA_FILE
         self._identity: Final = _identity(self._data)
-        self._due_ns = clock.monotonic_ns() + LOOK_EVERY_NS
+        self._due_ns = clock.monotonic_ns() + CHECK_EVERY_NS
         with store.view() as view:
             self._chain: Final = chain_of(view)
         self._note()
 
-    def look_if_due(self) -> None:
-        """Look, if the last look is a second old."""
+    def check_if_due(self) -> None:
+        """Check once a second."""
         now_ns = self._clock.monotonic_ns()
         if now_ns >= self._due_ns:
-            self._due_ns = now_ns + LOOK_EVERY_NS
-            self.look()
+            self._due_ns = now_ns + CHECK_EVERY_NS
+            self.check()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Note the commit; raises `StoreReplaced` when the folder holds another store or none."""
         self._note()
         found = _identity(self._data)
@@ -166,7 +166,7 @@ _LOCKED: Final = re.compile(r"\bFLOCK +\w+ +WRITE +\d+ +[0-9a-f]+:[0-9a-f]+:(\d+
 
 
 def is_being_written(folder: Path) -> bool:
-    """Whether a process of this machine has opened this store for writing, as far as is known."""
+    """True if a process of this machine seems to have opened this store for writing."""
     try:
         inode, locks = (folder / WRITER_LOCK).stat().st_ino, LOCKS.read_text("ascii")
     except OSError:

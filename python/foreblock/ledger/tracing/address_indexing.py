@@ -75,7 +75,7 @@ def touched_by(view: LedgerView, block: ReadableBlock) -> Work:
 
 
 def touched_unbounded(view: LedgerView, block: ReadableBlock) -> Touched:
-    """What a block touches, found at once; a block that cannot be run again is no failure."""
+    """The addresses that a block touches, found at once; a failed replay is not an error."""
     try:
         found: Touched = touched_by(view, block)()
     except StoreError:
@@ -104,7 +104,7 @@ JOB_BYTES: Final = 4 << 20  # the same, of rows
 
 
 class _Rows(NamedTuple):
-    """What a job has made, and the block from which the next one goes on."""
+    """The rows that a job has made, and the first block of the next job."""
 
     rows: list[tuple[bytes, bytes]]
     stop: int

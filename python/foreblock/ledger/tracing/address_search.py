@@ -154,7 +154,7 @@ def first_block(view: LedgerView, holds: Callable[[State], bool]) -> ReadableBlo
 
 
 def _unsealed(view: LedgerView, holds: Callable[[State], bool]) -> ReadableBlock | None:
-    """The same among the blocks in progress."""
+    """Search the blocks in progress."""
     if view.pending is None:
         return None
     for number in range(view.latest.number + 1, view.pending.number + 1):
@@ -176,11 +176,11 @@ def find_sent(view: LedgerView, sender: bytes, nonce: int) -> Steps[bytes | None
 def _sent(portions: list[Portion], sender: bytes, nonce: int) -> Work:
     """Work that looks for a transaction; recovering senders takes long."""
 
-    def look(**_limits: int | None) -> bytes | None:
+    def search(**_limits: int | None) -> bytes | None:
         for portion in portions:
             for each in portion.transactions(0, len(portion)):
                 if each.sender == sender and each.nonce == nonce and each.type != DEPOSIT:
                     return each.hash
         return None
 
-    return look
+    return search

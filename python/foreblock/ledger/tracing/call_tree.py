@@ -61,7 +61,7 @@ def read_call(text: bytes) -> TracedCall | None:
 
 
 def console_lines(call: TracedCall) -> list[str]:
-    """What contracts logged in a call, also where it was undone."""
+    """The lines that contracts logged in a call, even if it was reverted."""
     logged = (
         logged_line(bytes.fromhex(each.input[2:])) for _, each in _all(call) if each.to == _CONSOLE
     )
@@ -81,7 +81,7 @@ def failure(call: TracedCall) -> str:
 
 
 def explained(call: TracedCall, *, with_tree: bool) -> list[str]:
-    """What is to be told of a call: what it logged, all its calls, and why it failed."""
+    """A call in lines: its console, all its calls, and why it failed."""
     lines = console_lines(call)
     if with_tree:
         lines += ["Traces:", *("  " + line for line in tree_lines(call))]
@@ -233,7 +233,7 @@ def _line(values: list[Value]) -> str:
 
 
 def _replaced(found: re.Match[str], rest: Iterator[Value]) -> str:
-    """What stands for a specifier; itself where no value is left for it."""
+    """The replacement of a specifier; itself if no value is left for it."""
     if found[1] == "%":
         return "%"
     if int(found[2] or 0) > MOST_DECIMALS:

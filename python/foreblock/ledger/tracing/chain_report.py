@@ -51,7 +51,7 @@ TRACE_SECONDS: Final = 1.0  # for all of a flashblock
 MOST_TRACED: Final = 200  # transactions of a block: those before one are run again for it
 
 
-class ReachedPlace(NamedTuple):
+class ReachedPosition(NamedTuple):
     """How far a chain had come."""
 
     latest: int  # its latest block
@@ -62,16 +62,16 @@ class ChainReport:
     """Follows one chain."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """From the last commit on."""
+        """Start after the last commit."""
         self._ledger: Final = ledger
         self._told: set[int] = set()  # unsealed blocks with transactions of users
         with closing(ledger.view()) as view:
             self._flashblocks, self._sealed = flashblock_end(view), sealed_end(view)
 
-    def look(self, reached: ReachedPlace | None = None, *, traces: bool) -> Iterator[str]:
-        """What happened since the last look, with the calls of transactions if asked for.
+    def report(self, reached: ReachedPosition | None = None, *, traces: bool) -> Iterator[str]:
+        """The events since the last report, with the calls of transactions on request.
 
-        What came after the chain had `reached` a place is left to the next look.
+        Events after the chain had `reached` a position are left to the next report.
         """
         with closing(self._ledger.view()) as view:
             try:
@@ -103,7 +103,7 @@ class ChainReport:
             yield f"{INDENT}Removed blocks: {count}, after block {self._sealed.number}"
 
     def _added(
-        self, view: LedgerView, reached: ReachedPlace | None, *, traces: bool
+        self, view: LedgerView, reached: ReachedPosition | None, *, traces: bool
     ) -> Iterator[str]:
         while (found := next_flashblock(view, self._flashblocks)) is not None:
             if reached is not None and _is_later(found.event, reached):
@@ -158,8 +158,8 @@ class ChainReport:
             yield f"\n{INDENT}… and {len(portion) - MOST_TRANSACTIONS} more transactions"
 
 
-def _is_later(event: Event | None, reached: ReachedPlace) -> bool:
-    """Whether a flashblock was added after the chain had come so far."""
+def _is_later(event: Event | None, reached: ReachedPosition) -> bool:
+    """True if a flashblock was added after the chain had reached this position."""
     return isinstance(event, FlashblockAdded) and event.block.partial > reached.partial
 
 

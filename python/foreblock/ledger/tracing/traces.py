@@ -108,14 +108,14 @@ def _cheats(
     if view.dev_state is None:
         return found
     count = 0
-    for partial, portion in zip(view.made_of(block), portions, strict=False):
+    for partial, portion in zip(view.partials_of(block), portions, strict=False):
         count += len(portion)
         found += [(count, each) for each in read_cheats(view.stored, block.number, (partial,))]
     return found
 
 
 class TraceBounds(Struct, frozen=True):
-    """What one trace may take."""
+    """The limits of one trace."""
 
     output: int  # bytes
     timeout_us: int | None = None  # where a request asks for less than there is

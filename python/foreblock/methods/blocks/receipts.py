@@ -259,7 +259,7 @@ class BlockPlaces:
 
     def portion_at(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[PlacedRows]:
         """The portion with the transaction at a place; the last one for a place beyond."""
-        numbers = view.made_of(block)
+        numbers = view.partials_of(block)
         if not numbers:
             return PlacedRows(portion_rows(block, None), Position())
         found = find_start(view, block, numbers, place)

@@ -84,7 +84,7 @@ def _render_newest(
     """The block with the last transactions of the flashblock, and the number of all."""
     flashblock = read_flashblock(view, event.block)
     count = len(flashblock.portion)
-    most = 0 if event.is_quiet else max(each.count for each in wanted)
+    most = 0 if event.is_empty_index else max(each.count for each in wanted)
     fragments: list[bytes] = []
     for start in range(max(0, count - most), count, THRESHOLDS.rendered_transactions):
         stop = min(start + THRESHOLDS.rendered_transactions, count)
@@ -126,7 +126,7 @@ class FlashblockTransactions(Kind):
         self, view: LedgerView, event: Event, wanted: Collection[Wanted]
     ) -> Steps[Mapping[Wanted, list[Notice]]]:
         """Every transaction that the flashblock adds, in each of the forms that are wanted."""
-        if not isinstance(event, FlashblockAdded) or event.is_quiet:
+        if not isinstance(event, FlashblockAdded) or event.is_empty_index:
             return {}
         found: dict[Wanted, list[Notice]] = {each: [] for each in wanted}
         flashblock = read_flashblock(view, event.block)

@@ -22,7 +22,7 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.building.resume_block import resume, transactions_in
 from foreblock.ledger.rules.transaction_rules import is_from_user
-from foreblock.ledger.storage.chain_head import made_of, read_header
+from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header
 from foreblock.ledger.storage.dev_rows import in_portions, merged, read_cheats
 from foreblock.sequencer.attributes import (
     next_base,
@@ -109,7 +109,7 @@ class ChaoticSequencer(Sequencer):
         # On a chain without deposits nothing runs that nobody has signed.
         has_strays = block.rules.optimism is not None
         stray = [stray_deposit(block.base, self._options)] if has_strays else []
-        if block.quiet:
+        if block.empty_indexes:
             return self._instead_of_last(block.partials, stray)
         with self._writer.store.view() as view:
             last = transactions_in(view, block.number, block.partials[-1:])
@@ -171,7 +171,7 @@ class ChaoticSequencer(Sequencer):
     def _cheats_in(self, block: int, partials: tuple[int, ...] | None = None) -> Sequence[Cheat]:
         """The cheats in these partials, or in all of a sealed block."""
         with self._writer.store.view() as view:
-            parts = made_of(view, block) if partials is None else partials
+            parts = partials_of_sealed(view, block) if partials is None else partials
             return read_cheats(view, block, parts)
 
     def _another_id(self, base: Base) -> bytes:
@@ -187,7 +187,7 @@ class ChaoticSequencer(Sequencer):
         builder.drop(whole.partials[-1:], "not in the sealed block")
         whole.close()
         self._block = writer.current = resume(writer.store, writer.profile, whole.partials[-2])
-        self._block.skip_to(whole.index - 1 - whole.quiet)
+        self._block.skip_to(whole.index - 1 - whole.empty_indexes)
         super()._turn_over(now_ns, builder)
         self._regain(cheats)
         self._put_back(tail)
@@ -253,7 +253,7 @@ class ChaoticSequencer(Sequencer):
     ) -> list[Transaction]:
         """The users' transactions in these partials, or in all of a sealed block."""
         with self._writer.store.view() as view:
-            parts = made_of(view, block) if partials is None else partials
+            parts = partials_of_sealed(view, block) if partials is None else partials
             found = transactions_in(view, block, parts)
         return [each for each in found if is_from_user(each)]
 

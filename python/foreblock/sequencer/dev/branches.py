@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, SetHead, TakeSnapshot
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.building.block_run import BlockRun
-from foreblock.ledger.building.chain_snapshots import FormerPlace, take_back
+from foreblock.ledger.building.chain_snapshots import SnapshotPosition, take_back
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.dev_rows import MOST, ChainSnapshot
 from foreblock.sequencer.dev.branching import BranchingSequencer
@@ -51,7 +51,7 @@ def revert(sequencer: BranchingSequencer, command: Revert) -> bool:
     if snapshot is None:
         return False
     with writer.store.view() as view:
-        place = FormerPlace(view, snapshot.partial, snapshot.index)
+        place = SnapshotPosition(view, snapshot.partial, snapshot.index)
     sequencer.snapshots.forget_from(command.id)
     sequencer.restore(snapshot.state, snapshot.time)
     job = sequencer.another_id(place.base)

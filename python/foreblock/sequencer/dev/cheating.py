@@ -38,7 +38,7 @@ class CheatingSequencer(DevSequencer):
         block, is_behind = self._block, self._writer_is_behind
         for each in cheats:
             block.set_account(each)
-        if block.is_quiet:
+        if block.is_empty_index:
             return
         self._note_cheat()
         self._announce(self._writer.extend(block), now_ns, now_ns)
@@ -65,7 +65,7 @@ class CheatingSequencer(DevSequencer):
         self._cheat_again(run, old)
         for each in cheats:
             self._block.set_account(each)
-        if self._block.is_quiet:
+        if self._block.is_empty_index:
             run.close()
             self._block = old
             return

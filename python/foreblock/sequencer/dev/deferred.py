@@ -111,7 +111,7 @@ def carry_out(
         sequencer.change(next_snapshot=deferred.next_snapshot)
     for place, step in enumerate(deferred.steps[done:], done + 1):
         sequencer.make_ready()
-        writer.put_with_next(KEY, encode_carried_out(CarriedOut(batch, place)))
+        writer.put_extra_row(KEY, encode_carried_out(CarriedOut(batch, place)))
         if isinstance(step, list):
             cheats.set_accounts(sequencer, step)
         elif isinstance(step, int):

@@ -111,7 +111,7 @@ class DevSequencer(ChaoticSequencer):
         self._state = structs.replace(self._state, **fields)
         if not FOLLOWED_FIELDS.isdisjoint(fields):
             self._follow_state()
-        self._writer.put_with_next(dev_rows.KEY, dev_rows.encode_dev_state(self._state))
+        self._writer.put_extra_row(dev_rows.KEY, dev_rows.encode_dev_state(self._state))
 
     def _follow_state(self) -> None:
         """Build blocks as the state says."""

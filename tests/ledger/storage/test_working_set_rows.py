@@ -6,7 +6,7 @@ import pytest
 
 from foreblock._engine import Store
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.storage.follow_rows import HOT, put_hot, read_hot
+from foreblock.ledger.storage.follow_rows import WORKING_SET, put_working_set, read_working_set
 
 A, B = b"\xaa" * 20, b"\xbb" * 20
 LARGE = (1 << 256) - 1
@@ -15,20 +15,25 @@ LARGE = (1 << 256) - 1
 def test_what_is_put_is_read(tmp_path: Path) -> None:
     with Store(str(tmp_path / "store"), write=True) as store:
         with store.view() as view:
-            assert read_hot(view) == {}
-        put_hot(store, {A: (7, (1, LARGE, 0)), B: (8, ())}, [])
+            assert read_working_set(view) == {}
+        put_working_set(store, {A: (7, (1, LARGE, 0)), B: (8, ())}, [])
         with store.view() as view:
-            assert read_hot(view) == {A: (7, (1, LARGE, 0)), B: (8, ())}
-        put_hot(store, {B: (9, (2,))}, [A])
+            assert read_working_set(view) == {A: (7, (1, LARGE, 0)), B: (8, ())}
+        put_working_set(store, {B: (9, (2,))}, [A])
     with Store(str(tmp_path / "store"), write=True) as store, store.view() as view:
-        assert read_hot(view) == {B: (9, (2,))}
+        assert read_working_set(view) == {B: (9, (2,))}
 
 
 @pytest.mark.parametrize(
-    "row", [(HOT + A, b"short"), (HOT + A, bytes(8 + 31)), (HOT + A[1:], bytes(8))]
+    "row",
+    [
+        (WORKING_SET + A, b"short"),
+        (WORKING_SET + A, bytes(8 + 31)),
+        (WORKING_SET + A[1:], bytes(8)),
+    ],
 )
 def test_anything_else_is_damage(tmp_path: Path, row: tuple[bytes, bytes]) -> None:
     with Store(str(tmp_path / "store"), write=True) as store:
         store.put_rows([row], [])
         with store.view() as view, pytest.raises(StoreDamaged, match="hot account"):
-            read_hot(view)
+            read_working_set(view)

@@ -7,7 +7,7 @@ import pytest
 from foreblock.errors import UnknownPartial
 from foreblock.ledger.reading.partials import check_reachable, partial_at
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness, quiet_end
+from foreblock.ledger.storage.freshness import EmptyTail, Freshness, decode_freshness, empty_tail_of
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS
 from foreblock.sequencer.sequencer_options import SequencerOptions
@@ -44,12 +44,12 @@ def snapshot_line(chain: DevChain) -> str:
 
 
 def test_a_note_comes_back_as_it_was() -> None:
-    for quiet in (None, Quiet(7, 9, 1_700_000_000 * 10**9)):
-        note = Freshness(b"b" * 16, 5, quiet)
+    for tail in (None, EmptyTail(7, 9, 1_700_000_000 * 10**9)):
+        note = Freshness(b"b" * 16, 5, tail)
         assert decode_freshness(note.encode()) == note
 
 
-def test_each_quiet_index_is_announced_and_found_and_none_is_a_partial(chain: DevChain) -> None:
+def test_each_empty_index_is_announced_and_found_and_none_is_a_partial(chain: DevChain) -> None:
     flashblocks = list(chain.published)
     for _ in range(4):
         flashblocks += chain.run(INTERVAL_MS)
@@ -69,7 +69,7 @@ def test_each_quiet_index_is_announced_and_found_and_none_is_a_partial(chain: De
                 partial_at(view, *place)
 
 
-def test_what_happens_between_quiet_indices_stands_where_it_was_announced(chain: DevChain) -> None:
+def test_what_happens_between_empty_indices_stands_where_it_was_announced(chain: DevChain) -> None:
     flashblocks = list(chain.published)
     for block in range(2):
         for index in range(10):
@@ -120,15 +120,15 @@ def test_the_note_is_of_one_partial_only(chain: DevChain) -> None:
     with chain.store.view() as view:
         pending = view.heads.pending
         assert pending is not None
-        quiet = quiet_end(view, pending)
-        assert quiet is not None
-        assert quiet.index == 3
-        assert quiet_end(view, pending + 1) is None
+        tail = empty_tail_of(view, pending)
+        assert tail is not None
+        assert tail.index == 3
+        assert empty_tail_of(view, pending + 1) is None
     chain.submit(send(ACCOUNTS[0], 0))
     chain.run(INTERVAL_MS)
     with chain.store.view() as view:
         assert view.heads.pending is not None
-        assert quiet_end(view, view.heads.pending) is None
+        assert empty_tail_of(view, view.heads.pending) is None
 
 
 def test_a_chain_with_faults_has_a_partial_for_each_index(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_places_go_with_the_other_rows_of_their_height(tmp_path: Path) -> None:
         assert partial_at(view, latest, 10) == partial_at(view, latest, 0)
 
 
-def test_a_quiet_index_writes_two_pages_and_the_number_of_its_commit(chain: DevChain) -> None:
+def test_an_empty_index_writes_two_pages_and_the_number_of_its_commit(chain: DevChain) -> None:
     for _ in range(3):
         chain.run(BLOCK_MS)
     chain.run(INTERVAL_MS)  # after this one the root of the first is computed
