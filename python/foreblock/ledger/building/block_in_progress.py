@@ -184,7 +184,6 @@ class BlockInProgress:
 
     @property
     def number(self) -> int:
-        """Its height."""
         return self.base.block_number
 
     @property
@@ -375,7 +374,6 @@ class BlockInProgress:
         )
 
     def close(self) -> None:
-        """Close its view of the store."""
         self._parent_state.view.close()
 
     def _keep(self, transaction: Transaction, executed: Executed) -> None:

@@ -93,7 +93,7 @@ class BlockRun:
         self._flashblocks.append(closed.flashblock())
 
     def seal(self) -> Header:
-        """End the last block with its last index; gives its header."""
+        """End the last block with its last index; returns its header."""
         block, roots = self.block, self.block.roots
         self._sealed += 1
         self.latest = roots.end()
@@ -114,7 +114,7 @@ class BlockRun:
             self.block.close()
 
     def commit(self) -> list[Flashblock]:
-        """Make the run the chain, in one commit; gives its flashblocks."""
+        """Make the run the chain, in one commit; returns its flashblocks."""
         pending, writer = self.block, self._writer
         self.builder.seals_as(pending.roots.take_new())
         if self._keeps_nodes:

@@ -105,7 +105,7 @@ def take_back(
     payload_id: bytes,
     received_at_ns: int,
 ) -> BlockInProgress:
-    """Make a former place the end of the chain, in one commit; gives its block in progress.
+    """Make a former place the end of the chain, in one commit; returns its block in progress.
 
     `abandoned` is pending until then.
     """
@@ -152,14 +152,14 @@ class Snapshots:
         self._hold()
 
     def get(self, number: int) -> ChainSnapshot | None:
-        """The snapshot with this id; none where there is none."""
+        """The snapshot with this id; None if there is none."""
         if number not in self._held:
             return None
         with self._writer.store.view() as view:
             return read_snapshot(view, number)
 
     def block_of(self, number: int) -> int | None:
-        """The latest block at a snapshot; none where there is none."""
+        """The latest block at a snapshot; None if there is none."""
         held = self._held.get(number)
         return None if held is None else held.latest
 

@@ -192,7 +192,7 @@ class BlockEnd:
         self._deposits += deposits_in(receipts, self._profile, self._check)
 
     def do(self, *, has_run: bool) -> bytes:
-        """Let the block end here; gives the hash of its requests.
+        """Let the block end here; returns the hash of its requests.
 
         `has_run` says that anything has run since the last end, of the block before at first.
         """
@@ -230,5 +230,4 @@ class BlockEnd:
 
 
 def decode_counters(row: bytes) -> Counters:
-    """The slots from their row."""
     return tuple(int.from_bytes(row[at : at + _WORD]) for at in range(0, len(row), _WORD))

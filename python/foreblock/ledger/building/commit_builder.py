@@ -69,7 +69,7 @@ class CommitBuilder:
         received_at_ns: int,
         stacked_on: int | None = None,
     ) -> int:
-        """Add a closed index after those partials of its block; gives its number.
+        """Add a closed index after those partials of its block; returns its number.
 
         The first index stands on the sealed block below, or on the partial `stacked_on`.
         """
@@ -161,7 +161,7 @@ class CommitBuilder:
             yield each._replace(partials=tuple(self._dropped.intersection(each.partials)))
 
     def _keep_removed(self, number: int, parts: tuple[int, ...], *, findable: bool) -> bytes:
-        """Keep what subscribers are told about a sealed block that is given up; gives the key."""
+        """Keep what subscribers are told about a sealed block that is given up; returns the key."""
         view = self._view
         if parts:
             key, row = abandoned_blocks.removed_of_partials(view, number, parts)
@@ -179,7 +179,6 @@ class CommitBuilder:
         return [each for each in self._partials_of(block) if self._status(each) == "live"]
 
     def _partials_of(self, block: int) -> list[int]:
-        """The stored partials of a height."""
         found = self._view.rows(partial_rows.block_prefix(block), _ALL)
         kinds = (partial_rows.partial_of_key(key) for key, _ in found)
         return [partial for partial, kind in kinds if kind == b"h"]
@@ -233,13 +232,12 @@ class CommitBuilder:
             self.batch.delete(key)
 
     def commit(self, commits: Commits = TO_STORE) -> Heads:
-        """Make all steps durable, in one transaction; gives the new heads."""
+        """Make all steps durable, in one transaction; returns the new heads."""
         self.close()
         lower_indices(self._store, self.batch)
         return commits.commit(self._store, self.batch)
 
     def close(self) -> None:
-        """Close its view of the store."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None

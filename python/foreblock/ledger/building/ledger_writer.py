@@ -112,11 +112,10 @@ class LedgerWriter:
 
     @property
     def last_commit(self) -> int:
-        """The number of the last commit."""
         return self._heads.commit
 
     def open_block(self) -> BlockInProgress | None:
-        """The pending block as of its last committed index; none where there is none."""
+        """The pending block as of its last committed index; None if there is none."""
         self.close()
         self.current = resume_pending(self.store, self.profile)
         return self.current
@@ -304,7 +303,7 @@ class LedgerWriter:
         return self._forget_given_up()
 
     def _forget_given_up(self) -> bool:
-        """Forget what was given up long ago; gives whether there was any.
+        """Forget what was given up long ago; returns whether there was any.
 
         In a commit of its own: hashes in the next one may be the same again.
         """

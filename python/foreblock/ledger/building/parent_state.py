@@ -118,7 +118,7 @@ class StateRoots:
         return new
 
     def take_nodes(self) -> NodeWrites | None:
-        """The nodes to store with the sealed block; none where the store makes them."""
+        """The nodes to store with the sealed block; None if the store makes them."""
         if self._nodes is None and self._trie is not None:
             self._nodes = self._trie.take()
         return self._nodes

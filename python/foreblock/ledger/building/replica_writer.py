@@ -5,7 +5,7 @@ executed, and what does not fit is refused by the engine. Many commits are one t
 that a node that catches up waits for the disk once for all of them. Work behind the head is done by
 `follow_up`, in slices between the commits, as `LedgerWriter` does it. The state root of the
 latest block is computed there from what was applied, and compared with its header: a store that
-has another state than the chain is found with the block, and not when somebody reads it.
+has another state than the chain is found with the block, and not when a client reads it.
 
 A note is local: how long the pending block is fresh is said by the caller, on this machine's
 clock. What snapshots of a dev chain hold is in rows, and is held here too.
@@ -89,7 +89,6 @@ class ReplicaWriter:
 
     @property
     def last_commit(self) -> int:
-        """The number of the last commit."""
         return self._heads.commit
 
     @property
@@ -152,7 +151,7 @@ class ReplicaWriter:
             self._upkeep.committed(size // BYTES_A_TRANSACTION)
 
     def renew_note(self, localize: Localize) -> None:
-        """Say anew how long the pending block is fresh: more is known of the writer's clock."""
+        """Say again how long the pending block is fresh: more is known of the writer's clock."""
         if self._writers is not None:
             note = localize(self._writers, self._writers_epoch).encode()
             if note != self._heads.note:
@@ -176,7 +175,7 @@ class ReplicaWriter:
             self._address_indexing.close()
 
     def _check_root(self, number: int, block_hash: bytes) -> bool:
-        """Compare the state of the latest block with its header; gives whether it was new.
+        """Compare the state of the latest block with its header; returns whether it was new.
 
         It also computes the trie nodes that the log does not carry, so that pruning goes on.
         """

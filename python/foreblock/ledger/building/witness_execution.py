@@ -55,7 +55,6 @@ class WitnessedBlock:
 
     @property
     def number(self) -> int:
-        """Its height."""
         return self.parent.number + 1
 
 

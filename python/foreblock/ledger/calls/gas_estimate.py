@@ -93,7 +93,6 @@ class _Tries(Struct, frozen=True, gc=False):
 
     @property
     def balance(self) -> int:
-        """The balance of the sender."""
         account = (self.overlay or self.state).account(self.call.sender)
         return 0 if account is None else account.balance
 
@@ -158,7 +157,6 @@ class _Tries(Struct, frozen=True, gc=False):
         return outcome
 
     def succeeds(self, gas: int) -> Steps[bool]:
-        """True if this amount is enough."""
         outcome = yield from self.run(gas)
         return outcome is not None and outcome.status == "success"
 

@@ -19,7 +19,7 @@ __all__ = ["AccessList", "Call", "Overrides"]
 
 
 class Call(Struct, frozen=True, gc=False):
-    """A call as asked for, its defaults filled in; a fee that is None was not given.
+    """A call as requested, with its defaults filled in; a fee that is None was not given.
 
     A Struct, because it is made for every call and a frozen dataclass takes ten times as
     long to make.

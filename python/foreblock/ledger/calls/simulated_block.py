@@ -109,7 +109,7 @@ class OpenBlock:
         return self.context.environment(free_gas=False, free_blobs=True)
 
     def run_plain(self, calls: PlainCalls, start: int) -> int:
-        """Run calls that offer nothing for gas, from `start` on; gives the first that did not run.
+        """Run calls without a gas price, from `start` on; returns the first that did not run.
 
         That one has to be checked, or the slice is over.
         """
@@ -147,12 +147,11 @@ class OpenBlock:
 
     @property
     def blob_gas_used(self) -> int | None:
-        """The value in the header."""
         return blob_gas_used(self.rules, self.chain.overlay, len(self.body), self._blobs)
 
 
 def blob_gas_used(rules: Rules, overlay: Overlay, calls: int, blobs: int) -> int | None:
-    """The value in a header: on OP chains from Jovian on the footprint of the data.
+    """The value in a header: on OP chains since Jovian the footprint of the data.
 
     A simulated call has no signature, so its data counts with the minimum of any
     transaction, as in reth.
@@ -181,7 +180,7 @@ LAST_NONCE: Final = 2**64 - 1
 
 
 def run_at_once(block: OpenBlock, calls: Calls, start: int = 0) -> int:
-    """Run plain calls from `start` on; gives the first that needs the checks, or a new slice.
+    """Run plain calls from `start` on; returns the first that needs the checks, or a new slice.
 
     Without validation the engine runs them for as long as there is nothing to decide: it
     refuses to begin any call that the checks would refuse.
@@ -319,7 +318,7 @@ def _transaction_type(call: Call, base_fee: int | None) -> int:
 def simulate_single_block(
     base: ReadableBlock, state: State, request: SimulationRequest, limits: SimulationLimits
 ) -> SealedBody | None:
-    """The block after `base`, if somebody has simulated it before; its state root is zero.
+    """The block after `base`, if a client has simulated it before; its state root is zero.
 
     Raises `RefusedOverride`.
     """

@@ -87,7 +87,6 @@ class SimulatedChain:
 
     @property
     def parent(self) -> Header:
-        """The header of the last block."""
         return self.base.header if self._last is None else self._last.header
 
     def rules_of_next(self, number: int, time: int) -> Rules:
@@ -113,7 +112,6 @@ class SimulatedChain:
         return root
 
     def extend(self, block: SealedBody, rules: Rules) -> None:
-        """Append a finished block."""
         self.rules = rules
         self._last = block
         if rules.ethereum < PARIS:

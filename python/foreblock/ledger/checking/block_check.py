@@ -68,7 +68,7 @@ class BlockCheck:
         self.transactions = 0
 
     def check(self, number: int, *, has_body: bool = True) -> bytes | None:
-        """Check a block; gives its state root if its header is the one that was sealed."""
+        """Check a block; returns its state root if its header is the one that was sealed."""
         key = rows.header_key(number)
         try:
             sealed = self._view.sealed(number)
@@ -174,7 +174,7 @@ class BlockCheck:
     def _decode(
         self, header: Header, difficulty: int, raws: Sequence[bytes]
     ) -> list[Transaction] | None:
-        """The transactions with recovered senders; none where the rules are not known."""
+        """The transactions with recovered senders; None if the rules are not known."""
         if self._profile is None:
             return None
         rules = rules_of(header, difficulty, self._profile)
@@ -312,4 +312,4 @@ def _touched_end(view: View) -> int:
     try:
         return ADDRESSES.read(view).end if ADDRESSES.exists(view) else 0
     except ForeblockError:
-        return 0  # told of with the index
+        return 0  # reported with the index

@@ -88,7 +88,6 @@ def check_store(path: str, tell: Tell, report: Report) -> Checked:
 
 
 def check_view(view: View, found: Tell, report: Report) -> Checked:
-    """Check what one view has."""
     tell, latest = _Counting(found), view.heads.latest
     blocks = BlockCheck(view, tell)
     roots: list[bytes] = []
@@ -109,7 +108,7 @@ def _first(view: View) -> FirstBlock:
     try:
         return read_first_block(view)
     except ForeblockError:
-        return GENESIS  # its blocks are then told of as missing
+        return GENESIS  # its blocks are then reported as missing
 
 
 def _sealed_end(view: View, first: int) -> int:
@@ -286,7 +285,7 @@ def _check_section(
     try:
         found = [terms(view, block) for block in range(section.first, section.stop)]
     except ForeblockError:
-        return  # receipts that cannot be read are told of with their block
+        return  # receipts that cannot be read are reported with their block
     if any(each is None for each in found):
         return
     stored = view.rows(section.prefix, _ALL)

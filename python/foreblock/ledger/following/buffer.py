@@ -125,7 +125,6 @@ class Buffered:
         self._bound(self._entries, self._bounds.messages, self._bounds.bytes)
 
     def remove(self, received: Received) -> None:
-        """Keep this message no longer."""
         self._remove([received])
 
     def at(self, block: int, payload_id: bytes, index: int) -> list[Received]:

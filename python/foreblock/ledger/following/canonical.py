@@ -5,7 +5,7 @@ executed and verified to the state root; then it stands in the place of ours. A 
 parent is not known waits, and the parent is requested.
 
 Where the state is known in part, a block that needs more of it is not taken in; what it needs is
-collected, and whoever brought the block brings it again when that is learned.
+collected, and the caller repeats the block when that is learned.
 """
 
 from collections.abc import Callable, Sequence
@@ -85,7 +85,7 @@ class Canonical:
         self._nodes: dict[bytes, list[bytes]] = {}  # fetched for the roots of blocks, by their hash
 
     def take_in(self, block: Block, later: Sequence[Block] = ()) -> str | None:
-        """Take in a block, and those that waited for it; gives what is wrong, if anything.
+        """Take in a block, and those that waited for it; returns what is wrong, if anything.
 
         Those that come with it wait for it, and are in one commit with it where they fit.
         """

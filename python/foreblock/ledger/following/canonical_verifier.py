@@ -68,7 +68,7 @@ class CanonicalVerifier:
     ) -> None:
         """`fork` is the sealed block that the first follows.
 
-        Where the state is known in part, roots are computed if that is asked for, with `nodes`
+        Where the state is known in part, roots are computed on request, with `nodes`
         that were fetched for it and the announced root `after` the first block; otherwise blocks
         are sealed by name. `templates` say what calls will read.
         """
@@ -171,7 +171,6 @@ class CanonicalVerifier:
         )
 
     def close(self) -> None:
-        """Close its view of the store."""
         self._view.close()
 
 

@@ -3,7 +3,7 @@
     classify(message, known) -> Outcome
 
 `known` is all that is looked at: the sealed chain, and the candidates, which are the build
-jobs heard of: all messages of one payload id for one block. A message is identified by its
+jobs received: all messages of one payload id for one block. A message is identified by its
 content, because not every feed provides hashes. Hashes of sealed blocks decide which block
 follows which, and the link to the predecessor only where no hash can yet: what a block will
 seal as is known once its state root is computed, and the next block's `base.parent_hash`
@@ -48,7 +48,7 @@ class KnownStep:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A build job that was heard of."""
+    """A build job that was received."""
 
     block: int
     payload_id: bytes
@@ -200,7 +200,7 @@ class BrokenLink:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """Index 0 of its job was not heard of: buffer it."""
+    """Index 0 of its job was not received: buffer it."""
 
 
 @dataclass(frozen=True, slots=True)

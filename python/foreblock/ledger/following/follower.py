@@ -123,7 +123,6 @@ class Follower:
         return self._missing_below_kept() or self._far
 
     def receive(self, message: Flashblock, feed: str) -> None:
-        """Take a message in."""
         field = malformed(message, is_optimism=self._writer.profile.optimism is not None)
         if field is not None:
             self._counters["Malformed"] += 1

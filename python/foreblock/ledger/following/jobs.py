@@ -53,7 +53,7 @@ class Step:
 
     received: Received
     header: Header  # of its block up to it, as the message has it
-    partial: int | None = None  # what it is stored as; none where it was only probed
+    partial: int | None = None  # what it is stored as; None if it was only probed
     sealed: Header | None = None  # its block's if it ends here; none until that is computed
 
 
@@ -69,7 +69,7 @@ class Job:
     # The partial it stands on while its parent is not proven.
     stacked_on: FlashblockRef | None = None
     steps: list[Step] = field(default_factory=list)
-    # As it is after the last step; none where that must be made again first.
+    # As it is after the last step; None if that must be made again first.
     progress: BlockInProgress | None = None
     # Messages that do not follow certain others, by a hash of all of them.
     refused: set[int] = field(default_factory=set)
@@ -90,7 +90,6 @@ class Job:
 
     @property
     def last_diff(self) -> Diff | None:
-        """The diff of its last flashblock."""
         return self.steps[-1].received.message.diff if self.steps else None
 
     @property
@@ -146,7 +145,6 @@ class StepRef:
 
     @property
     def step(self) -> Step:
-        """The step."""
         return self.job.steps[self.index]
 
 
@@ -199,7 +197,6 @@ class Jobs:
         return (block, payload_id) in self._forgotten
 
     def remove(self, job: Job) -> None:
-        """Forget a job."""
         job.close()
         self._jobs.pop(job.key, None)
 
@@ -317,7 +314,7 @@ def _job(view: View, block: int, latest: int, end: _Stored) -> Job:
     for partial in (*end.row.before, end.partial):
         step = _step(view, block, partial)
         if block <= latest and not end.is_served:
-            step.partial = None  # what stands beside a sealed block is stored anew
+            step.partial = None  # what stands beside a sealed block is stored again
         job.steps.append(step)
     below = view.partial(end.partial)
     if block > latest + 1 and below is not None and below.stacked_on is not None:

@@ -60,7 +60,7 @@ class RootsBehind:
         self._computed: dict[int, bytes] = {}  # hashes of the last blocks, by number
 
     def due(self) -> DueRoot | None:
-        """The next block; none where all are computed."""
+        """The next block; None if all are computed."""
         with self._store.view() as view:
             heads = view.heads
             if heads.base.is_complete or heads.latest is None:
@@ -130,7 +130,7 @@ def _differs(what: str, announced: bytes, found: bytes) -> str:
 
 
 def fitted_proof(view: View, address: bytes, slots: Sequence[int]) -> Proof | None:
-    """The keys proven at the last block whose nodes are stored; none where some are not known.
+    """The keys proven at the last block whose nodes are stored; None if some are not known.
 
     Those of proofs of other blocks count once they are learned.
     """

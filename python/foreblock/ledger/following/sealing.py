@@ -45,7 +45,6 @@ class Rebuilt:
         return self.block.as_parent(sealed, sealed.hash)
 
     def close(self) -> None:
-        """Close the last block."""
         self.block.close()
 
 

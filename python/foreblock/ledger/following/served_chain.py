@@ -40,7 +40,6 @@ class PendingCommit:
 
     @property
     def builder(self) -> CommitBuilder:
-        """The steps."""
         if self._builder is None:
             self._builder = CommitBuilder(self._writer.store)
         return self._builder
@@ -230,7 +229,6 @@ class ServedChain:
 
     @property
     def latest(self) -> Header:
-        """The last sealed block."""
         return self._end.latest
 
     @property
@@ -286,7 +284,7 @@ class ServedChain:
                 self.commit.computed.append(SealsAs(step.partial, step.sealed))
 
     def parent(self, job: Job) -> StepRef | None:
-        """The step that a job stands on; none where that is a sealed block."""
+        """The step that a job stands on; None if that is a sealed block."""
         below = job.block - 1
         if self.sealed.get(below) == job.parent_hash:
             return None

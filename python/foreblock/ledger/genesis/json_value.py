@@ -44,7 +44,6 @@ class JsonValue:
         return self.value
 
     def items(self) -> Iterator[tuple[str, "JsonValue"]]:
-        """The members of this object."""
         for key in self.members():
             yield key, self._member(key)
 
@@ -75,7 +74,6 @@ class JsonValue:
         return JsonValue(self.value[index], member.path, self.refusal)
 
     def elements(self) -> Iterator["JsonValue"]:
-        """The elements of this list."""
         if not isinstance(self.value, list):
             self.refuse("expected a list")
         for index, value in enumerate(self.value):
@@ -86,15 +84,12 @@ class JsonValue:
         return self.read(lambda value: parse_number(value, bits))
 
     def data(self, length: int | None = None) -> bytes:
-        """This value as bytes."""
         return self.read(lambda value: parse_data(value, length))
 
     def address(self) -> bytes:
-        """This value as an address."""
         return self.read(parse_address)
 
     def hash(self) -> bytes:
-        """This value as a hash."""
         return self.read(parse_hash)
 
     def text(self) -> bytes:
@@ -106,7 +101,6 @@ class JsonValue:
         return JsonValue(value, self.path, self.refusal)
 
     def boolean(self) -> bool:
-        """This value as true or false."""
         if not isinstance(self.value, bool):
             self.refuse("expected true or false")
         return self.value

@@ -195,7 +195,7 @@ def import_chain(
 
 
 def _begin(store: Store, genesis: Genesis | None) -> ChainProfile:
-    """Begin the chain, or find it; gives its rules."""
+    """Begin the chain, or find it; returns its rules."""
     if genesis is not None:
         begin_chain(store, genesis)
         return genesis.profile

@@ -50,7 +50,6 @@ class Beginning:
 
     @property
     def header(self) -> Header:
-        """The header of the block."""
         return self.headers[-1]
 
 
@@ -98,7 +97,7 @@ def import_state(
 
 
 def _check(beginning: Beginning, profile: ChainProfile) -> int:
-    """Check what can be checked before the dump is read; gives the total difficulty."""
+    """Check what can be checked before the dump is read; returns the total difficulty."""
     header, headers = beginning.header, beginning.headers
     if header.number == 0:
         raise BadState(0, "the header is that of block 0, which a genesis begins")

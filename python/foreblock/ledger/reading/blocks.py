@@ -110,7 +110,6 @@ class BlockContext:
         return self._priced
 
     def environment(self, *, free_gas: bool, free_blobs: bool) -> Env:
-        """The environment of a call."""
         header = self.header
         if free_gas and header.base_fee_per_gas is not None:
             header = header.replace(base_fee_per_gas=0)

@@ -67,7 +67,7 @@ class Cursor(Struct, frozen=True, gc=False):
 
 
 def read_cursor(text: str) -> Cursor | None:
-    """The cursor with this text; none where it is none."""
+    """The cursor with this text; None if it is not one."""
     found = _TEXT.fullmatch(text)
     if found is None:
         return None
@@ -96,7 +96,6 @@ class BlockRemoved(Struct, frozen=True):
 
     @property
     def header(self) -> Header:
-        """The header of the block."""
         return self.removed.header
 
 
@@ -139,7 +138,6 @@ class NextEvent(Struct, frozen=True):
 
 
 def sealed_end(view: LedgerView) -> Cursor:
-    """The end of the sealed chain."""
     return Cursor(view.latest.number, view.latest.hash)
 
 

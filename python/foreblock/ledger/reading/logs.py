@@ -194,7 +194,7 @@ class FoundLogs(Protocol):
         """All blocks below this one are done."""
 
     def begin(self, block_hash: bytes, number: int, timestamp: int) -> bytes:
-        """A block in which there may be some; gives the members that end each log of it."""
+        """A block in which there may be some; returns the members that end each log of it."""
 
     def add(self, text: bytes, count: int) -> None:
         """Some logs of that block, joined by commas."""

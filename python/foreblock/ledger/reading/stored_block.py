@@ -60,7 +60,6 @@ class Portion:
 
     @property
     def raws(self) -> list[bytes]:
-        """All transactions."""
         return self.items.take(0, len(self.items))
 
     @property
@@ -98,7 +97,7 @@ class Portion:
 class UnreadPortion:
     """A portion that can be read while its view is open."""
 
-    number: int | None  # of the partial whose flashblock it is; none where it is a whole body
+    number: int | None  # of the partial whose flashblock it is; None if it is a whole body
     read: Callable[[], Portion]
 
 
@@ -289,7 +288,7 @@ def some_receipts(
 
 
 def deposit_fields(receipt: bytes) -> tuple[int, int] | None:
-    """The nonce of a deposit and the version of its receipt; none where they are not stored."""
+    """The nonce of a deposit and the version of its receipt; None if they are not stored."""
     if receipt[0] != DEPOSIT:
         return None
     found = decode_receipt(receipt)

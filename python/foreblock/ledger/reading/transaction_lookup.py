@@ -113,7 +113,7 @@ def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
 
 
 def first_transaction(view: LedgerView, block: ReadableBlock) -> bytes | None:
-    """The transaction that a block begins with, as in its trie; none where it has none."""
+    """The transaction that a block begins with, as in its trie; None if it has none."""
     numbers = view.partials_of(block)
     stored = portion_rows(block, numbers[0] if numbers else None)
     return item_at(view.stored, stored.transactions, 0)
@@ -142,7 +142,7 @@ def _part(
 
 
 def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:
-    """The block of a transaction and its place in it; none where it is in no block.
+    """The block of a transaction and its place in it; None if it is in no block.
 
     A pre-confirmed transaction is found in the pending block, or in the unsealed one below it,
     where the view shows them. After the deadline of `pending` neither is found until it is

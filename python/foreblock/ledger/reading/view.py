@@ -202,7 +202,6 @@ class Ledger:
         return check
 
     def close(self) -> None:
-        """Close the store."""
         self._store.close()
 
     def _see(self, snapshot: Snapshot) -> Snapshot:
@@ -260,7 +259,7 @@ class Behind(NamedTuple):
     to_fold: int  # blocks
     to_clear: int  # items of the past that are not cleared yet
     to_index: int  # blocks whose logs are not indexed yet
-    # The same of the transactions by address; none where that index is not kept.
+    # Of the transactions by address; None if that index is not kept.
     addresses_to_index: int | None = None
 
 
@@ -293,7 +292,6 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     @property
     def profile(self) -> ChainProfile:
-        """The chain."""
         return self._ledger.profile
 
     @property
@@ -351,7 +349,6 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     @property
     def commit(self) -> int:
-        """The number of the commit."""
         return self._view.heads.commit
 
     @property
@@ -392,7 +389,7 @@ class LedgerView(Struct, frozen=True, gc=False):
         return block
 
     def below(self, block: PreconfirmedBlock) -> PreconfirmedBlock | None:
-        """The partial block that this one's block was begun on; none where that was sealed."""
+        """The partial block that this one's block was begun on; None if that was sealed."""
         partial = self._view.partial(block.partial)
         below = None if partial is None else partial.stacked_on
         return None if below is None else self._ledger.blocks.partial(self._view, below)
@@ -433,9 +430,9 @@ class LedgerView(Struct, frozen=True, gc=False):
             raise UnknownRules(self.rules_end.block)
 
     def partials_of(self, block: ReadableBlock) -> tuple[int, ...]:
-        """The partials that hold the body of a block; none where it has a row of its own.
+        """The partials that hold the body of a block; empty if it has a row of its own.
 
-        Raises `HeaderOnly`: whoever reads a body asks here first.
+        Raises `HeaderOnly`: every reader of a body calls this first.
         """
         if isinstance(block, PreconfirmedBlock):
             return block.partials

@@ -16,7 +16,6 @@ class Check(Struct, frozen=True):
     number: int
 
     def equal(self, what: str, expected: Fact, found: Fact) -> None:
-        """Require this value."""
         if expected != found:
             self.fail(what, expected, found)
 

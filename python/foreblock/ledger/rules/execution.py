@@ -51,7 +51,6 @@ class WorkingState:
     _taken: Changes | None = field(default=None, init=False)  # since then
 
     def root(self) -> bytes:
-        """The state root as of now."""
         assert self.trie is not None, "roots are computed by a trie"
         changes, self._taken = self.collect(), None
         self.trie.apply(changes)

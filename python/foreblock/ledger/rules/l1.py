@@ -119,7 +119,7 @@ def attributes_in(raw: bytes) -> L1Attributes | None:
 
 
 def decode_attributes(data: bytes) -> L1Attributes | None:
-    """The attributes in a deposit's call data; none where it is another call."""
+    """The attributes in a deposit's call data; None if it is another call."""
     if data[:4] == BEDROCK and len(data) == BEDROCK_LENGTH:
         return BedrockAttributes(
             _number(data, 68, 100), _number(data, 196, 228), _number(data, 228, 260)

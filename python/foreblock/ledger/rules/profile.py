@@ -81,7 +81,7 @@ class ChainProfile:
         return MAX_INIT_CODE if self.code_size is None else 2 * self.code_size
 
     def transaction_gas_cap(self, rules: Rules) -> int | None:
-        """The gas that a transaction may have under these rules; none where a block decides."""
+        """The gas that a transaction may have under these rules; None if a block decides."""
         return rules.transaction_gas_cap if self.transaction_gas is None else self.transaction_gas
 
     @property
@@ -120,7 +120,7 @@ class ChainProfile:
         return self.rules(0, time, merged=True)
 
     def blob_parameters(self, time: int) -> BlobParameters | None:
-        """The parameters for a block of this time; none where blocks hold no blobs."""
+        """The parameters for a block of this time; None if blocks hold no blobs."""
         return _last(self.blob_schedule, time)
 
     def elasticity(self, rules: Rules) -> tuple[int, int]:

@@ -160,7 +160,7 @@ class Sent(NamedTuple):
     """A transaction as it stands in blocks, and the versioned hashes of its sidecar."""
 
     transaction: bytes
-    hashes: tuple[bytes, ...] | None  # none where it came without
+    hashes: tuple[bytes, ...] | None  # None if it came without
 
 
 def without_sidecar(encoded: bytes) -> Sent:

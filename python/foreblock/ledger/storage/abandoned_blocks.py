@@ -66,7 +66,6 @@ class RemovedRow:
     whole: tuple[bytes, bytes] | None = None  # hashes of transactions, the row of receipts
 
     def encode(self) -> bytes:
-        """The row."""
         header = self.header.encode()
         parts = [_U32.pack(len(header)), header]
         parts += [_U32.pack(len(self.partials)), encode_numbers(self.partials)]
@@ -100,7 +99,6 @@ def _take(row: bytes, at: int, size: int) -> tuple[bytes, int]:
 
 
 def removed_key(number: int, block_hash: bytes) -> bytes:
-    """The key of a removed block."""
     return PREFIX + _PLACE.pack(number, block_hash)
 
 

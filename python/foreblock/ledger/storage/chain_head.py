@@ -175,7 +175,7 @@ def read_row(view: View, key: bytes, number: int) -> bytes:
 
 
 def partials_of_sealed(view: View, block: int) -> tuple[int, ...]:
-    """The partials that a sealed block is made of; none where it was imported whole.
+    """The partials that a sealed block is made of; empty if it was imported whole.
 
     A row left by an earlier branch at this height ends with another partial than the one
     that the block was sealed by.

@@ -23,7 +23,7 @@ class Commits(Protocol):
     """Where batches of one chain go."""
 
     def commit(self, store: Store, batch: Batch) -> Heads:
-        """Make a batch durable in the store; gives the new heads.
+        """Make a batch durable in the store; returns the new heads.
 
         Raises as `Store.commit`; nothing of the batch is stored then.
         """

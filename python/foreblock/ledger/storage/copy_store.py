@@ -95,13 +95,12 @@ def write_copy(store: Store, file: Path, report: Report) -> None:
 
 
 def heads_of(store: Store) -> Heads:
-    """The heads of the last commit."""
     with store.view() as view:
         return view.heads
 
 
 def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
-    """Check that the copy opens at a commit made meanwhile; gives its heads."""
+    """Check that the copy opens at a commit made meanwhile; returns its heads."""
     with Store(str(folder)) as copy:
         heads = heads_of(copy)
         if heads.store_id != before.store_id or not before.commit <= heads.commit <= after.commit:

@@ -56,9 +56,9 @@ class DevState(Struct, frozen=True, array_like=True):
     gas_limit: int | None = None
     minimum_base_fee: int | None = None
     # Of the block in progress.
-    keeps_time: bool = False  # its timestamp was asked for, and does not follow the clock
+    keeps_time: bool = False  # its timestamp was requested, and does not follow the clock
     is_cheated: bool = False  # it holds changes of state that no transaction made
-    attempts: int = 0  # blocks that were begun anew, for payload ids
+    attempts: int = 0  # blocks that were restarted, for payload ids
     # Accounts that may send without a signature.
     impersonated: tuple[bytes, ...] = ()
     impersonates_all: bool = False
@@ -77,7 +77,6 @@ _decode_state = msgspec.msgpack.Decoder(DevState).decode
 
 
 def encode_dev_state(state: DevState) -> bytes:
-    """The row."""
     return _encode_state(state)
 
 
@@ -126,17 +125,15 @@ def held_key(number: int) -> bytes:
 
 
 def encode_snapshot(snapshot: ChainSnapshot) -> bytes:
-    """The row."""
     return _encode_snapshot(snapshot)
 
 
 def encode_held(held: Held) -> bytes:
-    """The row."""
     return _HELD.pack(*held)
 
 
 def read_snapshot(view: View, number: int) -> ChainSnapshot | None:
-    """The snapshot with this id; none where there is none."""
+    """The snapshot with this id; None if there is none."""
     row = view.row(snapshot_key(number))
     return None if row is None else _decode_snapshot(row)
 
@@ -168,7 +165,6 @@ _decode_rows = msgspec.msgpack.Decoder(list[_Stored]).decode
 
 
 def encode_cheats(cheats: Iterable[Cheat]) -> bytes:
-    """The row."""
     return _encode_rows([_stored(each) for each in cheats])
 
 
@@ -179,7 +175,6 @@ def read_cheats(view: View, block: int, partials: Iterable[int]) -> tuple[Cheat,
 
 
 def decode_cheats(row: bytes) -> tuple[Cheat, ...]:
-    """The cheats in a row."""
     return tuple(_cheat(each) for each in _decode_rows(row))
 
 
@@ -256,7 +251,6 @@ def write_loaded(data: bytes, file: Path, most: int) -> None:
 
 
 def read_loaded(file: Path) -> Iterator[tuple[Cheat, ...]]:
-    """The portions in a file."""
     with file.open("rb") as source:
         while length := source.read(LENGTH):
             yield decode_cheats(source.read(int.from_bytes(length)))

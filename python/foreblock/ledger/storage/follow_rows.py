@@ -41,7 +41,7 @@ def put_rules_end(batch: Batch, end: RulesEnd | None) -> None:
 
 
 def read_rules_end(view: View) -> RulesEnd | None:
-    """Where the rules of a stored chain end for this version; none where they do not.
+    """Where the rules of a stored chain end for this version; None if they do not.
 
     Raises `StoreDamaged`.
     """

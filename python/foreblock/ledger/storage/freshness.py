@@ -55,7 +55,6 @@ class Freshness(Struct, frozen=True):
     empty_tail: EmptyTail | None = None
 
     def encode(self) -> bytes:
-        """The note."""
         note, empty_tail = _NOTE.pack(self.boot_id, self.until_ns), self.empty_tail
         if empty_tail is None:
             return note
@@ -67,7 +66,7 @@ class Freshness(Struct, frozen=True):
 
 
 def decode_freshness(note: bytes) -> Freshness | None:
-    """The freshness in a note; none where nothing was ever pending."""
+    """The freshness in a note; None if nothing was ever pending."""
     if not note:
         return None
     boot_id, until_ns = _NOTE.unpack_from(note)

@@ -218,7 +218,7 @@ def _account(state: State, address: bytes, account: Account) -> bytes:
 
 
 def _write_storage(state: State, address: bytes, out: BinaryIO) -> int:
-    """Write the slots of an account; gives their number."""
+    """Write the slots of an account; returns their number."""
     written = 0
     slots = state.slots(address, None, SLOTS)
     while slots:

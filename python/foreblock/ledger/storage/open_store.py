@@ -227,13 +227,11 @@ class Anchor:
     receipts: tuple[bytes, ...] = ()  # as in their trie
 
     def entries(self) -> dict[bytes, bytes]:
-        """Its index entries."""
         if self.block is None:
             return header_entries(self.header)
         return rows.index_entries(self.block, self._transactions())
 
     def rows(self, total_difficulty: int) -> Iterator[tuple[bytes, bytes]]:
-        """Its rows."""
         if self.block is None:
             yield from header_rows(self.header, total_difficulty)
             return
@@ -256,7 +254,7 @@ def begin_at(store: Store, anchor: Anchor, config: bytes) -> None:
 
 
 def begin_anew_at(store: Store, anchor: Anchor, end: RulesEnd | None = None) -> None:
-    """Begin anew at this block, in the next epoch.
+    """Begin again at this block, in the next epoch.
 
     `end` says that its rules are not known here, nor those of the blocks after it.
     """

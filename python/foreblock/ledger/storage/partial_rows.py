@@ -72,7 +72,6 @@ class PartialRow(Struct, frozen=True):
     header: Header
 
     def encode(self) -> bytes:
-        """The row."""
         head = _HEAD.pack(
             self.payload_id,
             self.index,
@@ -84,7 +83,6 @@ class PartialRow(Struct, frozen=True):
 
 
 def decode_partial_row(row: bytes) -> PartialRow:
-    """A partial block from its row."""
     payload_id, index, received_at_ns, transactions_before, count = _HEAD.unpack_from(row)
     end = _HEAD.size + count * _U64.size
     before = decode_numbers(row[_HEAD.size : end])
@@ -104,12 +102,10 @@ def block_prefix(block: int) -> bytes:
 
 
 def partial_key(block: int, partial: int) -> bytes:
-    """The key of a partial."""
     return b"p" + _PAIR.pack(block, partial) + b"h"
 
 
 def transactions_key(block: int, partial: int) -> bytes:
-    """The key of a partial's transactions."""
     return b"p" + _PAIR.pack(block, partial) + b"t"
 
 
@@ -119,7 +115,6 @@ def senders_key(block: int, partial: int) -> bytes:
 
 
 def receipts_key(block: int, partial: int) -> bytes:
-    """The key of a partial's receipts."""
     return b"p" + _PAIR.pack(block, partial) + b"r"
 
 
@@ -192,14 +187,12 @@ def decode_seals_as(value: bytes) -> tuple[bytes, bytes]:
 
 
 def encode_numbers(numbers: Sequence[int]) -> bytes:
-    """Numbers of partials."""
     if len(numbers) == 1:  # as nearly all rows have; making a format costs more than packing
         return _U64.pack(numbers[0])
     return struct.pack(f">{len(numbers)}Q", *numbers)
 
 
 def decode_numbers(value: bytes) -> tuple[int, ...]:
-    """Numbers of partials."""
     return struct.unpack(f">{len(value) // _U64.size}Q", value)
 
 

@@ -43,17 +43,14 @@ _WITHDRAWAL: Final = struct.Struct(">QQ20sQ")
 
 
 def header_key(number: int) -> bytes:
-    """The key of a block's header."""
     return HEADERS + _U64.pack(number)
 
 
 def body_key(number: int) -> bytes:
-    """The key of a block's body."""
     return b"B" + _U64.pack(number)
 
 
 def receipts_key(number: int) -> bytes:
-    """The key of a block's receipts."""
     return b"R" + _U64.pack(number)
 
 
@@ -73,12 +70,10 @@ def transaction_index_key(transaction_hash: bytes) -> bytes:
 
 
 def encode_header_row(header: Header, total_difficulty: int) -> bytes:
-    """The row of a header."""
     return total_difficulty.to_bytes(DIFFICULTY_BYTES) + header.encode()
 
 
 def decode_header_row(row: bytes) -> tuple[Header, int]:
-    """A header and its total difficulty."""
     return decode_header(row[DIFFICULTY_BYTES:]), int.from_bytes(row[:DIFFICULTY_BYTES])
 
 
@@ -96,7 +91,6 @@ def encode_body(
     uncles: Iterable[Header],
     withdrawals: Iterable[Withdrawal] | None,
 ) -> bytes:
-    """The row of a body."""
     parts = [encode_items(list(transactions)), encode_items([uncle.encode() for uncle in uncles])]
     if withdrawals is None:
         parts.append(b"\0")
@@ -106,7 +100,6 @@ def encode_body(
 
 
 def decode_body(row: bytes) -> StoredBody:
-    """A body from its row."""
     transactions, at = _take_items(row, 0)
     return StoredBody(transactions, *decode_body_end(row[at:]))
 
@@ -122,7 +115,6 @@ def decode_body_end(end: bytes) -> tuple[tuple[Header, ...], tuple[Withdrawal, .
 
 
 def encode_receipts(receipts: Iterable[Receipt]) -> bytes:
-    """The row of a block's receipts."""
     return encode_items([receipt.encode() for receipt in receipts])
 
 
@@ -143,7 +135,6 @@ def block_rows(
 
 
 def index_entries(block: Block, transactions: Sequence[Transaction]) -> dict[bytes, bytes]:
-    """The index entries of a block."""
     number = block.header.number
     entries = {block_index_key(block.hash): _U64.pack(number)}
     for place, transaction in enumerate(transactions):
@@ -170,7 +161,6 @@ def decode_transaction_entry(value: bytes) -> tuple[int, int]:
 
 
 def encode_items(items: Sequence[bytes]) -> bytes:
-    """Items as a row has them."""
     parts = [_U32.pack(len(items))]
     for item in items:
         parts += [_U32.pack(len(item)), item]

@@ -83,7 +83,6 @@ class Section(NamedTuple):
 
 
 def section_of_key(key: bytes) -> Section:
-    """The section of a row."""
     return Section(*_SECTION.unpack_from(key))
 
 
@@ -153,7 +152,7 @@ class SectionIndex(NamedTuple):
         return self.key + bytes((size,))
 
     def rewound(self, view: View, block: int) -> tuple[bytes, bytes] | None:
-        """The row of the index after a rewind to this block; none where it stays as it is.
+        """The row of the index after a rewind to this block; None if it stays as it is.
 
         A section that ended above the block is given up whole, and all smaller ones after it.
         """
@@ -234,7 +233,7 @@ class SectionIndexing:
         self._has_more = True  # an earlier process may have left work
 
     def turn(self, latest: int) -> bool:
-        """Take a turn, if one is due up to this block; gives whether there may be more."""
+        """Take a turn, if one is due up to this block; returns whether there may be more."""
         if not self._has_more and latest + 1 < _following(self._gathered.stop):
             return False
         with self._store.view() as view:
@@ -258,7 +257,7 @@ class SectionIndexing:
             pass
 
     def _gather(self, view: View, latest: int) -> bool:
-        """Read terms of further blocks; gives whether there are more."""
+        """Read terms of further blocks; returns whether there are more."""
         gathered, until = self._gathered, self._clock() + TURN_S
         first = read_first_block(view).whole
         while gathered.stop <= latest and len(gathered.terms) < GATHERED_BLOCKS:

@@ -1,4 +1,4 @@
-"""Detect that an open store was removed or replaced, and that somebody writes it.
+"""Detect that an open store was removed or replaced, and that a client writes it.
 
 An open store continues in a file without a name, while other processes open whatever is in its
 place: two chains would be served at once, and commit numbers would decrease. An open file keeps
@@ -70,7 +70,7 @@ class SeenCommit:
 
 @contextmanager
 def seen_page(networks: int) -> Iterator[str]:
-    """Create the page; gives the name under which processes of this service open it."""
+    """Create the page; returns the name under which processes of this service open it."""
     descriptor = os.memfd_create("foreblock-seen")
     try:
         os.truncate(descriptor, max(1, networks) * _ROW.size)
@@ -152,7 +152,7 @@ def chain_of(view: View) -> bytes:
 
 
 def _identity(data: Path) -> tuple[int, int] | None:
-    """Device and inode of a file; none where there is no file."""
+    """Device and inode of a file; None if there is no file."""
     try:
         found = data.stat()
     except (FileNotFoundError, NotADirectoryError):

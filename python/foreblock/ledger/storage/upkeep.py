@@ -37,7 +37,7 @@ FOLD_BLOCKS: Final = 4  # small blocks that are folded together
 PRUNE_BLOCKS: Final = 16  # small blocks after which the past is pruned
 OVERDUE_BLOCKS: Final = 64  # without pruning, after which it is done before all folding
 PRUNE_HEIGHTS: Final = 8  # whose rows of partials are pruned together
-MUCH: Final = 16  # transactions, from which on work is not put off
+MUCH: Final = 16  # transactions, from which on work is not deferred
 SLICE_ENTRIES: Final = 512
 TURN_S: Final = 0.02
 LONGEST_TURN_S: Final = 0.2
@@ -85,7 +85,7 @@ class Upkeep:
         self._transactions += transactions
 
     def turn(self, latest: int) -> bool:
-        """Take a turn if one is due; gives whether something was done."""
+        """Take a turn if one is due; returns whether something was done."""
         with self._store.view() as view:
             behind = latest - view.heads.folded
         self._pruned_at = min(self._pruned_at, latest)  # the chain may have been taken back

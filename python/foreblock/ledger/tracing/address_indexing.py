@@ -134,7 +134,7 @@ class AddressIndexing:
             store.put_rows(first, [])
 
     def turn(self, latest: int) -> bool:
-        """Take a turn, if one is due up to this block; gives whether there may be more."""
+        """Take a turn, if one is due up to this block; returns whether there may be more."""
         if self._job is not None:
             if not self._job.done():
                 return False
@@ -157,7 +157,7 @@ class AddressIndexing:
             self._job = None
 
     def _begin(self) -> bool:
-        """Begin a job, if blocks lack rows; gives whether it is done already."""
+        """Begin a job, if blocks lack rows; returns whether it is done already."""
         with self._store.view() as view:
             self._next = self._first_without_row(view)
             latest = view.heads.latest

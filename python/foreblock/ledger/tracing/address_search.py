@@ -82,7 +82,7 @@ class _Search:
         self._run_again = 0
 
     def candidates(self, numbers: range) -> Iterator[int | None]:
-        """The blocks that may have some, in order; none where others may have a turn."""
+        """The blocks that may have some, in order; None if others may have a turn."""
         end = self._indexed.end
         if numbers.step > 0:
             yield from self._in_sections(numbers.start, min(numbers.stop, end), backwards=False)
@@ -133,7 +133,7 @@ def _with_pauses(numbers: range) -> Iterator[int | None]:
 
 
 def first_block(view: LedgerView, holds: Callable[[State], bool]) -> ReadableBlock | None:
-    """The first block after which it holds; none where it does not yet, or always did.
+    """The first block after which it holds; None if it does not yet, or always did.
 
     Raises `PrunedState` where it became so before the oldest state that is kept.
     """

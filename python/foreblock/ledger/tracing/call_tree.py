@@ -53,7 +53,7 @@ _decode_call: Final = msgspec.json.Decoder(TracedCall).decode
 
 
 def read_call(text: bytes) -> TracedCall | None:
-    """The outermost call of a trace; none where calls are nested too deep to be read."""
+    """The outermost call of a trace; None if calls are nested too deep to be read."""
     try:
         return _decode_call(text)
     except RecursionError:
@@ -146,7 +146,7 @@ class Address(bytes):
 
 
 def logged_line(data: bytes) -> str | None:
-    """The line of a call of the console; none where it is no overload that is known."""
+    """The line of a call of the console; None if it is no overload that is known."""
     types = _overloads().get(data[:_SELECTOR_BYTES])
     if types is None:
         return None
@@ -182,7 +182,7 @@ def _selector(types: tuple[str, ...]) -> bytes:
 
 
 def _decoded(types: tuple[str, ...], data: bytes) -> list[Value] | None:
-    """The values of ABI-encoded arguments; none where they are not inside the data."""
+    """The values of ABI-encoded arguments; None if they are not inside the data."""
     if len(data) < WORD * len(types):
         return None
     values: list[Value] = []

@@ -44,8 +44,8 @@ from foreblock.ledger.tracing.call_tree import (
 )
 from foreblock.ledger.tracing.traces import read_replay
 
-MOST_BLOCKS: Final = 64  # that are told one by one; of more only how many there are
-MOST_TRANSACTIONS: Final = 50  # of a flashblock that are told one by one
+MOST_BLOCKS: Final = 64  # that are reported one by one; of more only how many there are
+MOST_TRANSACTIONS: Final = 50  # of a flashblock that are reported one by one
 TRACE_BYTES: Final = 1 << 20
 TRACE_SECONDS: Final = 1.0  # for all of a flashblock
 MOST_TRACED: Final = 200  # transactions of a block: those before one are run again for it
@@ -85,7 +85,7 @@ class ChainReport:
     # --- Blocks ------------------------------------------------------------------------
 
     def _skip(self, view: LedgerView) -> Iterator[str]:
-        """Leave out blocks that are too many to be told one by one."""
+        """Leave out blocks that are too many to be reported one by one."""
         first, last = self._sealed.number + 1, view.latest.number - MOST_BLOCKS
         if last <= first:
             return
