@@ -79,7 +79,7 @@ LONG_PARAMS = 1024
 def examples() -> dict[str, list[Params]]:
     """Parameters of every method that is shown, and of some that are not."""
     found = defaultdict(list, {name: list(params) for name, params in FULL.items()})
-    for command in re.findall(r"<!-- ask -->\n```console\n\$ (.*)\n", DOCS):
+    for command in re.findall(r"^\$ (curl .*)$", DOCS, re.MULTILINE):
         body = json.loads(shlex.split(command)[-1])
         if isinstance(body, dict):
             found[body["method"]].append(body["params"])

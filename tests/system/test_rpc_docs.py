@@ -18,7 +18,8 @@ from support.servers.long_work import scheduler
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 README = (CHECKOUT / "README.md").read_text("utf-8")
-EXAMPLES = re.findall(r"<!-- ask -->\n```console\n\$ (.*)\n(.*)\n```", TEXT + README)
+EXAMPLES = re.findall(r"^\$ (curl .*)\n(.*)$", TEXT, re.MULTILINE)
+EXAMPLES += re.findall(r"<!-- ask -->\n```console\n\$ (.*)\n(.*)\n```", README)
 CURL = ["curl", "-s", "http://127.0.0.1:8545", "-H", "Content-Type: application/json", "-d"]
 
 
