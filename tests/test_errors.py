@@ -11,7 +11,7 @@ CLASSES = [
     for value in vars(errors).values()
     if inspect.isclass(value) and issubclass(value, errors.ForeblockError)
 ]
-FACTS = {"int": 7, "str": "words", "bytes": b"\xab" * 20, "MissedKeys": Misses([b"\xab" * 20])}
+FACTS = {"int": 7, "str": "words", "bytes": b"\xab" * 20, "Misses": Misses([b"\xab" * 20])}
 
 
 def example(kind: type[errors.ForeblockError]) -> errors.ForeblockError:
@@ -20,7 +20,7 @@ def example(kind: type[errors.ForeblockError]) -> errors.ForeblockError:
     kinds = {
         name: of for each in kind.__mro__ for name, of in inspect.get_annotations(each).items()
     }
-    return kind(*(FACTS[kinds[name].__name__] for name in needed))
+    return kind(*(FACTS[getattr(kinds[name], "__name__", kinds[name])] for name in needed))
 
 
 def test_every_exception_keeps_its_facts_when_it_crosses_a_process() -> None:

@@ -9,9 +9,11 @@ JSON-RPC error codes are in `rpc.errors`.
 The file is long because the tree is one idea: it is read, documented and caught whole.
 """
 
-from collections.abc import Collection, Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from foreblock._engine import Misses
 
 
 @dataclass_transform(eq_default=False)
@@ -209,41 +211,10 @@ class PartialState(ForeblockError):
     """
 
 
-class MissedKeys(Protocol):
-    """Keys as the engine collects them. Each look at a field makes a copy of it."""
-
-    @property
-    def accounts(self) -> Collection[bytes]:
-        """Addresses."""
-
-    @property
-    def slots(self) -> Mapping[bytes, Collection[int]]:
-        """Slots by account."""
-
-    @property
-    def codes(self) -> Mapping[bytes, bytes]:
-        """Hashes of codes, each with an account that has it, or with no address."""
-
-    @property
-    def blocks(self) -> Collection[int]:
-        """Numbers of blocks whose hashes are wanted."""
-
-    @property
-    def hashed(self) -> Mapping[bytes, bytes]:
-        """The two words whose hashes are the numbers of some of the slots, by hash."""
-
-    @property
-    def ended(self) -> Mapping[bytes, int]:
-        """Accounts that have gone since, with a block before; later proofs lack their slots."""
-
-    def __len__(self) -> int:
-        """The number of keys."""
-
-
 class StateMissing(PartialState):
     """Keys that a read or a whole run wanted; it can be made again when they are learned."""
 
-    misses: MissedKeys
+    misses: "Misses"
     template = "the state is not known here: {misses}"
 
 
@@ -1248,7 +1219,7 @@ class UnitsSpent(EndpointError):
     template = "the budget of the upstreams is spent; try again in {retry_after} s"
 
 
-class UntrueState(EndpointError):
+class InvalidProofData(EndpointError):
     """The upstreams gave state that their proofs do not prove."""
 
     why: str

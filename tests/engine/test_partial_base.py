@@ -23,6 +23,7 @@ from foreblock._engine import (
     Env,
     Learned,
     Message,
+    Misses,
     Overlay,
     State,
     Store,
@@ -32,13 +33,7 @@ from foreblock._engine import (
     trace_call,
     unsigned_transaction,
 )
-from foreblock.errors import (
-    BadProof,
-    IncompleteState,
-    InvalidTransaction,
-    MissedKeys,
-    StateMissing,
-)
+from foreblock.errors import BadProof, IncompleteState, InvalidTransaction, StateMissing
 from support.payloads.bytecode import code, loop
 from support.payloads.small_store import append, env, word
 
@@ -122,7 +117,7 @@ class Pair:
         self.whole.close()
         self.part.close()
 
-    def prove(self, learned: Learned, misses: MissedKeys) -> None:
+    def prove(self, learned: Learned, misses: Misses) -> None:
         """What an upstream would prove, at the latest block: it fits the anchor all the same."""
         assert misses
         with self.whole.view() as view:

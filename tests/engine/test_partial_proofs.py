@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.test_partial_roots import FIRST, PEOPLE, Change, change, edit_of, nodes_of
-from foreblock._engine import Changes, Learned, Proof, State, Store, View
-from foreblock.errors import IncompleteState, MissedKeys, MissingNode, StateMissing, WaysMissing
+from foreblock._engine import Changes, Learned, Misses, Proof, State, Store, View
+from foreblock.errors import IncompleteState, MissingNode, StateMissing, WaysMissing
 from support.payloads.small_store import append, changes, word
 
 T = TypeVar("T")
@@ -140,7 +140,7 @@ class GrowingPair:
             self.learned.put_nodes(nodes_of(proof, len(slots)))
             self.asked += 1
 
-    def _bring_values(self, misses: MissedKeys) -> None:
+    def _bring_values(self, misses: Misses) -> None:
         """Learn at the latest block, as an upstream proves, or at the one that is named."""
         for address in {*misses.accounts, *misses.slots}:
             number = misses.ended.get(address, len(self.roots) - 1)

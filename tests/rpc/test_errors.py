@@ -36,7 +36,7 @@ EXAMPLES = [
     errors.HeaderOnly(5, 6),
     errors.UnknownRules(7),
     errors.NoUpstream("nothing in 2 s", 3),
-    errors.UntrueState("a node has another hash"),
+    errors.InvalidProofData("a node has another hash"),
     errors.UnitsSpent(1),
     errors.ErrorAnswer(3, "execution reverted", "0x0102"),
     errors.TooMuchState("more than 16 rounds"),

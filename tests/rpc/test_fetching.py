@@ -80,7 +80,7 @@ class PartlyKnown:
         keys: list[int] = json.loads(bytes(params))
         missing = [each for each in keys if each not in self.known]
         if missing:
-            raise StateMissing(SimpleNamespace(keys=missing))
+            raise StateMissing(SimpleNamespace(keys=missing))  # type: ignore[arg-type]
         assert not context.closed
         return b"[%d,%d]" % (sum(keys), context.number)
 

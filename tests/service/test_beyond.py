@@ -12,7 +12,7 @@ import pytest
 
 from foreblock.follow import pre_anchor
 from foreblock.follow.passthrough import MARK
-from foreblock.follow.pre_anchor import BeyondAnchor
+from foreblock.follow.pre_anchor import VerifiedHistory
 from foreblock.ledger.reading.view import Ledger
 from support.servers.asking import Asker, request
 from support.servers.cold_follower import Follower, follower
@@ -30,7 +30,7 @@ class Reaching:
         self.change: Callable[[str, Any], Any] = lambda _, result: result
         state = cold.state
         assert state is not None
-        self.beyond = BeyondAnchor(cold.ledger, state, self.ask)
+        self.beyond = VerifiedHistory(cold.ledger, state, self.ask)
         self.beyond.add(cold.service.methods)
 
     async def ask(self, method: str, params: bytes) -> bytes:
@@ -206,7 +206,7 @@ def test_all_questions_of_one_request_have_one_deadline(
 
     with follower(long_ledger, tmp_path / "store", fetch_timeout=0.05) as cold:
         assert cold.state is not None
-        BeyondAnchor(cold.ledger, cold.state, never).add(cold.service.methods)
+        VerifiedHistory(cold.ledger, cold.state, never).add(cold.service.methods)
         error = cold.ask("eth_getBlockByHash", "0x" + "5a" * 32, True)
         assert error["code"] == -32002
         assert "nothing in 0.05 s" in error["message"]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from foreblock.errors import ErrorAnswer
-from foreblock.follow.passthrough import MARK, PassedOn
-from foreblock.follow.pre_anchor import BeyondAnchor
+from foreblock.follow.passthrough import MARK, Passthrough
+from foreblock.follow.pre_anchor import VerifiedHistory
 from foreblock.ledger.reading.view import Ledger
 from support.payloads.bytecode import code
 from support.servers.asking import Asker, request
@@ -33,8 +33,8 @@ def passing(long_ledger: Ledger, ethereum: Asker, tmp_path: Path) -> Iterator[Fo
 
     with follower(long_ledger, tmp_path / "store") as cold:
         assert cold.state is not None
-        BeyondAnchor(cold.ledger, cold.state, ask, believes=True).add(cold.service.methods)
-        PassedOn(ask).add(cold.service.methods)
+        VerifiedHistory(cold.ledger, cold.state, ask, believes=True).add(cold.service.methods)
+        Passthrough(ask).add(cold.service.methods)
         yield cold
 
 

@@ -7,9 +7,9 @@ from msgspec import Raw
 
 from foreblock._engine import Misses
 from foreblock.errors import StateMissing
-from foreblock.follow.keys import Wanted
 from foreblock.follow.prediction import MOST_CALLS, predicted_keys
 from foreblock.ledger.calls.predicted_calls import MissedCall
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.rpc.fetching import Missed
 
 TOKEN, WHO = b"\x70" * 20, b"\xaa" * 20
@@ -31,7 +31,7 @@ def missed(method: str = "eth_call", **message: str) -> Missed:
     return Missed(method, params, StateMissing(Misses([WHO])))
 
 
-def asked(*requests: Missed) -> tuple[Wanted, list[MissedCall]]:
+def asked(*requests: Missed) -> tuple[StateKeys, list[MissedCall]]:
     calls = FakeCalls()
     return predicted_keys(calls, requests), calls.heard  # type: ignore[arg-type]
 
@@ -39,10 +39,10 @@ def asked(*requests: Missed) -> tuple[Wanted, list[MissedCall]]:
 def test_calls_and_estimates_are_predicted_and_nothing_else() -> None:
     call = missed(to="0x" + TOKEN.hex(), data="0x01020304", **{"from": "0x" + WHO.hex()})
     wanted, heard = asked(missed("eth_getBalance"), call, missed("eth_estimateGas", to="broken"))
-    assert wanted == Wanted(slots={TOKEN: frozenset({0})})
+    assert wanted == StateKeys(slots={TOKEN: frozenset({0})})
     assert heard == [MissedCall(WHO, TOKEN, b"\1\2\3\4", call.why.misses)]
 
 
 def test_a_body_without_calls_and_one_with_too_many() -> None:
-    assert asked(missed("eth_getBalance")) == (Wanted(), [])
+    assert asked(missed("eth_getBalance")) == (StateKeys(), [])
     assert len(asked(*[missed(to="0x" + TOKEN.hex())] * 100)[1]) == MOST_CALLS

@@ -1,7 +1,8 @@
 """Proofs that came before their block: fitted, kept, used once it has come, and forgotten."""
 
-from foreblock.follow.keys import FoundAccount, FoundProof, FoundSlotProof, Wanted
-from foreblock.follow.pending_proofs import LONGEST_KEPT, MOST_KEPT, EarlyProofs
+from foreblock.follow.fetch_result import ClaimedAccount, ClaimedProof, ClaimedSlot
+from foreblock.follow.pending_proofs import LONGEST_KEPT, MOST_KEPT, PendingProofs
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import keccak256
 
 NODE, OTHER = b"a root", b"another root"
@@ -9,22 +10,22 @@ ROOT = keccak256(NODE)
 WHO, NOBODY = b"\x01" * 20, b"\x02" * 20
 
 
-def _proof(address: bytes = WHO, node: bytes = NODE) -> FoundProof:
-    slots = (FoundSlotProof(7, 1, ()),)
-    return FoundProof(address, FoundAccount(1, 1, b"", None), (node,), slots)
+def _proof(address: bytes = WHO, node: bytes = NODE) -> ClaimedProof:
+    slots = (ClaimedSlot(7, 1, ()),)
+    return ClaimedProof(address, ClaimedAccount(1, 1, b"", None), (node,), slots)
 
 
 def test_one_that_fits_is_given_at_once_and_not_kept() -> None:
     fitted = _proof(node=OTHER)
-    early = EarlyProofs(lambda _: fitted)
+    early = PendingProofs(lambda _: fitted)
     assert early.take(_proof(), 5, 1.0) is fitted
-    assert not early.may_settle(Wanted(frozenset({WHO})), ())
+    assert not early.may_settle(StateKeys(frozenset({WHO})), ())
 
 
 def test_one_that_does_not_is_used_when_its_block_has_come() -> None:
-    early, proof = EarlyProofs(lambda _: None), _proof()
+    early, proof = PendingProofs(lambda _: None), _proof()
     assert early.take(proof, 5, 1.0) is None
-    for wanted in (Wanted(frozenset({WHO})), Wanted(slots={WHO: frozenset({7})})):
+    for wanted in (StateKeys(frozenset({WHO})), StateKeys(slots={WHO: frozenset({7})})):
         assert early.may_settle(wanted, ())
         assert not list(early.ripe(wanted, (), 5))
         assert list(early.ripe(wanted, {ROOT}, 6)) == [proof]
@@ -32,15 +33,15 @@ def test_one_that_does_not_is_used_when_its_block_has_come() -> None:
 
 
 def test_one_about_other_keys_is_of_no_use() -> None:
-    early = EarlyProofs()
+    early = PendingProofs()
     early.take(_proof(), 5, 1.0)
-    for wanted in (Wanted(frozenset({NOBODY})), Wanted(slots={WHO: frozenset({8})})):
+    for wanted in (StateKeys(frozenset({NOBODY})), StateKeys(slots={WHO: frozenset({8})})):
         assert not early.may_settle(wanted, ())
         assert not list(early.ripe(wanted, {ROOT}, 5))
 
 
 def test_what_is_kept_is_bounded_in_blocks_and_in_number() -> None:
-    early, wanted = EarlyProofs(), Wanted(frozenset({WHO}))
+    early, wanted = PendingProofs(), StateKeys(frozenset({WHO}))
     early.take(_proof(), 5, 1.0)
     assert list(early.ripe(wanted, {ROOT}, 5 + LONGEST_KEPT))
     assert not list(early.ripe(wanted, {ROOT}, 6 + LONGEST_KEPT))
@@ -50,9 +51,9 @@ def test_what_is_kept_is_bounded_in_blocks_and_in_number() -> None:
 
 
 def test_what_waits_for_its_block_is_not_asked_for_again_for_a_while() -> None:
-    early = EarlyProofs()
+    early = PendingProofs()
     early.take(_proof(), 5, 10.0)
     waiting = early.waited_for((), 9.0)
-    assert waiting == Wanted(frozenset({WHO}), {WHO: frozenset({7})}, codes_of=frozenset({WHO}))
+    assert waiting == StateKeys(frozenset({WHO}), {WHO: frozenset({7})}, codes_of=frozenset({WHO}))
     assert not early.waited_for((), 10.0)
     assert not early.waited_for({ROOT}, 9.0)

@@ -8,13 +8,13 @@ import pytest
 
 from foreblock.errors import NoUpstream
 from foreblock.follow.roots import MOST_ROUNDS, FollowedRoots
+from foreblock.ledger.following.missing_state import MissingNodes
 from foreblock.ledger.following.roots_behind import (
     DueRoot,
     ProofsNeeded,
     RootOutcome,
     RootsBehind,
 )
-from foreblock.ledger.following.wanting import WantedNodes
 from foreblock.types import Header
 
 SOMEBODY = b"\xaa" * 20
@@ -70,14 +70,14 @@ class Asked:
     """Finds proofs, but at some blocks."""
 
     def __init__(self, roots: Roots, refused: Sequence[int] = ()) -> None:
-        self.asked: list[WantedNodes] = []
+        self.asked: list[MissingNodes] = []
         self.told: list[tuple[int, str]] = []
         self._refused = refused
         self.roots = FollowedRoots(
             "main", lambda: cast("RootsBehind", roots), self._find, self._differs
         )
 
-    async def _find(self, wanted: WantedNodes, epoch: int) -> list[bytes]:
+    async def _find(self, wanted: MissingNodes, epoch: int) -> list[bytes]:
         assert epoch == EPOCH
         self.asked.append(wanted)
         if wanted.number in self._refused:

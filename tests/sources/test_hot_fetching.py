@@ -7,22 +7,23 @@ import pytest
 
 from foreblock.errors import NoUpstream
 from foreblock.follow import working_set as hot_fetching
-from foreblock.follow.keys import Found, Wanted, all_of
-from foreblock.follow.state_fetcher import ExecutedBlocks, FoundState
-from foreblock.follow.working_set import PORTION_ACCOUNTS, HotAccount, HotFetching, HotSet
+from foreblock.follow.fetch_result import FetchResult
+from foreblock.follow.state_fetcher import ExecutedBlocks, ProvenState
+from foreblock.follow.working_set import PORTION_ACCOUNTS, HotAccount, WorkingSet, WorkingSetRefresh
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose, price
 
 A, B = b"\xaa" * 20, b"\xbb" * 20
-ALL = Wanted(frozenset({A, B}), {A: frozenset({1, 2})})
-MESSAGES = Wanted(frozenset(at.to_bytes(20) for at in range(3 * PORTION_ACCOUNTS - 1)))
+ALL = StateKeys(frozenset({A, B}), {A: frozenset({1, 2})})
+MESSAGES = StateKeys(frozenset(at.to_bytes(20) for at in range(3 * PORTION_ACCOUNTS - 1)))
 
 
 class World:
     """Knows what was fetched, of one epoch; finds everything, if it finds anything."""
 
     def __init__(self) -> None:
-        self.known = Wanted()
-        self.asked: list[Wanted] = []
+        self.known = StateKeys()
+        self.asked: list[StateKeys] = []
         self.urgent: list[bool] = []  # of each of them, whether it was asked as by a message
         self.failures = 0
         self.room = True
@@ -33,18 +34,18 @@ class World:
     def executed(self) -> ExecutedBlocks:
         return ExecutedBlocks(1, [], keeps_hashes=True)
 
-    def unknown(self, wanted: Wanted) -> Wanted:
+    def unknown(self, wanted: StateKeys) -> StateKeys:
         return wanted.without(self.known)
 
     async def find_in_time(
         self,
-        wanted: Wanted,
+        wanted: StateKeys,
         _: Callable[[], ExecutedBlocks],
         purpose: Purpose,
         seconds: float,
         *,
         is_used: bool = True,
-    ) -> FoundState:
+    ) -> ProvenState:
         assert not is_used, "it is not in use because it is fetched again"
         assert seconds > 0
         assert self.room, "there is no room for it"
@@ -55,7 +56,7 @@ class World:
             self.failures -= 1
             raise NoUpstream("it rains", 1)
         self.known = self.known.also(wanted)
-        return FoundState(Found(), (), {})
+        return ProvenState(FetchResult(), {})
 
     async def keep(self, put: Mapping[bytes, HotAccount], gone: Sequence[bytes]) -> None:
         self.kept.update(put)
@@ -69,13 +70,13 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hot_fetching, name, 0.001)
 
 
-def fetched(world: World, *, until: Callable[[HotFetching], bool], begin: bool = True) -> str:
+def fetched(world: World, *, until: Callable[[WorkingSetRefresh], bool], begin: bool = True) -> str:
     """Fetch until something holds; gives what it says of itself then."""
 
     async def body() -> str:
-        hot = HotSet()
+        hot = WorkingSet()
         hot.note(ALL)
-        fetching = HotFetching(hot, world, world, world.keep, has_room=lambda: world.room)
+        fetching = WorkingSetRefresh(hot, world, world, world.keep, has_room=lambda: world.room)
         tasks = [asyncio.create_task(each) for each in (fetching.fetch(), fetching.keep())]
         if begin:
             fetching.begin()
@@ -90,15 +91,15 @@ def fetched(world: World, *, until: Callable[[HotFetching], bool], begin: bool =
     return asyncio.run(body())
 
 
-def is_known(fetching: HotFetching) -> bool:
-    return fetching.known == ALL.keys and not fetching.is_fetching
+def is_known(fetching: WorkingSetRefresh) -> bool:
+    return fetching.known == len(ALL) and not fetching.is_fetching
 
 
 def test_all_that_is_not_known_is_fetched_once() -> None:
     world = World()
-    world.known = Wanted(frozenset({B}))
+    world.known = StateKeys(frozenset({B}))
     said = fetched(world, until=is_known)
-    assert world.asked == [ALL.without(Wanted(frozenset({B})))]
+    assert world.asked == [ALL.without(StateKeys(frozenset({B})))]
     assert said == "hot set: 2 accounts with 2 slots; 4 of 4 keys known again"
 
 
@@ -108,10 +109,10 @@ def _after_messages(units: float, failures: int = 0) -> World:
     world.failures = failures
 
     async def body() -> None:
-        hot = HotSet()
+        hot = WorkingSet()
         hot.note(MESSAGES, by_messages=True)
         hot.note(ALL)
-        fetching = HotFetching(hot, world, world, world.keep, has_room=lambda: True)
+        fetching = WorkingSetRefresh(hot, world, world, world.keep, has_room=lambda: True)
         task = asyncio.create_task(fetching.fetch())
         fetching.begin(units)
         async with asyncio.timeout(60):
@@ -132,8 +133,8 @@ def test_what_messages_wanted_comes_first() -> None:
     world = _after_messages(0.0)
     assert not any(world.urgent)
     count = -(-len(MESSAGES.accounts) // PORTION_ACCOUNTS)
-    assert all_of(world.asked[:count]) == MESSAGES
-    assert all_of(world.asked[count:]) == ALL
+    assert StateKeys.union(world.asked[:count]) == MESSAGES
+    assert StateKeys.union(world.asked[count:]) == ALL
 
 
 @pytest.mark.parametrize(("portions", "urgent"), [(1, 1), (2, 2), (100, 3)])
@@ -144,7 +145,7 @@ def test_where_only_the_tip_is_proven_it_comes_at_once_for_half_of_the_units(
     world = _after_messages(units)
     assert world.urgent[:urgent] == [True] * urgent
     assert not any(world.urgent[urgent:])
-    assert all_of(world.asked[:urgent]).accounts <= MESSAGES.accounts
+    assert StateKeys.union(world.asked[:urgent]).accounts <= MESSAGES.accounts
 
 
 def test_what_was_not_found_at_once_is_fetched_as_the_rest() -> None:
@@ -178,9 +179,9 @@ def test_another_anchor_begins_from_the_first() -> None:
             world.restart()
 
     async def body() -> None:
-        hot = HotSet()
+        hot = WorkingSet()
         hot.note(ALL)
-        fetching = HotFetching(hot, world, world, world.keep, has_room=lambda: True)
+        fetching = WorkingSetRefresh(hot, world, world, world.keep, has_room=lambda: True)
         world.restart = fetching.begin
         task = asyncio.create_task(fetching.fetch())
         fetching.begin()
@@ -206,7 +207,7 @@ def test_it_waits_until_there_is_room() -> None:
     world, looks = World(), 0
     world.room = False
 
-    def look(fetching: HotFetching) -> bool:
+    def look(fetching: WorkingSetRefresh) -> bool:
         nonlocal looks
         looks += 1
         world.room = looks > 20

@@ -16,13 +16,14 @@ from foreblock.chains.chain_file import followed_chain
 from foreblock.clock import DrivenClock
 from foreblock.errors import DisputedBlock, NewEpoch, NoUpstream, Unreachable
 from foreblock.feed.feed_options import FeedClientOptions
-from foreblock.follow.keys import Found, Wanted, all_of
+from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.network import ANCHOR_AGAIN, STUCK, FollowNetwork
 from foreblock.follow.requests import BlockAt
-from foreblock.follow.state_fetcher import StateLearner
-from foreblock.follow.wire import pack_wanted, unpack_found
-from foreblock.ledger.following.wanting import WantedState
+from foreblock.follow.state_fetcher import StateFetcher
+from foreblock.follow.wire import unpack_values
+from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.storage.open_store import Anchor
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.settings import FollowSettings
 from foreblock.settings.networks import Network
 from foreblock.types import Header
@@ -33,7 +34,7 @@ from support.chains.writing import NOBODY, SENDERS, genesis
 
 ANCHOR, LATEST = 3, 8
 SECOND_NS = 10**9
-READ = Wanted(frozenset({SENDERS[1]}))
+READ = StateKeys(frozenset({SENDERS[1]}))
 
 
 class LackingFetcher(FakeFetcher):
@@ -44,16 +45,16 @@ class LackingFetcher(FakeFetcher):
         self.upstreams = [SimpleNamespace(budget=UnitBudget())]
         self.proves_tip_only = False
         self.lacks = True
-        self.asked: list[tuple[Wanted, Purpose]] = []
+        self.asked: list[tuple[StateKeys, Purpose]] = []
 
     async def fetch(
         self,
-        wanted: Wanted,
+        wanted: StateKeys,
         places: Sequence[BlockAt],
         purpose: Purpose,
         seconds: float,
         epoch: int = 0,
-    ) -> Found:
+    ) -> FetchResult:
         self.asked.append((wanted, purpose))
         if self.lacks:
             raise NoUpstream("nobody has it", 1)
@@ -107,7 +108,7 @@ class Lacking:
             followed_chain(str(chain)),
             fetcher,
             blocks,
-            StateLearner(fetcher, proven=True, behind=0),
+            StateFetcher(fetcher, proven=True, behind=0),
             Anchor(truth.headers[ANCHOR]),
             self.clock,
             lambda _: None,
@@ -132,7 +133,7 @@ class Lacking:
         """What a worker is told that asks for an account."""
         told: asyncio.Future[ToWorker] = asyncio.get_running_loop().create_future()
         until = self.clock.monotonic_ns() + SECOND_NS
-        call = BusCall(1, "main", GetState(epoch, pack_wanted(READ)), until)
+        call = BusCall(1, "main", GetState(epoch, READ.pack()), until)
         self.network.on_call(BusRequest(call, told.set_result))
         return await told
 
@@ -166,7 +167,7 @@ def test_it_is_tried_again_and_then_the_chain_begins_anew(tmp_path: Path, truth:
             assert lacking.base == ANCHOR
         asked = [wanted for wanted, purpose in lacking.fetcher.asked]
         assert {purpose for _, purpose in lacking.fetcher.asked} == {Purpose.FLASHBLOCK}
-        assert SENDERS[0] in all_of(asked).accounts, "who sends in that block"
+        assert SENDERS[0] in StateKeys.union(asked).accounts, "who sends in that block"
         await lacking.add(ANCHOR + 1)
         assert (lacking.base, lacking.network.anchorings) == (LATEST, 1)
         assert "cannot be had" in lacking.network.last_anchoring
@@ -189,10 +190,8 @@ def test_a_reader_is_told_so_and_that_the_base_has_moved(tmp_path: Path, truth: 
         lacking.fetcher.lacks = False
         told = await lacking.read(lacking.network.executed().epoch)
         assert isinstance(told, Result)
-        answer = unpack_found(told.value)
-        assert answer.found.missing(READ).keys == 0
+        assert unpack_values(told.value).accounts.keys() == READ.accounts
         assert lacking.fetcher.asked[-1] == (READ, Purpose.CLIENT)
-        assert truth.headers[LATEST].state_root in answer.roots
 
     tried(tmp_path, truth, body)
 
@@ -216,14 +215,14 @@ def test_what_proves_its_tip_only_is_not_asked_twice(tmp_path: Path, truth: Trut
 
     async def body(lacking: Lacking) -> None:
         lacking.fetcher.proves_tip_only = True
-        lacking.network._want(WantedState({NOBODY}))
+        lacking.network._want(MissingState({NOBODY}))
         await lacking.add(ANCHOR + 1)
         assert (lacking.base, lacking.network.anchorings) == (LATEST, 1)
-        needed = all_of([wanted for wanted, _ in lacking.fetcher.asked]).accounts
+        needed = StateKeys.union([wanted for wanted, _ in lacking.fetcher.asked]).accounts
         lacking.fetcher.lacks = False
         before = len(lacking.fetcher.asked)
         fetching = asyncio.create_task(lacking.network._hot.fetch())
-        while lacking.network.unknown(Wanted(frozenset({SENDERS[0]}))):  # noqa: ASYNC110
+        while lacking.network.unknown(StateKeys(frozenset({SENDERS[0]}))):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         fetching.cancel()
         again, purpose = lacking.fetcher.asked[before]

@@ -19,30 +19,31 @@ from foreblock.bus.messages import (
 )
 from foreblock.clock import DrivenClock
 from foreblock.errors import ErrorAnswer, NewEpoch, NoUpstream, RefusedAnswer
-from foreblock.follow.keys import Found, FoundAccount, Wanted
-from foreblock.follow.state_fetcher import ExecutedBlocks, FoundState
-from foreblock.follow.wire import pack_found, pack_wanted, unpack_found
-from foreblock.follow.worker_requests import StateAnswers
+from foreblock.follow.fetch_result import ClaimedAccount, FetchResult
+from foreblock.follow.state_fetcher import ExecutedBlocks, ProvenState
+from foreblock.follow.wire import pack_values, unpack_values
+from foreblock.follow.worker_requests import WorkerRequests
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose
 from foreblock.upstream.json_rpc import RefusalKind, of_error
 
 EPOCH = 3
 A, B = b"\xaa" * 20, b"\xbb" * 20
 SECOND = 10**9
-WANTED = Wanted(frozenset({A, B}), {A: frozenset({1, 2})}, codes_of=frozenset({A}))
+WANTED = StateKeys(frozenset({A, B}), {A: frozenset({1, 2})}, codes_of=frozenset({A}))
 
 
 class FakeState:
     """Knows some keys, not all of which are stored."""
 
-    def __init__(self, known: Wanted) -> None:
+    def __init__(self, known: StateKeys) -> None:
         self.known = known
         self.stored = 0
 
     def executed(self) -> ExecutedBlocks:
         return ExecutedBlocks(EPOCH, [], keeps_hashes=True)
 
-    def unknown(self, wanted: Wanted) -> Wanted:
+    def unknown(self, wanted: StateKeys) -> StateKeys:
         return wanted.without(self.known)
 
     async def store_learned(self) -> None:
@@ -53,24 +54,26 @@ class FakeLearner:
     """Finds every account, and notes what it was asked for."""
 
     def __init__(self, failure: Exception | None = None) -> None:
-        self.asked: list[Wanted] = []
+        self.asked: list[StateKeys] = []
         self.failure = failure
 
     async def find_in_time(
         self,
-        wanted: Wanted,
+        wanted: StateKeys,
         executed: Callable[[], ExecutedBlocks],
         purpose: Purpose,
         seconds: float,
-    ) -> FoundState:
+    ) -> ProvenState:
         assert purpose is Purpose.CLIENT
         assert (executed().epoch, seconds) == (EPOCH, 2.0)
         self.asked.append(wanted)
         if self.failure is not None:
             raise self.failure
-        found = Found()
-        found.accounts = {each: FoundAccount(1, 2, b"\x33" * 32, None) for each in wanted.accounts}
-        return FoundState(found, (b"\x44" * 32,), {5: b"\x55" * 32})
+        found = FetchResult()
+        found.accounts = {
+            each: ClaimedAccount(1, 2, b"\x33" * 32, None) for each in wanted.accounts
+        }
+        return ProvenState(found, {5: b"\x55" * 32})
 
 
 class FakeUpstream:
@@ -108,10 +111,10 @@ def answered(
     async def body() -> None:
         before = len(heard)
         started: list[Coroutine[Any, Any, None]] = []
-        answers = StateAnswers(
+        answers = WorkerRequests(
             FakeFetcher(*upstreams),  # type: ignore[arg-type]
             learner or FakeLearner(),  # type: ignore[arg-type]
-            state or FakeState(Wanted()),
+            state or FakeState(StateKeys()),
             started.append,
             DrivenClock(),
         )
@@ -126,26 +129,26 @@ def answered(
 
 def asking(epoch: int = EPOCH) -> BusCall:
     deadline = DrivenClock().monotonic_ns() + 2 * SECOND
-    return BusCall(9, "main", GetState(epoch, pack_wanted(WANTED)), deadline)
+    return BusCall(9, "main", GetState(epoch, WANTED.pack()), deadline)
 
 
-def test_what_is_not_known_is_found_and_sent_with_its_roots() -> None:
+def test_what_is_not_known_is_found_and_sent() -> None:
     learner = FakeLearner()
     (part,) = answered(asking(), None, learner)
     assert learner.asked == [WANTED]
     assert isinstance(part, Result)
-    said = unpack_found(part.value)
-    assert said.roots == (b"\x44" * 32,)
+    said = unpack_values(part.value)
+    assert said.accounts.keys() == WANTED.accounts
     assert said.blocks == {5: b"\x55" * 32}
 
 
 def test_what_is_known_is_stored_for_all_and_not_fetched_again() -> None:
     """Another worker has asked for it a moment ago, or a flashblock has needed it."""
-    learner, state = FakeLearner(), FakeState(Wanted(frozenset({A}), {A: frozenset({1})}))
+    learner, state = FakeLearner(), FakeState(StateKeys(frozenset({A}), {A: frozenset({1})}))
     answered(asking(), state, learner)
     assert state.stored == 1
     assert learner.asked == [
-        Wanted(frozenset({B}), {A: frozenset({2})}, codes_of=frozenset({A})),
+        StateKeys(frozenset({B}), {A: frozenset({2})}, codes_of=frozenset({A})),
     ]
 
 
@@ -154,7 +157,7 @@ def test_where_all_is_known_no_upstream_is_asked() -> None:
     (part,) = answered(asking(), state, learner)
     assert (learner.asked, state.stored) == ([], 1)
     assert isinstance(part, Result)
-    assert part.value == pack_found(Found(), (), {})
+    assert part.value == pack_values(FetchResult(), {})
 
 
 def test_another_epoch_and_a_failure_are_said() -> None:

@@ -10,9 +10,9 @@ from foreblock._engine import Account, Learned
 from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream
 from foreblock.follow import audit as state_audit
-from foreblock.follow.audit import Key, StateAudit, UntrueClaim
-from foreblock.follow.keys import Wanted
-from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner
+from foreblock.follow.audit import Key, RefutedClaim, StateAudit
+from foreblock.follow.state_fetcher import ExecutedBlocks, StateFetcher
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose
 from support.chains.following import Truth
 from support.chains.state_fetcher import SOURCE, FakeFetcher
@@ -21,14 +21,14 @@ from support.chains.writing import SCRIBE, SENDERS
 EPOCH, ANCHOR, LATEST, SECONDS = 7, 4, 7, 10.0
 SLOTS = frozenset({1, 2})
 CLAIMS = len(SENDERS) + 1 + len(SLOTS)  # the account of the slots comes with them
-WANTED = Wanted(frozenset(SENDERS), {SCRIBE: SLOTS})
+WANTED = StateKeys(frozenset(SENDERS), {SCRIBE: SLOTS})
 
 
 MOST_TURNS = 50  # of the loop, for the slices of a test
 
 
 class Audited:
-    """A learner that believes, its audit, and what is known then."""
+    """A learner that accepts_unproven, its audit, and what is known then."""
 
     def __init__(self, truth: Truth) -> None:
         self.truth = truth
@@ -36,14 +36,14 @@ class Audited:
         self.said, self.proofs = FakeFetcher(truth, 5), FakeFetcher(truth, 6)
         self.said.proves = False
         self.audit = StateAudit(self.proofs, self.clock, SECONDS)  # type: ignore[arg-type]
-        self.learner = StateLearner(
+        self.learner = StateFetcher(
             self.said, proven=False, behind=2, audit=self.audit  # type: ignore[arg-type]
         )  # fmt: skip
         self.learner.begin(Learned(EPOCH))
         headers = [truth.headers[number] for number in range(LATEST, ANCHOR - 1, -1)]
         self.blocks = ExecutedBlocks(EPOCH, headers, keeps_hashes=False)
 
-    async def learn(self, wanted: Wanted = WANTED) -> None:
+    async def learn(self, wanted: StateKeys = WANTED) -> None:
         await self.learner.find(wanted, self.blocks, Purpose.CLIENT, 1.0)
 
     def known(self, number: int, key: Key) -> Account | int | None:
@@ -55,9 +55,9 @@ class Audited:
                 return state.account(address)
             return self.said.another.get((address, slot), state.storage(address, slot))
 
-    async def settled(self) -> UntrueClaim | None:
+    async def settled(self) -> RefutedClaim | None:
         """What is untrue; none once nothing waits any more, or nothing can be proven."""
-        auditing = asyncio.ensure_future(self.audit.untrue(lambda: self.blocks, self.known))
+        auditing = asyncio.ensure_future(self.audit.next_refuted(lambda: self.blocks, self.known))
         try:
             for _ in range(MOST_TURNS):
                 await asyncio.sleep(0)
@@ -84,14 +84,14 @@ def test_what_was_believed_is_proven(audited: Audited) -> None:
     asyncio.run(scene())
     assert audited.audit.waiting == 0
     assert audited.audit.counters == {"proven": CLAIMS}
-    assert audited.audit.believes
+    assert audited.audit.accepts_unproven
     assert not audited.proofs.lies
 
 
 def test_a_lie_is_found_and_nothing_is_believed_for_a_while(audited: Audited) -> None:
     audited.said.another[SCRIBE, 2] = 99
 
-    async def scene() -> UntrueClaim | None:
+    async def scene() -> RefutedClaim | None:
         await audited.learn()
         return await audited.settled()
 
@@ -101,23 +101,23 @@ def test_a_lie_is_found_and_nothing_is_believed_for_a_while(audited: Audited) ->
     assert f"slot 0x2 of 0x{SCRIBE.hex()} at block 6: 0x63 is not 0x" in found.what
     assert audited.audit.counters["Untrue"] == 1
     assert audited.proofs.lies == [found.what]
-    assert not audited.audit.believes
+    assert not audited.audit.accepts_unproven
     audited.clock.advance(int(state_audit.DISTRUST_SECONDS * 10**9))
     audited.audit.begin(EPOCH + 1)
-    assert audited.audit.believes
+    assert audited.audit.accepts_unproven
 
 
 def test_only_what_is_proven_is_learned_while_nothing_is_believed(audited: Audited) -> None:
     async def scene() -> None:
         await audited.learn()
         audited.clock.advance(int((SECONDS + 1) * 10**9))
-        assert not audited.audit.believes
+        assert not audited.audit.accepts_unproven
         asked = len(audited.said.places)
-        await audited.learn(Wanted(slots={SCRIBE: frozenset({3})}))
+        await audited.learn(StateKeys(slots={SCRIBE: frozenset({3})}))
         assert len(audited.said.places) == asked
         audited.proofs.proves = False
         with pytest.raises(NoUpstream):
-            await audited.learn(Wanted(slots={SCRIBE: frozenset({4})}))
+            await audited.learn(StateKeys(slots={SCRIBE: frozenset({4})}))
 
     asyncio.run(scene())
     assert audited.audit.waiting == CLAIMS
@@ -136,10 +136,10 @@ def test_a_proof_of_a_block_that_is_not_known_settles_nothing(audited: Audited) 
 
 
 def test_a_proof_that_does_not_hold_is_told_and_settles_nothing(audited: Audited) -> None:
-    audited.proofs.spoil = True
+    audited.proofs.turned = (-1, 0)
 
     async def scene() -> None:
-        await audited.learn(Wanted(frozenset(SENDERS[:1])))
+        await audited.learn(StateKeys(frozenset(SENDERS[:1])))
         assert await audited.settled() is None
 
     asyncio.run(scene())

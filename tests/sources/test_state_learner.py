@@ -5,13 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from foreblock._engine import Learned, Misses, Store
 from foreblock.errors import BadProof, NewEpoch, NoUpstream
 from foreblock.follow import state_fetcher as state_learner
-from foreblock.follow.keys import Found, Wanted
-from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner, asked_for
-from foreblock.ledger.following.wanting import WantedNodes, WantedState
+from foreblock.follow.fetch_result import FetchResult
+from foreblock.follow.state_fetcher import ExecutedBlocks, StateFetcher
+from foreblock.ledger.following.missing_state import MissingNodes, MissingState
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import Header, keccak256
 from foreblock.upstream.budget import Purpose
 from support.chains.following import Truth
@@ -34,26 +38,26 @@ def _blocks(truth: Truth, anchor: int, latest: int) -> ExecutedBlocks:
     return ExecutedBlocks(EPOCH, headers, keeps_hashes=False)
 
 
-def _learner(truth: Truth, at: int, *, proven: bool = True) -> tuple[StateLearner, FakeFetcher]:
+def _learner(truth: Truth, at: int, *, proven: bool = True) -> tuple[StateFetcher, FakeFetcher]:
     fetcher = FakeFetcher(truth, at)
-    learner = StateLearner(fetcher, proven=proven, behind=2)  # type: ignore[arg-type]
+    learner = StateFetcher(fetcher, proven=proven, behind=2)  # type: ignore[arg-type]
     learner.begin(Learned(EPOCH))
     return learner, fetcher
 
 
-def _find(learner: StateLearner, wanted: Wanted, blocks: ExecutedBlocks) -> Found:
+def _find(learner: StateFetcher, wanted: StateKeys, blocks: ExecutedBlocks) -> FetchResult:
     found = asyncio.run(learner.find(wanted, blocks, Purpose.CLIENT, 1.0))
     return found.found
 
 
-WANTED = Wanted(frozenset(SENDERS), {SCRIBE: frozenset({1, 2})}, codes_of=frozenset({SCRIBE}))
+WANTED = StateKeys(frozenset(SENDERS), {SCRIBE: frozenset({1, 2})}, codes_of=frozenset({SCRIBE}))
 
 
 @pytest.mark.parametrize("at", [4, 5, 7])
 def test_a_proof_of_any_block_that_was_executed_will_do(truth: Truth, at: int) -> None:
     learner, fetcher = _learner(truth, at)
     found = _find(learner, WANTED, _blocks(truth, 4, 7))
-    assert found.missing(WANTED).keys == 0
+    assert not found.missing(WANTED)
     assert not fetcher.lies
     assert learner._learned.unstored > len(SENDERS)
 
@@ -63,13 +67,13 @@ def test_a_proof_of_another_block_is_not_used(truth: Truth, at: int) -> None:
     """Below the anchor, or above what was executed: a key may have another value there."""
     learner, fetcher = _learner(truth, at)
     with pytest.raises(NoUpstream):
-        _find(learner, Wanted(frozenset(SENDERS)), _blocks(truth, 4, 7))
+        _find(learner, StateKeys(frozenset(SENDERS)), _blocks(truth, 4, 7))
     assert learner._learned.unstored == 0
     assert not fetcher.lies
     assert learner.counters["of another block"] == len(SENDERS)
 
 
-def _in_time(learner: StateLearner, wanted: Wanted, come: list[ExecutedBlocks]) -> Found:
+def _in_time(learner: StateFetcher, wanted: StateKeys, come: list[ExecutedBlocks]) -> FetchResult:
     """What is found while these blocks come, one at each look; the last stays."""
     finding = learner.find_in_time(
         wanted, lambda: come.pop(0) if come[1:] else come[0], Purpose.CLIENT, 60.0
@@ -84,7 +88,7 @@ def test_a_proof_of_a_block_that_comes_in_a_moment_is_waited_for(
     monkeypatch.setattr(state_learner, "MOMENT", 0.0)
     learner, fetcher = _learner(truth, 8)
     come = [*[_blocks(truth, 4, 7)] * 4, _blocks(truth, 4, 8)]
-    assert _in_time(learner, WANTED, come).missing(WANTED).keys == 0
+    assert not _in_time(learner, WANTED, come).missing(WANTED)
     assert len(fetcher.places) == 1
     assert not fetcher.lies
 
@@ -95,11 +99,11 @@ def test_what_came_without_its_proof_is_not_all_that_is_waited_for(
     """A code is known by its hash at once, and its account only with its block."""
     monkeypatch.setattr(state_learner, "MOMENT", 0.0)
     learner, _ = _learner(truth, 8)
-    wanted = Wanted(frozenset({SCRIBE}), codes_of=frozenset({SCRIBE}))
+    wanted = StateKeys(frozenset({SCRIBE}), codes_of=frozenset({SCRIBE}))
     found = _find(learner, wanted, _blocks(truth, 4, 7))
-    assert found.missing(wanted) == Wanted(frozenset({SCRIBE}))
+    assert found.missing(wanted) == StateKeys(frozenset({SCRIBE}))
     found = _in_time(learner, wanted, [_blocks(truth, 4, 7), _blocks(truth, 4, 8)])
-    assert found.missing(wanted).keys == 0
+    assert not found.missing(wanted)
 
 
 def test_a_block_that_never_comes_is_not_waited_for_alone(
@@ -116,12 +120,12 @@ def test_a_block_that_never_comes_is_not_waited_for_alone(
         return _blocks(truth, 4, 7)
 
     finding = learner.find_in_time(WANTED, executed, Purpose.CLIENT, 60.0)
-    assert asyncio.run(finding).found.missing(WANTED).keys == 0
+    assert not asyncio.run(finding).found.missing(WANTED)
     assert len(fetcher.places) > 1
 
 
 def test_a_code_without_its_account_is_no_reason_to_try_again(truth: Truth) -> None:
-    wanted = WantedState()
+    wanted = MissingState()
     wanted.need(Misses(accounts=[SCRIBE]))
     wanted.contracts.add(SCRIBE)
     for at, is_known in ((8, False), (7, True)):
@@ -135,7 +139,7 @@ def test_an_epoch_that_the_store_has_begun_is_waited_for(truth: Truth) -> None:
     learner, _ = _learner(truth, 5)
     blocks = _blocks(truth, 4, 7)._replace(epoch=EPOCH + 1)
 
-    async def find() -> Found:
+    async def find() -> FetchResult:
         finding = learner.find_in_time(WANTED, lambda: blocks, Purpose.CLIENT, 60.0)
         asking = asyncio.ensure_future(finding)
         await asyncio.sleep(0)
@@ -143,14 +147,24 @@ def test_an_epoch_that_the_store_has_begun_is_waited_for(truth: Truth) -> None:
         learner.begin(Learned(EPOCH + 1))
         return (await asking).found
 
-    assert asyncio.run(find()).missing(WANTED).keys == 0
+    assert not asyncio.run(find()).missing(WANTED)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 64), st.integers(0, 1 << 16))
+def test_a_proof_with_one_bit_turned_is_never_used(truth: Truth, at: int, bit: int) -> None:
+    learner, fetcher = _learner(truth, 5)
+    fetcher.turned = (at, bit)
+    with pytest.raises(NoUpstream):
+        _find(learner, StateKeys(frozenset({SENDERS[0]})), _blocks(truth, 4, 7))
+    assert learner._learned.unstored == 0
 
 
 def test_a_proof_that_does_not_hold_is_told_and_not_used(truth: Truth) -> None:
     learner, fetcher = _learner(truth, 5)
-    fetcher.spoil = True
+    fetcher.turned = (-1, 0)
     with pytest.raises(NoUpstream):
-        _find(learner, Wanted(frozenset(SENDERS[:1])), _blocks(truth, 4, 7))
+        _find(learner, StateKeys(frozenset(SENDERS[:1])), _blocks(truth, 4, 7))
     assert len(fetcher.lies) == 1
     assert learner._learned.unstored == 0
 
@@ -160,7 +174,7 @@ def test_who_says_something_else_than_it_proves_is_not_believed(truth: Truth, pr
     learner, fetcher = _learner(truth, 5, proven=proven)
     fetcher.another[SCRIBE, 1] = 99
     with pytest.raises(NoUpstream):
-        _find(learner, Wanted(slots={SCRIBE: frozenset({1})}), _blocks(truth, 4, 7))
+        _find(learner, StateKeys(slots={SCRIBE: frozenset({1})}), _blocks(truth, 4, 7))
     assert len(fetcher.lies) == 1
 
 
@@ -168,18 +182,18 @@ def test_without_proofs_nothing_is_learned_unless_upstreams_are_trusted(truth: T
     learner, fetcher = _learner(truth, 5)
     fetcher.proves = False
     with pytest.raises(NoUpstream):
-        _find(learner, Wanted(frozenset(SENDERS)), _blocks(truth, 4, 7))
+        _find(learner, StateKeys(frozenset(SENDERS)), _blocks(truth, 4, 7))
     learner, fetcher = _learner(truth, 5, proven=False)
     fetcher.proves = False
-    assert _find(learner, WANTED, _blocks(truth, 4, 7)).missing(WANTED).keys == 0
+    assert not _find(learner, WANTED, _blocks(truth, 4, 7)).missing(WANTED)
 
 
 def test_what_was_wanted_and_is_found_is_heard_with_its_contracts(truth: Truth) -> None:
     learner, fetcher = _learner(truth, 5)
-    heard: list[Wanted] = []
-    learner.heard = lambda keys, purpose: heard.append(keys if purpose else Wanted())
+    heard: list[StateKeys] = []
+    learner.heard = lambda keys, purpose: heard.append(keys if purpose else StateKeys())
     nobody = b"\x77" * 20  # has no code
-    asked = WANTED._replace(codes_of=frozenset({SCRIBE, nobody}))
+    asked = replace(WANTED, codes_of=frozenset({SCRIBE, nobody}))
     _find(learner, asked, _blocks(truth, 4, 7))
     assert heard == [WANTED]
     fetching = learner.find(WANTED, _blocks(truth, 4, 7), Purpose.WARM_UP, 1.0, is_used=False)
@@ -187,7 +201,7 @@ def test_what_was_wanted_and_is_found_is_heard_with_its_contracts(truth: Truth) 
     assert heard == [WANTED], "what is fetched again is not in use because of that"
     fetcher.proves = False
     _find(learner, WANTED, _blocks(truth, 4, 7))
-    assert heard[1:] == [Wanted(codes_of=frozenset({SCRIBE}))], "nothing else was found"
+    assert heard[1:] == [StateKeys(codes_of=frozenset({SCRIBE}))], "nothing else was found"
 
 
 def test_asked_below_the_head_and_at_the_anchor_last(truth: Truth) -> None:
@@ -202,7 +216,7 @@ def test_asked_below_the_head_and_at_the_anchor_last(truth: Truth) -> None:
 def test_hashes_of_old_blocks_come_from_child_to_parent(truth: Truth) -> None:
     learner, _ = _learner(truth, 5)
     blocks = _blocks(truth, 5, 7)
-    wanted = Wanted(blocks=frozenset({1, 3}))
+    wanted = StateKeys(blocks=frozenset({1, 3}))
     found = asyncio.run(learner.find(wanted, blocks, Purpose.FLASHBLOCK, 1.0))
     assert found.blocks == {number: truth.headers[number].hash for number in (1, 3)}
 
@@ -212,7 +226,7 @@ def test_a_chain_of_headers_that_breaks_names_nothing(truth: Truth) -> None:
     blocks = _blocks(truth, 5, 7)
     fetcher.truth.headers[3] = truth.headers[3].replace(gas_used=1)
     with pytest.raises(NoUpstream):
-        asyncio.run(learner.find(Wanted(blocks=frozenset({2})), blocks, Purpose.FLASHBLOCK, 1.0))
+        asyncio.run(learner.find(StateKeys(blocks=frozenset({2})), blocks, Purpose.FLASHBLOCK, 1.0))
 
 
 def test_another_epoch_is_refused(truth: Truth) -> None:
@@ -223,10 +237,10 @@ def test_another_epoch_is_refused(truth: Truth) -> None:
 
 
 def test_contracts_that_are_new_come_with_their_code() -> None:
-    wanted = WantedState()
+    wanted = MissingState()
     wanted.accounts = {SCRIBE, SENDERS[0]}
     wanted.contracts = {SCRIBE}
-    assert asked_for(wanted).codes_of == {SCRIBE}
+    assert wanted.keys.codes_of == {SCRIBE}
 
 
 @pytest.mark.parametrize("proves", [True, False])
@@ -243,7 +257,7 @@ def test_what_is_said_of_an_account_that_has_gone_is_not_learned(
         return address != SCRIBE
 
     learner.begin(learned, lasts=lasts)
-    wanted = Wanted(frozenset({SENDERS[0]}), {SCRIBE: frozenset({1})})
+    wanted = StateKeys(frozenset({SENDERS[0]}), {SCRIBE: frozenset({1})})
     _find(learner, wanted, _blocks(truth, 4, 7))
     at = 6 if proves else 7  # the block of the proof, or the latest that can be meant
     assert {SCRIBE, SENDERS[0]} == {address for number, address in asked if number == at}
@@ -257,8 +271,8 @@ def test_what_is_said_of_an_account_that_has_gone_is_not_learned(
     assert (missing.accounts, missing.slots) == ([SCRIBE], {SCRIBE: [1]})
 
 
-def _nodes(learner: StateLearner, header: Header) -> list[bytes]:
-    wanted = WantedNodes.at(header, {SCRIBE: [1, 2]})
+def _nodes(learner: StateFetcher, header: Header) -> list[bytes]:
+    wanted = MissingNodes.at(header, {SCRIBE: [1, 2]})
     return asyncio.run(learner.find_nodes(wanted, EPOCH, Purpose.SEALED, 1.0))
 
 

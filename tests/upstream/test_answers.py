@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from foreblock.errors import RefusedAnswer
-from foreblock.follow.keys import EMPTY_CODE, Found
+from foreblock.follow.fetch_result import EMPTY_CODE, FetchResult
 from foreblock.follow.requests import (
-    Asked,
-    AskedBalance,
-    AskedCall,
-    AskedCode,
-    AskedHeader,
-    AskedNonce,
-    AskedProof,
-    AskedSlot,
-    AskedValues,
+    GetBalance,
+    GetCode,
+    GetHeader,
+    GetProof,
+    GetStorageAt,
+    GetStorageValues,
+    GetTransactionCount,
+    ReadByCall,
+    StateRequest,
 )
-from foreblock.follow.responses import DEEPEST_PROOF, LONGEST_NODE, AnswerReader
+from foreblock.follow.responses import DEEPEST_PROOF, LONGEST_NODE, ResponseReader
 from foreblock.types import keccak256
 from foreblock.upstream.json_rpc import RefusalKind, of_error, of_status, results
 from support.each_case import each_case
@@ -33,30 +33,30 @@ from support.upstreams.plain_state import ADDRESSES, AT, CODES, PlainState, head
 A, B = ADDRESSES[0], ADDRESSES[1]
 HA, HB = "0x" + A.hex(), "0x" + B.hex()
 KINDS = {kind.value for kind in RefusalKind}
-ALL: dict[str, Asked] = {
-    "proof": AskedProof(A, (0, 5)),
-    "values": AskedValues({A: (0, 5), B: (2,)}),
-    "call": AskedCall({A: (0, 5), B: (2,)}),
-    "slot": AskedSlot(A, 5),
-    "balance": AskedBalance(A),
-    "nonce": AskedNonce(A),
-    "code": AskedCode(A, keccak256(CODES[A])),
-    "header": AskedHeader(3),
+ALL: dict[str, StateRequest] = {
+    "proof": GetProof(A, (0, 5)),
+    "values": GetStorageValues({A: (0, 5), B: (2,)}),
+    "call": ReadByCall({A: (0, 5), B: (2,)}),
+    "slot": GetStorageAt(A, 5),
+    "balance": GetBalance(A),
+    "nonce": GetTransactionCount(A),
+    "code": GetCode(A, keccak256(CODES[A])),
+    "header": GetHeader(3),
 }
 
 
-def honest(asked: Asked) -> Any:  # noqa: ANN401, JSON
+def honest(asked: StateRequest) -> Any:  # noqa: ANN401, JSON
     return json.loads(json.dumps(PlainState().answer(asked.method, asked.params(hex(AT.number)))))
 
 
-def read(asked: Asked, result: object) -> Found:
-    reading = AnswerReader()
+def read(asked: StateRequest, result: object) -> FetchResult:
+    reading = ResponseReader()
     reading.take(asked, Raw(json.dumps(result).encode()))
     return reading.found
 
 
-def refusal(asked: Asked, result: object) -> str:
-    reading = AnswerReader()
+def refusal(asked: StateRequest, result: object) -> str:
+    reading = ResponseReader()
     with pytest.raises(RefusedAnswer) as refused:
         reading.take(asked, Raw(json.dumps(result).encode()))
     assert not reading.found
@@ -84,7 +84,7 @@ def without(name: str, key: str) -> dict[str, Any]:
 
 
 def slots(last: int = 5) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = honest(AskedProof(A, (0, last)))["storageProof"]
+    found: list[dict[str, object]] = honest(GetProof(A, (0, last)))["storageProof"]
     return found
 
 
@@ -138,7 +138,7 @@ def test_a_damaged_proof_is_named(make: Callable[[], object], kind: RefusalKind)
         ("nonce", "0x10000000000000000", RefusalKind.BAD_HEX),
         ("code", "0x60ff", RefusalKind.WRONG_CODE),
         ("code", "0x", RefusalKind.WRONG_CODE),
-        ("header", honest(AskedHeader(4)), RefusalKind.WRONG_KEY),
+        ("header", honest(GetHeader(4)), RefusalKind.WRONG_KEY),
         ("header", change("header", hash=word(1)), RefusalKind.WRONG_BLOCK),
         ("header", change("header", stateRoot=word(1)), RefusalKind.WRONG_BLOCK),
         ("header", without("header", "hash"), RefusalKind.WRONG_SHAPE),
@@ -166,18 +166,18 @@ def test_slots_of_a_proof_may_be_written_as_quantities_and_reordered() -> None:
 
 
 def test_a_number_that_means_another_block_takes_everything_back() -> None:
-    reading = AnswerReader()
+    reading = ResponseReader()
     reading.take(ALL["slot"], Raw(json.dumps(honest(ALL["slot"])).encode()))
     assert reading.found
-    reading.take(AskedHeader(3, header(3).hash), Raw(json.dumps(honest(ALL["header"])).encode()))
+    reading.take(GetHeader(3, header(3).hash), Raw(json.dumps(honest(ALL["header"])).encode()))
     assert reading.found
     with pytest.raises(RefusedAnswer, match="another block"):
-        reading.take(AskedHeader(3, AT.hash), Raw(json.dumps(honest(ALL["header"])).encode()))
+        reading.take(GetHeader(3, AT.hash), Raw(json.dumps(honest(ALL["header"])).encode()))
     assert not reading.found
 
 
 def test_pieces_of_an_account_are_an_account_when_all_are_there() -> None:
-    reading = AnswerReader()
+    reading = ResponseReader()
     for name in ("balance", "code"):
         reading.take(ALL[name], Raw(json.dumps(honest(ALL[name])).encode()))
     assert not reading.found.accounts
@@ -206,7 +206,7 @@ def test_any_damage_is_refused_or_changes_what_nobody_reads(name: str, data: st.
             ]
         )
     )  # fmt: skip
-    reading = AnswerReader()
+    reading = ResponseReader()
     try:
         said = results(200, damaged, [1])[1]
         if isinstance(said, RefusedAnswer):

@@ -11,7 +11,7 @@ from foreblock.errors import RefusedAnswer
 from foreblock.follow.capabilities import Asking, Capabilities
 from foreblock.follow.capabilities import Said as KnownSaid
 from foreblock.follow.requests import BlockForm
-from foreblock.follow.state_plan import EndpointWays
+from foreblock.follow.state_plan import RequestLimits
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.upstream.budget import UnitBudget
 from support.each_case import each_case
@@ -45,7 +45,7 @@ def test_a_node_that_can_do_everything() -> None:
     assert found.batch == 100
     assert not found.witness
     assert list(found.reasons) == ["debug_executionWitness"]
-    assert found.ways() == EndpointWays(form=BlockForm.CANONICAL, batch=100)
+    assert found.ways() == RequestLimits(form=BlockForm.CANONICAL, batch=100)
     assert node.bodies < 30, "a handful"
 
 

@@ -14,10 +14,10 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream, RefusedAnswer
 from foreblock.follow.fetch_job import _settled
 from foreblock.follow.fetcher import Fetcher
-from foreblock.follow.keys import Wanted
-from foreblock.follow.requests import Asked, AskedCode, AskedProof
+from foreblock.follow.requests import GetCode, GetProof, StateRequest
 from foreblock.follow.startup import open_upstreams
 from foreblock.follow.state_upstream import PROBE_AGAIN, StateUpstream
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.settings import FollowSettings
 from foreblock.upstream.budget import (
     DEFAULT_UNITS,
@@ -71,7 +71,7 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         node, upstream = running[0], fetcher.upstreams[0]
         node.values = node.overrides = False
-        wanted = Wanted(slots={C: frozenset(range(9))})
+        wanted = StateKeys(slots={C: frozenset(range(9))})
         check(await fetch(fetcher, wanted), wanted)
         node.values = True
         clock.advance(int(1e9 * 2 * PROBE_AGAIN))
@@ -110,7 +110,7 @@ def test_a_rate_limit_says_nothing_about_what_an_endpoint_can_do() -> None:
         assert known.batch == 100
         clock.advance(int(1e9 * 2 * PROBE_AGAIN))
         upstream.refuse(RefusedAnswer(RefusalKind.NULL.value, ""))
-        upstream.lied("so that it is probed again")
+        upstream.report_bad_data("so that it is probed again")
         clock.advance(int(1e9 * 2 * PROBE_AGAIN))
         running[0].weather = lambda *_: limited
         assert await fetcher.probe() == []
@@ -131,7 +131,7 @@ def test_who_lied_is_not_asked_for_a_while() -> None:
         assert {each.source for some in found.proofs.values() for each in some} == {
             fetcher.upstreams[0].shown
         }
-        fetcher.untrue(found.proofs[A][0].source, "no node of it is in the trie")
+        fetcher.report_bad_data(found.proofs[A][0].source, "no node of it is in the trie")
         asked = fetcher.upstreams[0].requests
         again = await fetch(fetcher)
         check(again)
@@ -155,7 +155,7 @@ def test_the_only_one_is_asked_again_soon_after_a_lie() -> None:
 
     async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
         assert await fetcher.probe() == []
-        fetcher.untrue(fetcher.upstreams[0].shown, "no node of it is in the trie")
+        fetcher.report_bad_data(fetcher.upstreams[0].shown, "no node of it is in the trie")
         assert fetcher.upstreams[0].state().rests_for == ONLY_SECONDS
         clock.advance(int(ONLY_SECONDS * 10**9))
         check(await fetch(fetcher))
@@ -244,12 +244,12 @@ def test_retry_after_as_seconds_or_date() -> None:
 
 def test_a_way_that_works_for_others_is_not_given_up() -> None:
     """One refusal among answers is the weather; where all are refused, the way is gone."""
-    asked: list[Asked] = [AskedProof(A), AskedProof(B), AskedCode(A)]
-    refused: list[tuple[Asked, str]] = [(asked[0], RefusalKind.NO_METHOD.value)]
+    asked: list[StateRequest] = [GetProof(A), GetProof(B), GetCode(A)]
+    refused: list[tuple[StateRequest, str]] = [(asked[0], RefusalKind.NO_METHOD.value)]
     assert _settled(asked, refused) == []
     refused.append((asked[1], RefusalKind.NO_METHOD.value))
     assert _settled(asked, refused) == refused
-    other: list[tuple[Asked, str]] = [(asked[0], RefusalKind.NO_BLOCK.value)]
+    other: list[tuple[StateRequest, str]] = [(asked[0], RefusalKind.NO_BLOCK.value)]
     assert _settled(asked, other) == other
 
 
@@ -261,12 +261,12 @@ def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:
         upstream = fetcher.upstreams[0]
         whole = upstream.ways
         for seconds in (2, 4, 8):
-            upstream.narrow(whole._replace(proofs=False))
+            upstream.degrade(whole._replace(proofs=False))
             clock.advance(seconds * 10**9 - 1)
-            upstream.widen()
+            upstream.restore()
             assert not upstream.ways.proofs
             clock.advance(1)
-            upstream.widen()
+            upstream.restore()
             assert upstream.ways == whole
 
     fetching(test, ToyNode(), clock=clock)

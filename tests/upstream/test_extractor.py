@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.follow import extractor
-from foreblock.follow.requests import AskedCall
+from foreblock.follow.requests import ReadByCall
 from foreblock.types import keccak256
 from support.servers.asking import Asker
 
@@ -73,7 +73,7 @@ def test_our_evm_reads_what_is_there(
             slot & 1
         )
 
-    asked = AskedCall({address: tuple(keys) for address, keys in wanted.items()})
+    asked = ReadByCall({address: tuple(keys) for address, keys in wanted.items()})
     call, block, changes = asked.params("latest")
     assert isinstance(changes, dict)
     for address, keys in wanted.items():

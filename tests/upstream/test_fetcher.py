@@ -14,8 +14,8 @@ from foreblock.clock import DrivenClock, SystemClock
 from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
 from foreblock.follow import fetcher as fetcher_module
 from foreblock.follow.fetcher import Fetcher, FetchOptions
-from foreblock.follow.keys import Wanted, all_of
 from foreblock.follow.state_plan import FIRST_SLOTS
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import keccak256
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
@@ -79,7 +79,7 @@ def test_without_proofs_there_is_trust_only() -> None:
 
     async def proven(fetcher: Fetcher, _: list[ToyNode]) -> None:
         with pytest.raises(NoUpstream, match="it cannot say that"):
-            await fetch(fetcher, Wanted(frozenset({A})))
+            await fetch(fetcher, StateKeys(frozenset({A})))
 
     fetching(trusted, ToyNode(proofs=None))
     fetching(proven, ToyNode(proofs=None), options=PROVEN)
@@ -98,7 +98,7 @@ def test_wants_of_one_moment_go_out_together() -> None:
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         await fetcher.upstreams[0].probe()
         before = running[0].bodies
-        wants = [Wanted(slots={C: frozenset({slot})}) for slot in range(200)]
+        wants = [StateKeys(slots={C: frozenset({slot})}) for slot in range(200)]
         found = await asyncio.gather(*(fetch(fetcher, each) for each in wants * 2))
         for each, wanted in zip(found, wants * 2, strict=True):
             check(each, wanted)
@@ -121,13 +121,13 @@ def test_a_key_that_is_on_its_way_is_not_asked_for_again() -> None:
         await fetcher.upstreams[0].probe()
         is_probed.set()
         before = running[0].count("eth_getProof")
-        first = asyncio.create_task(fetch(fetcher, Wanted(frozenset({A}))))
+        first = asyncio.create_task(fetch(fetcher, StateKeys(frozenset({A}))))
         await asyncio.to_thread(arrived.wait)
-        more = Wanted(frozenset({A}), blocks=frozenset({3}))
+        more = StateKeys(frozenset({A}), blocks=frozenset({3}))
         second = asyncio.create_task(fetch(fetcher, more))
         await asyncio.to_thread(until, lambda: header_is_asked_for(running[0]), "it is out")
         held.set()
-        check(await first, Wanted(frozenset({A})))
+        check(await first, StateKeys(frozenset({A})))
         check(await second, more)
         assert running[0].count("eth_getProof") == before + 1
 
@@ -140,7 +140,7 @@ def test_a_key_that_is_on_its_way_is_not_asked_for_again() -> None:
 def test_a_want_of_many_keys_leaves_room_for_others() -> None:
     """Also for one that comes in the same moment."""
     held = threading.Event()
-    many = Wanted(frozenset(bytes([0xEE]) + number.to_bytes(19) for number in range(600)))
+    many = StateKeys(frozenset(bytes([0xEE]) + number.to_bytes(19) for number in range(600)))
 
     def weather(_: int, requests: list[Any]) -> None:
         if any(str(each["params"]).startswith("['0xee") for each in requests):
@@ -150,7 +150,7 @@ def test_a_want_of_many_keys_leaves_room_for_others() -> None:
         await fetcher.probe()
         large = asyncio.create_task(fetch(fetcher, many))
         try:
-            for wanted in (Wanted(frozenset({A})), Wanted(frozenset({B}))):
+            for wanted in (StateKeys(frozenset({A})), StateKeys(frozenset({B}))):
                 check(await fetch(fetcher, wanted), wanted)
             assert not large.done()
         finally:
@@ -172,7 +172,7 @@ def test_what_was_found_of_a_want_of_many_keys_is_kept(monkeypatch: pytest.Monke
     async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
         await fetcher.probe()
         try:
-            found = await fetch(fetcher, Wanted(frozenset(first | last)), seconds=2.0)
+            found = await fetch(fetcher, StateKeys(frozenset(first | last)), seconds=2.0)
         finally:
             held.set()
         assert found.accounts.keys() == first
@@ -190,7 +190,7 @@ def test_slices_of_a_want_are_all_of_it(
     def named(some: set[int]) -> frozenset[bytes]:
         return frozenset(bytes([each]) * 20 for each in some)
 
-    left = wanted = Wanted(
+    left = wanted = StateKeys(
         named(accounts), {bytes([at]) * 20: frozenset(keys) for at, keys in slots.items() if keys},
         {keccak256(b""): A}, named(codes), frozenset(blocks),
     )  # fmt: skip
@@ -199,16 +199,16 @@ def test_slices_of_a_want_are_all_of_it(
         parts.append(left.first(most))
         assert sum(map(len, parts[-1].slots.values())) <= most
         rest = left.without(parts[-1])
-        assert rest.keys == left.keys - parts[-1].keys < left.keys
+        assert len(rest) == len(left) - len(parts[-1]) < len(left)
         left = rest
-    assert all_of(parts) == wanted
+    assert StateKeys.union(parts) == wanted
 
 
 def test_another_epoch_shares_nothing() -> None:
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         await fetcher.upstreams[0].probe()
         before = running[0].count("eth_getProof")
-        wanted = Wanted(frozenset({A}))
+        wanted = StateKeys(frozenset({A}))
         await asyncio.gather(fetch(fetcher, wanted, epoch=1), fetch(fetcher, wanted, epoch=2))
         assert running[0].count("eth_getProof") == before + 2
 
@@ -222,7 +222,7 @@ def test_what_waits_for_the_budget_becomes_urgent_with_who_wants_it() -> None:
         upstream = fetcher.upstreams[0]
         await upstream.probe()
         assert upstream.budget.take(150_000, Purpose.WARM_UP, upstream.now) == 0.0
-        wanted = Wanted(frozenset({A}))
+        wanted = StateKeys(frozenset({A}))
         before = running[0].bodies
         lazy = asyncio.create_task(fetch(fetcher, wanted, Purpose.WARM_UP))
         await asyncio.sleep(0.05)
@@ -245,7 +245,7 @@ def test_who_waits_for_units_until_the_time_is_over_is_told_so(
         # Others always come before it.
         monkeypatch.setattr(upstream, "ask", lambda *_: asyncio.Event().wait())
         with pytest.raises(kind):
-            await fetch(fetcher, Wanted(frozenset({A})), seconds=0.05)
+            await fetch(fetcher, StateKeys(frozenset({A})), seconds=0.05)
 
     fetching(test, ToyNode())
 
@@ -301,7 +301,7 @@ def test_a_rate_limit_is_kept() -> None:
         await fetcher.upstreams[0].probe()
         running[0].weather = lambda *_: limited
         with pytest.raises(NoUpstream, match="rate limited: HTTP 429; try again in 7 s"):
-            await fetch(fetcher, Wanted(frozenset({A})))
+            await fetch(fetcher, StateKeys(frozenset({A})))
         asked = running[0].bodies
         with pytest.raises(UnitsSpent, match="7 s"):
             await fetch(fetcher)
@@ -334,7 +334,7 @@ def test_an_endpoint_that_fails_rests_and_is_tried_again() -> None:
         circuit.trip(PATIENCE, upstream.now)
         asked = running[0].bodies
         with pytest.raises(NoUpstream, match="it failed too often"):
-            await fetch(fetcher, Wanted(frozenset({A})), seconds=PATIENCE)
+            await fetch(fetcher, StateKeys(frozenset({A})), seconds=PATIENCE)
         assert running[0].bodies == asked
         running[0].weather = None
         clock.advance(int(1e9 * circuit.wait(upstream.now)))
@@ -368,7 +368,7 @@ FAULTS: dict[RefusalKind, Said] = {
 
 @each_case("kind", FAULTS)
 def test_a_fault_is_an_error_and_never_a_value(kind: RefusalKind) -> None:
-    wanted = Wanted(frozenset({A}))
+    wanted = StateKeys(frozenset({A}))
 
     async def alone(fetcher: Fetcher, running: list[ToyNode]) -> None:
         await fetcher.upstreams[0].probe()
@@ -401,12 +401,12 @@ def test_another_keys_answer_is_refused() -> None:
 
 def test_first_slots_of_a_contract_come_with_it_once() -> None:
     async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
-        wanted = Wanted(frozenset({A}), codes_of=frozenset({A}))
+        wanted = StateKeys(frozenset({A}), codes_of=frozenset({A}))
         found = await fetch(fetcher, wanted)
         assert found.slots[A].keys() == FIRST_SLOTS
         again = await fetch(fetcher, wanted)
         assert A not in again.slots
-        code = Wanted(codes={keccak256(CODES[A]): b""})
+        code = StateKeys(codes={keccak256(CODES[A]): b""})
         check(await fetch(fetcher, code), code)
 
     fetching(test, ToyNode(), options=FetchOptions())
@@ -424,7 +424,7 @@ def test_secrets_of_urls_are_nowhere() -> None:
         for fault in faults:
             running[0].weather = lambda *_, fault=fault: fault
             with pytest.raises(NoUpstream) as failed:
-                await fetch(fetcher, Wanted(frozenset({A})), seconds=2.0)
+                await fetch(fetcher, StateKeys(frozenset({A})), seconds=2.0)
             texts.append(str(failed.value))
             fetcher.upstreams[0].circuit.succeeded()
 
@@ -452,7 +452,7 @@ def test_any_weather_brings_right_values_or_an_error() -> None:
             node.weather = weather
         complete = 0
         for number in range(60):
-            wanted = Wanted(frozenset({ADDRESSES[number % 5]}), {C: frozenset({number, 5, 7})})
+            wanted = StateKeys(frozenset({ADDRESSES[number % 5]}), {C: frozenset({number, 5, 7})})
             try:
                 found = await fetch(fetcher, wanted, Purpose.FLASHBLOCK, seconds=1.0)
             except NoUpstream:

@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock.follow import working_set as hot_set
-from foreblock.follow.keys import Wanted, all_of
 from foreblock.follow.state_plan import FIRST_SLOTS, with_first_slots
 from foreblock.follow.working_set import (
     OF_A_PROOF,
     PORTION_ACCOUNTS,
     PORTION_SLOTS,
     HotAccount,
-    HotSet,
+    WorkingSet,
     portions,
 )
+from foreblock.ledger.storage.state_keys import StateKeys
 
 ADDRESSES = [bytes([each]) * 20 for each in range(1, 7)]
 Noted = dict[bytes, frozenset[int]]
@@ -28,8 +28,8 @@ NOTES = st.lists(
 )
 
 
-def wanted(noted: Noted) -> Wanted:
-    return Wanted(frozenset(noted), {at: keys for at, keys in noted.items() if keys})
+def wanted(noted: Noted) -> StateKeys:
+    return StateKeys(frozenset(noted), {at: keys for at, keys in noted.items() if keys})
 
 
 class PlainModel:
@@ -73,7 +73,7 @@ def test_what_is_kept_is_what_a_plain_list_says(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(hot_set, "FIRST_OF_ONE", 2)
         patched.setattr(hot_set, "LATER_OF_ONE", 3)
-        hot, model = HotSet(most_slots, most_accounts), PlainModel(2, 3)
+        hot, model = WorkingSet(most_slots, most_accounts), PlainModel(2, 3)
         kept: dict[bytes, HotAccount] = {}
         for noted in notes:
             keys = wanted(noted)
@@ -91,10 +91,10 @@ def test_what_is_kept_is_what_a_plain_list_says(
                 kept.pop(address, None)
         expected = {address: (*first, *later) for address, first, later in model.accounts}
         assert {address: each.slots for address, each in kept.items()} == expected
-        again = HotSet(most_slots, most_accounts)
+        again = WorkingSet(most_slots, most_accounts)
         again.take(kept)
         assert not any(again.take_changes(9)), "what is kept is not written again"
-        assert all_of(list(again.portions())) == all_of(list(hot.portions()))
+        assert StateKeys.union(list(again.portions())) == StateKeys.union(list(hot.portions()))
 
 
 ACCOUNTS = st.dictionaries(
@@ -113,39 +113,39 @@ def test_every_key_comes_once_in_portions_that_are_bounded(counts: dict[bytes, i
         assert slots <= PORTION_SLOTS
         assert all(len(keys) <= OF_A_PROOF for keys in part.slots.values())
     whole = {address: frozenset(keys) for address, keys in accounts if keys}
-    assert all_of(parts) == Wanted(frozenset(counts), whole)
-    assert sum(each.keys for each in parts) == all_of(parts).keys, "a key comes twice"
+    assert StateKeys.union(parts) == StateKeys(frozenset(counts), whole)
+    assert sum(len(each) for each in parts) == len(StateKeys.union(parts)), "a key comes twice"
 
 
 def test_the_newest_come_first_and_the_first_slots_of_all_before_the_last_of_one() -> None:
-    hot = HotSet()
+    hot = WorkingSet()
     old, big, new = ADDRESSES[:3]
-    hot.note(Wanted(frozenset({old})))
-    hot.note(Wanted(slots={big: frozenset(range(300))}))
-    hot.note(Wanted(frozenset({new}), {new: frozenset({5})}))
+    hot.note(StateKeys(frozenset({old})))
+    hot.note(StateKeys(slots={big: frozenset(range(300))}))
+    hot.note(StateKeys(frozenset({new}), {new: frozenset({5})}))
     first, second = hot.portions()
     assert first.accounts == {new, big, old}
     assert len(first.slots[big]) == OF_A_PROOF
     assert first.slots[new] == {5}
     assert set(range(hot_set.FIRST_OF_ONE)) <= first.slots[big], "what everybody reads"
     assert 299 in first.slots[big], "the newest"
-    assert second == Wanted(slots={big: frozenset(range(300)) - first.slots[big]})
+    assert second == StateKeys(slots={big: frozenset(range(300)) - first.slots[big]})
 
 
 def test_a_contract_that_was_called_comes_with_the_slots_that_contracts_read_first() -> None:
-    hot = HotSet()
+    hot = WorkingSet()
     called, other = ADDRESSES[:2]
-    hot.note(Wanted(frozenset({called, other}), codes_of=frozenset({called})))
+    hot.note(StateKeys(frozenset({called, other}), codes_of=frozenset({called})))
     (portion,) = hot.portions()
     assert with_first_slots(portion).slots == {called: FIRST_SLOTS}
 
 
 def test_contracts_come_before_accounts_that_are_newer() -> None:
-    hot = HotSet()
+    hot = WorkingSet()
     contract, *people = (number.to_bytes(20) for number in range(2 * PORTION_ACCOUNTS))
-    hot.note(Wanted(slots={contract: frozenset({1})}))
+    hot.note(StateKeys(slots={contract: frozenset({1})}))
     for each in people:
-        hot.note(Wanted(frozenset({each})))
+        hot.note(StateKeys(frozenset({each})))
     first, second = hot.portions()
     assert contract in first.accounts
     assert first.accounts | second.accounts == {contract, *people}
@@ -154,11 +154,11 @@ def test_contracts_come_before_accounts_that_are_newer() -> None:
 
 
 def test_what_messages_wanted_is_said_once() -> None:
-    hot = HotSet()
+    hot = WorkingSet()
     by_readers, by_both, by_messages = ADDRESSES[:3]
-    hot.note(Wanted(frozenset({by_messages, by_both})), by_messages=True)
-    hot.note(Wanted(frozenset({by_readers, by_both})))
+    hot.note(StateKeys(frozenset({by_messages, by_both})), by_messages=True)
+    hot.note(StateKeys(frozenset({by_readers, by_both})))
     (found,) = hot.take_lately()
     assert found.accounts == {by_both, by_messages}
     assert list(hot.take_lately()) == []
-    assert all_of(list(hot.portions())).accounts == set(ADDRESSES[:3]), "it stays in use"
+    assert StateKeys.union(list(hot.portions())).accounts == set(ADDRESSES[:3]), "it stays in use"

@@ -5,22 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.follow.requests import (
-    Asked,
-    AskedBalance,
-    AskedCall,
-    AskedCode,
-    AskedHeader,
-    AskedProof,
-    AskedSlot,
-    AskedValues,
+    GetBalance,
+    GetCode,
+    GetHeader,
+    GetProof,
+    GetStorageAt,
+    GetStorageValues,
+    ReadByCall,
+    StateRequest,
 )
-from foreblock.follow.state_plan import EndpointWays, NextTry, narrow
+from foreblock.follow.state_plan import NextTry, RequestLimits, degrade
 from foreblock.upstream.json_rpc import RefusalKind
 from support.each_case import each_case
 
 A = b"\xaa" * 20
-CALL, VALUES, PROOF = AskedCall({A: (1,)}), AskedValues({A: (1,)}), AskedProof(A, (1,))
-WAYS = EndpointWays()
+CALL, VALUES, PROOF = ReadByCall({A: (1,)}), GetStorageValues({A: (1,)}), GetProof(A, (1,))
+WAYS = RequestLimits()
 
 
 @each_case(
@@ -38,34 +38,34 @@ WAYS = EndpointWays()
     ],
 )
 def test_what_is_refused_is_not_asked_for_again(
-    asked: Asked, kind: RefusalKind, after: EndpointWays
+    asked: StateRequest, kind: RefusalKind, after: RequestLimits
 ) -> None:
-    assert narrow(WAYS, [(asked, kind.value)] * 3, 0, 1) == NextTry(after, 0)
+    assert degrade(WAYS, [(asked, kind.value)] * 3, 0, 1) == NextTry(after, 0)
 
 
 def test_a_batch_is_made_smaller_first() -> None:
     ways = WAYS._replace(batch=10)
-    assert narrow(ways, [(CALL, RefusalKind.TOO_LARGE.value)], 0, 1) == NextTry(
+    assert degrade(ways, [(CALL, RefusalKind.TOO_LARGE.value)], 0, 1) == NextTry(
         ways._replace(batch=5), 0
     )
-    assert narrow(ways, [(PROOF, RefusalKind.UNANSWERED.value)], 0, 1) == NextTry(
+    assert degrade(ways, [(PROOF, RefusalKind.UNANSWERED.value)], 0, 1) == NextTry(
         ways._replace(batch=5), 0
     )
 
 
 @pytest.mark.parametrize("kind", [RefusalKind.NO_BLOCK, RefusalKind.WRONG_BLOCK])
 def test_a_block_that_is_not_there_is_looked_for_further_back(kind: RefusalKind) -> None:
-    assert narrow(WAYS, [(PROOF, kind.value)], 0, 2) == NextTry(WAYS, 1)
-    assert narrow(WAYS, [(PROOF, kind.value)], 1, 2) is None
+    assert degrade(WAYS, [(PROOF, kind.value)], 0, 2) == NextTry(WAYS, 1)
+    assert degrade(WAYS, [(PROOF, kind.value)], 1, 2) is None
 
 
 @each_case("kind", ["unreachable", "server failed", "null", "error", "bad hex"])
 def test_everything_else_is_for_another_endpoint(kind: str) -> None:
-    assert narrow(WAYS, [(PROOF, kind)], 0, 3) is None
+    assert degrade(WAYS, [(PROOF, kind)], 0, 3) is None
 
 
 asked = st.sampled_from(
-    [CALL, VALUES, PROOF, AskedSlot(A, 1), AskedBalance(A), AskedCode(A), AskedHeader(1)]
+    [CALL, VALUES, PROOF, GetStorageAt(A, 1), GetBalance(A), GetCode(A), GetHeader(1)]
 )
 refusals = st.lists(
     st.tuples(asked, st.sampled_from([each.value for each in RefusalKind])), max_size=3
@@ -73,11 +73,11 @@ refusals = st.lists(
 
 
 @given(st.lists(refusals, min_size=100, max_size=100), st.integers(1, 3))
-def test_it_ends(rounds: list[list[tuple[Asked, str]]], places: int) -> None:
+def test_it_ends(rounds: list[list[tuple[StateRequest, str]]], places: int) -> None:
     """Whatever is refused, the same try does not come twice."""
     now, seen = NextTry(WAYS._replace(batch=100), 0), set()
     for refused in rounds:
-        following = narrow(now.ways, refused, now.back, places)
+        following = degrade(now.ways, refused, now.back, places)
         if following is None:
             continue
         assert following not in seen

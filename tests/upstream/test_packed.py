@@ -1,86 +1,68 @@
-"""Wanted and found state come back from their bytes as they were."""
+"""Keys and values come back from their bytes as they were."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import BusBroken
-from foreblock.follow.keys import (
-    Found,
-    FoundAccount,
-    FoundProof,
-    FoundSlotProof,
-    Wanted,
-)
-from foreblock.follow.wire import pack_found, pack_wanted, unpack_found, unpack_wanted
+from foreblock.follow.fetch_result import EMPTY_CODE, ClaimedAccount, FetchResult
+from foreblock.follow.wire import pack_values, unpack_values
+from foreblock.ledger.storage.state_keys import StateKeys
 
 ADDRESSES = st.binary(min_size=20, max_size=20)
 HASHES = st.binary(min_size=32, max_size=32)
 WORDS = st.one_of(st.integers(0, 300), st.integers(0, (1 << 256) - 1))
-NODES = st.lists(st.binary(max_size=4), max_size=4).map(tuple)
-ACCOUNTS = st.builds(FoundAccount, st.integers(0, (1 << 64) - 1), WORDS, HASHES, st.none() | HASHES)
-WANTED = st.builds(
-    Wanted,
+ACCOUNTS = st.builds(
+    ClaimedAccount, st.integers(0, (1 << 64) - 1), WORDS, HASHES, st.none() | HASHES
+)
+KEYS = st.builds(
+    StateKeys,
     st.frozensets(ADDRESSES),
     st.dictionaries(ADDRESSES, st.frozensets(WORDS, min_size=1)),
     st.dictionaries(HASHES, st.just(b"") | ADDRESSES),
     st.frozensets(ADDRESSES),
     st.frozensets(st.integers(0, (1 << 64) - 1)),
 )
-PROOFS = st.builds(
-    FoundProof,
-    ADDRESSES,
-    ACCOUNTS,
-    NODES,
-    st.lists(st.builds(FoundSlotProof, WORDS, WORDS, NODES), max_size=3).map(tuple),
-    st.text(max_size=5),
-)
 
 
-@given(WANTED)
-def test_wanted_comes_back(wanted: Wanted) -> None:
-    assert unpack_wanted(pack_wanted(wanted)) == wanted
+@given(KEYS)
+def test_keys_come_back(keys: StateKeys) -> None:
+    assert StateKeys.unpack(keys.pack()) == keys
 
 
 @given(
-    st.lists(PROOFS, max_size=4),
     st.dictionaries(ADDRESSES, ACCOUNTS, max_size=3),
     st.dictionaries(ADDRESSES, st.dictionaries(WORDS, WORDS, min_size=1), max_size=3),
     st.dictionaries(ADDRESSES, st.binary(max_size=9), max_size=3),
-    st.lists(HASHES, max_size=3),
     st.dictionaries(st.integers(0, 1 << 40), HASHES, max_size=3),
 )
-def test_found_comes_back(
-    proofs: list[FoundProof],
-    accounts: dict[bytes, FoundAccount],
+def test_values_come_back(
+    accounts: dict[bytes, ClaimedAccount],
     slots: dict[bytes, dict[int, int]],
     codes: dict[bytes, bytes],
-    roots: list[bytes],
     blocks: dict[int, bytes],
 ) -> None:
-    found = Found()
+    found = FetchResult()
     found.accounts.update(accounts)
     for address, values in slots.items():
         found.put_slots(address, values.items())
     for address, code in codes.items():
         found.put_code(address, code)
-    for proof in proofs:
-        found.put_proof(proof)
-    answer = unpack_found(pack_found(found, roots, blocks))
-    assert (answer.roots, answer.blocks) == (tuple(roots), blocks)
-    for name in Found.__slots__:
-        assert getattr(answer.found, name) == getattr(found, name), name
+    known = unpack_values(pack_values(found, blocks))
+    assert known.accounts == {address: each.account for address, each in accounts.items()}
+    assert (known.slots, known.blocks) == (slots, blocks)
+    assert set(known.codes) == set(codes.values())
 
 
-def test_each_node_is_packed_once() -> None:
-    found, node = Found(), b"n" * 500
-    account = FoundAccount(0, 0, bytes(32), None)
-    for number in range(100):
-        found.put_proof(FoundProof(number.to_bytes(20), account, (node,), ()))
-    assert len(pack_found(found)) < 100 * 100
+def test_an_account_that_does_not_exist_stays_absent() -> None:
+    found = FetchResult()
+    found.accounts[bytes(20)] = ClaimedAccount(0, 0, EMPTY_CODE, None)
+    assert unpack_values(pack_values(found, {})).accounts == {bytes(20): None}
 
 
-@pytest.mark.parametrize("data", [b"", b"\x01", pack_wanted(Wanted())])
+@pytest.mark.parametrize("data", [b"", b"\x01", StateKeys().pack()])
 def test_anything_else_is_refused(data: bytes) -> None:
     with pytest.raises(BusBroken):
-        unpack_found(data)
+        unpack_values(data)
+    with pytest.raises(BusBroken):
+        StateKeys.unpack(data[:1])

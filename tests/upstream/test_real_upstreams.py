@@ -17,18 +17,15 @@ from differential.geth import geth
 from foreblock.bench.rpc.peers import find
 from foreblock.clock import SystemClock
 from foreblock.follow.capabilities import Capabilities
+from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.fetcher import Fetcher, FetchOptions
-from foreblock.follow.keys import (
-    HISTORY_STORAGE,
-    HISTORY_WINDOW,
-    Found,
-    Wanted,
-    by_history,
-)
 from foreblock.follow.requests import BlockAt, BlockForm
-from foreblock.follow.state_plan import FIRST_SLOTS, EndpointWays
+from foreblock.follow.state_fetcher import by_history
+from foreblock.follow.state_plan import FIRST_SLOTS, RequestLimits
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.ledger.importing.importer import import_files
+from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.service.running import serving
 from foreblock.types import keccak256
 from foreblock.upstream.budget import Purpose, UnitBudget
@@ -76,14 +73,14 @@ def chain(
         )
 
 
-def everything(chain: Chain) -> Wanted:
+def everything(chain: Chain) -> StateKeys:
     """All keys of the dump, and some that are not there."""
     slots = {
         address: frozenset(int(key, 16) for key in account.get("storage", {})) | {12345}
         for address, account in chain.accounts.items()
     }
     codes = {address for address, account in chain.accounts.items() if account.get("code")}
-    return Wanted(
+    return StateKeys(
         frozenset(chain.accounts) | {ABSENT},
         {**slots, ABSENT: frozenset({1})},
         codes_of=frozenset(codes),
@@ -91,7 +88,7 @@ def everything(chain: Chain) -> Wanted:
     )
 
 
-def check(chain: Chain, found: Found) -> None:
+def check(chain: Chain, found: FetchResult) -> None:
     """What was found is what the dump says."""
     assert not found.missing(everything(chain))
     for address, published in chain.accounts.items():
@@ -113,9 +110,9 @@ def check(chain: Chain, found: Found) -> None:
 
 
 def fetch(
-    chain: Chain, options: FetchOptions, ways: EndpointWays | None = None
-) -> tuple[Found, StateUpstream]:
-    async def run() -> tuple[Found, StateUpstream]:
+    chain: Chain, options: FetchOptions, ways: RequestLimits | None = None
+) -> tuple[FetchResult, StateUpstream]:
+    async def run() -> tuple[FetchResult, StateUpstream]:
         upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), options)
         try:
@@ -165,12 +162,12 @@ def test_proofs_begin_at_the_root_of_the_state(chain: Chain) -> None:
 
 WAYS = {
     "as probed": None,
-    "calls": EndpointWays(proofs=False, values=False, batch=50),
-    "small calls": EndpointWays(proofs=False, values=False, call_slots=7),
-    "values": EndpointWays(proofs=False, calls=False, values_slots=20),
-    "points": EndpointWays(proofs=False, calls=False, values=False, batch=100),
-    "by number": EndpointWays(form=BlockForm.NUMBER, batch=10),
-    "one by one": EndpointWays(calls=False, values=False, proof_slots=3),
+    "calls": RequestLimits(proofs=False, values=False, batch=50),
+    "small calls": RequestLimits(proofs=False, values=False, call_slots=7),
+    "values": RequestLimits(proofs=False, calls=False, values_slots=20),
+    "points": RequestLimits(proofs=False, calls=False, values=False, batch=100),
+    "by number": RequestLimits(form=BlockForm.NUMBER, batch=10),
+    "one by one": RequestLimits(calls=False, values=False, proof_slots=3),
 }
 
 
@@ -182,7 +179,7 @@ def test_every_way_gives_the_same_state(chain: Chain, name: str) -> None:
 
 
 def test_slots_of_all_contracts_come_in_one_request(chain: Chain) -> None:
-    async def run() -> tuple[Found, int]:
+    async def run() -> tuple[FetchResult, int]:
         upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), FetchOptions(proven=False))
         try:
@@ -193,7 +190,7 @@ def test_slots_of_all_contracts_come_in_one_request(chain: Chain) -> None:
                 for address, keys in everything(chain).slots.items()
                 if int.from_bytes(address) > 1 << 16
             }
-            wanted = Wanted(slots=slots)
+            wanted = StateKeys(slots=slots)
             found = await fetcher.fetch(wanted, (chain.head,), Purpose.CLIENT, PATIENCE)
             return found, upstream.requests - before
         finally:
@@ -207,12 +204,12 @@ def test_slots_of_all_contracts_come_in_one_request(chain: Chain) -> None:
 def test_an_old_block_and_one_that_is_not_there(chain: Chain) -> None:
     """A place that the server does not know is left for the next one."""
 
-    async def run() -> Found:
+    async def run() -> FetchResult:
         upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), FetchOptions(proven=False))
         try:
             places = (BlockAt(10_000, b"\xee" * 32), chain.head)
-            wanted = Wanted(frozenset(list(chain.accounts)[:3]))
+            wanted = StateKeys(frozenset(list(chain.accounts)[:3]))
             return await fetcher.fetch(wanted, places, Purpose.CLIENT, PATIENCE)
         finally:
             fetcher.close()
@@ -226,12 +223,12 @@ def test_an_old_block_and_one_that_is_not_there(chain: Chain) -> None:
 def test_block_hashes_come_from_the_history_contract(chain: Chain) -> None:
     """The last forks of the published chain have it; its slots are the hashes of headers."""
 
-    async def run() -> tuple[Found, Found]:
+    async def run() -> tuple[FetchResult, FetchResult]:
         upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), FetchOptions(proven=True))
         try:
             head = chain.head.number
-            wanted = Wanted(blocks=frozenset({head - 3, head - 2, head - 1}))
+            wanted = StateKeys(blocks=frozenset({head - 3, head - 2, head - 1}))
             asked = by_history(wanted, head)
             assert asked.blocks == frozenset()
             slots = await fetcher.fetch(asked, (chain.head,), Purpose.CLIENT, PATIENCE)

@@ -2,49 +2,44 @@
 
 import json
 from collections import Counter
-from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from foreblock.follow.keys import (
-    HISTORY_STORAGE,
-    HISTORY_WINDOW,
-    Found,
-    FoundAccount,
-    Wanted,
-    by_history,
-    wanted_of,
-)
+from foreblock._engine import Misses
+from foreblock.follow.fetch_result import ClaimedAccount, FetchResult
 from foreblock.follow.requests import (
-    Asked,
-    AskedBalance,
-    AskedCall,
-    AskedCode,
-    AskedHeader,
-    AskedNonce,
-    AskedProof,
-    AskedSlot,
-    AskedValues,
     BlockForm,
+    GetBalance,
+    GetCode,
+    GetHeader,
+    GetProof,
+    GetStorageAt,
+    GetStorageValues,
+    GetTransactionCount,
+    ReadByCall,
+    StateRequest,
 )
-from foreblock.follow.responses import AnswerReader
+from foreblock.follow.responses import ResponseReader
+from foreblock.follow.state_fetcher import by_history
 from foreblock.follow.state_plan import (
     BEACON,
     FIRST_SLOTS,
     IMPLEMENTATION,
-    EndpointWays,
+    RequestLimits,
     bodies,
     plan_state,
     with_first_slots,
 )
+from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import keccak256
 from foreblock.upstream.json_rpc import body_of, results
 from support.upstreams.plain_state import AT, CODES, PlainState, balance, header, value, wants
 
 ways = st.builds(
-    EndpointWays,
+    RequestLimits,
     st.booleans(),
     st.booleans(),
     st.booleans(),
@@ -60,33 +55,33 @@ ways = st.builds(
 A, B = b"\xaa" * 20, b"\xbb" * 20
 
 
-def keys(asked: tuple[Asked, ...]) -> Counter[object]:
+def keys(asked: tuple[StateRequest, ...]) -> Counter[object]:
     """How often each key is asked for; an account with its first proof."""
     found: Counter[object] = Counter()
     proven = set()
     for each in asked:
         match each:
-            case AskedProof(address, slots):
+            case GetProof(address, slots):
                 if address not in proven:
                     found[address] += 1
                 proven.add(address)
                 found.update((address, slot) for slot in slots)
-            case AskedValues(slots) | AskedCall(slots):
+            case GetStorageValues(slots) | ReadByCall(slots):
                 found.update((address, slot) for address in slots for slot in slots[address])
-            case AskedSlot(address, slot):
+            case GetStorageAt(address, slot):
                 found[address, slot] += 1
-            case AskedBalance(address) | AskedNonce(address):
+            case GetBalance(address) | GetTransactionCount(address):
                 found[type(each), address] += 1
-            case AskedCode(address):
+            case GetCode(address):
                 found["code", address] += 1
-            case AskedHeader(number, hash):
+            case GetHeader(number, hash):
                 found[number, hash] += 1
     return found
 
 
 @given(wants, ways, st.booleans())
 def test_every_key_is_asked_for_once_and_no_other_key(
-    wanted: Wanted, ways: EndpointWays, proven: bool
+    wanted: StateKeys, ways: RequestLimits, proven: bool
 ) -> None:
     plan = plan_state(wanted, ways, AT, proven=proven)
     asked = keys(plan.asked)
@@ -95,25 +90,27 @@ def test_every_key_is_asked_for_once_and_no_other_key(
     slots = {(address, slot) for address, some in settled.slots.items() for slot in some}
     assert {key for key in asked if isinstance(key, tuple) and isinstance(key[0], bytes)} == slots
     if not ways.proofs or (ways.tip_proofs and not proven):
-        assert not any(isinstance(each, AskedProof) for each in plan.asked)
+        assert not any(isinstance(each, GetProof) for each in plan.asked)
         assert bool(plan.left.accounts) == (proven and bool(wanted.accounts))
     else:
         assert not plan.left.accounts
     if proven:
-        others = (AskedValues, AskedCall, AskedSlot, AskedBalance)
+        others = (GetStorageValues, ReadByCall, GetStorageAt, GetBalance)
         assert not any(isinstance(each, others) for each in plan.asked)
 
 
 @given(wants, ways, st.booleans())
-def test_no_request_is_above_the_limits(wanted: Wanted, ways: EndpointWays, proven: bool) -> None:
+def test_no_request_is_above_the_limits(
+    wanted: StateKeys, ways: RequestLimits, proven: bool
+) -> None:
     plan = plan_state(wanted, ways, AT, proven=proven)
     for each in plan.asked:
         match each:
-            case AskedProof(_, slots):
+            case GetProof(_, slots):
                 assert len(slots) <= ways.proof_slots
-            case AskedCall(slots):
+            case ReadByCall(slots):
                 assert sum(map(len, slots.values())) <= ways.call_slots
-            case AskedValues(slots):
+            case GetStorageValues(slots):
                 assert sum(map(len, slots.values())) <= ways.values_slots
             case _:
                 pass
@@ -126,10 +123,12 @@ def test_no_request_is_above_the_limits(wanted: Wanted, ways: EndpointWays, prov
         assert len(body) <= ways.body_bytes
 
 
-def settle(wanted: Wanted, ways: EndpointWays, state: PlainState, *, proven: bool) -> Found:
+def settle(
+    wanted: StateKeys, ways: RequestLimits, state: PlainState, *, proven: bool
+) -> FetchResult:
     """What an honest endpoint's answers settle, through JSON both ways."""
     plan = plan_state(wanted, ways, AT, proven=proven)
-    reading = AnswerReader()
+    reading = ResponseReader()
     for some in bodies(plan.asked, ways):
         block = AT.parameter(ways.form)
         sent = json.loads(body_of([(each.method, each.params(block)) for each in some]))
@@ -153,7 +152,7 @@ def settle(wanted: Wanted, ways: EndpointWays, state: PlainState, *, proven: boo
 
 @given(wants, ways, st.booleans())
 def test_an_honest_endpoint_settles_everything(
-    wanted: Wanted, ways: EndpointWays, proven: bool
+    wanted: StateKeys, ways: RequestLimits, proven: bool
 ) -> None:
     plan = plan_state(wanted, ways, AT, proven=proven)
     found = settle(wanted, ways, PlainState(), proven=proven)
@@ -161,7 +160,7 @@ def test_an_honest_endpoint_settles_everything(
     for address, account in found.accounts.items():
         root = account.storage_root
         code = keccak256(CODES.get(address, b""))
-        assert account == FoundAccount(address[1], balance(address), code, root)
+        assert account == ClaimedAccount(address[1], balance(address), code, root)
     for address, values in found.slots.items():
         assert values == {slot: value(address, slot) for slot in values}
     for number, block in found.headers.items():
@@ -170,27 +169,27 @@ def test_an_honest_endpoint_settles_everything(
 
 
 def test_an_account_with_its_slots_is_one_request() -> None:
-    wanted = Wanted(frozenset({A}), {A: frozenset(range(100)), B: frozenset(range(3000))})
-    trusted = plan_state(wanted, EndpointWays(), AT, proven=False)
-    assert [type(each) for each in trusted.asked] == [AskedProof, AskedCall]
-    proven = plan_state(wanted, EndpointWays(proof_slots=1000), AT, proven=True)
+    wanted = StateKeys(frozenset({A}), {A: frozenset(range(100)), B: frozenset(range(3000))})
+    trusted = plan_state(wanted, RequestLimits(), AT, proven=False)
+    assert [type(each) for each in trusted.asked] == [GetProof, ReadByCall]
+    proven = plan_state(wanted, RequestLimits(proof_slots=1000), AT, proven=True)
     assert [each.method for each in proven.asked] == ["eth_getProof"] * 1 + ["eth_getProof"] * 5
 
 
 def test_a_number_is_checked_beside_what_is_asked_at_it() -> None:
-    ways = EndpointWays(form=BlockForm.NUMBER)
-    plan = plan_state(Wanted(frozenset({A})), ways, AT, proven=False)
-    assert plan.asked == (AskedProof(A), AskedHeader(AT.number, AT.hash))
-    assert plan_state(Wanted(blocks=frozenset({7})), ways, AT, proven=False).asked == (
-        AskedHeader(7),
+    ways = RequestLimits(form=BlockForm.NUMBER)
+    plan = plan_state(StateKeys(frozenset({A})), ways, AT, proven=False)
+    assert plan.asked == (GetProof(A), GetHeader(AT.number, AT.hash))
+    assert plan_state(StateKeys(blocks=frozenset({7})), ways, AT, proven=False).asked == (
+        GetHeader(7),
     )
 
 
 def test_a_code_without_an_account_is_left_over() -> None:
-    wanted = Wanted(codes={b"\x01" * 32: b"", b"\x02" * 32: A})
-    plan = plan_state(wanted, EndpointWays(), AT, proven=True)
-    assert plan.left == Wanted(codes={b"\x01" * 32: b""})
-    assert plan.asked == (AskedCode(A, b"\x02" * 32),)
+    wanted = StateKeys(codes={b"\x01" * 32: b"", b"\x02" * 32: A})
+    plan = plan_state(wanted, RequestLimits(), AT, proven=True)
+    assert plan.left == StateKeys(codes={b"\x01" * 32: b""})
+    assert plan.asked == (GetCode(A, b"\x02" * 32),)
 
 
 def test_first_slots_of_new_contracts_come_along() -> None:
@@ -199,28 +198,28 @@ def test_first_slots_of_new_contracts_come_along() -> None:
 
     assert slot("eip1967.proxy.implementation") == IMPLEMENTATION
     assert slot("eip1967.proxy.beacon") == BEACON
-    wanted = Wanted(frozenset({A, B}), codes_of=frozenset({A}))
+    wanted = StateKeys(frozenset({A, B}), codes_of=frozenset({A}))
     assert with_first_slots(wanted).slots == {A: FIRST_SLOTS}
     assert with_first_slots(wanted, frozenset({A})) is wanted
-    assert with_first_slots(Wanted(frozenset({A}))) == Wanted(frozenset({A}))
-    with_slot = Wanted(frozenset({A}), {A: frozenset({99}), B: frozenset({1})})
+    assert with_first_slots(StateKeys(frozenset({A}))) == StateKeys(frozenset({A}))
+    with_slot = StateKeys(frozenset({A}), {A: frozenset({99}), B: frozenset({1})})
     assert with_first_slots(with_slot).slots == {A: FIRST_SLOTS | {99}, B: frozenset({1})}
 
 
 @given(wants, wants)
-def test_both_wants_and_their_difference(some: Wanted, other: Wanted) -> None:
+def test_both_wants_and_their_difference(some: StateKeys, other: StateKeys) -> None:
     both = some.also(other)
-    assert both.without(other).without(some) == Wanted()
+    assert both.without(other).without(some) == StateKeys()
     assert not some.without(both)
     assert both.also(some) == both
-    assert both.keys <= some.keys + other.keys
-    assert bool(some) == (some.keys > 0)
+    assert len(both) <= len(some) + len(other)
+    assert bool(some) == (len(some) > 0)
 
 
 @given(wants, wants)
-def test_a_part_of_what_was_found(some: Wanted, other: Wanted) -> None:
+def test_a_part_of_what_was_found(some: StateKeys, other: StateKeys) -> None:
     """What is taken of an answer to several is all that each wanted of it, and no more."""
-    found = settle(some.also(other), EndpointWays(), PlainState(), proven=True)
+    found = settle(some.also(other), RequestLimits(), PlainState(), proven=True)
     part = found.part(some)
     assert part.missing(some) == found.missing(some)
     assert part.accounts.keys() <= some.accounts | some.slots.keys()
@@ -230,18 +229,10 @@ def test_a_part_of_what_was_found(some: Wanted, other: Wanted) -> None:
 
 
 def test_what_the_engine_missed_is_wanted() -> None:
-    class Misses(NamedTuple):
-        accounts: list[bytes]
-        slots: dict[bytes, list[int]]
-        codes: dict[bytes, bytes]
-        blocks: list[int]
-        ended: dict[bytes, int]
-        hashed: dict[bytes, bytes] = {}  # noqa: RUF012
-
     codes = {b"\x01" * 32: b"", b"\x02" * 32: A}
     gone = b"\xdd" * 20  # its slots are to be had at an old block only
-    wanted = wanted_of(Misses([A], {A: [1, 2], B: [], gone: [3]}, codes, [7], {gone: 5}))
-    assert wanted == Wanted(
+    wanted = StateKeys.of(Misses([A], {A: [1, 2], B: [], gone: [3]}, codes, [7], {gone: 5}))
+    assert wanted == StateKeys(
         frozenset({A}),
         {A: frozenset({1, 2})},
         {b"\x01" * 32: b"", b"\x02" * 32: A},
@@ -252,11 +243,11 @@ def test_what_the_engine_missed_is_wanted() -> None:
 
 def test_hashes_of_blocks_outside_the_window_are_asked_for_by_number() -> None:
     at = 20_000
-    wanted = Wanted(blocks=frozenset({at, at - 1, at - HISTORY_WINDOW, at - HISTORY_WINDOW - 1}))
+    wanted = StateKeys(blocks=frozenset({at, at - 1, at - HISTORY_WINDOW, at - HISTORY_WINDOW - 1}))
     found = by_history(wanted, at)
     assert found.blocks == frozenset({at, at - HISTORY_WINDOW - 1})
     assert found.slots == {
         HISTORY_STORAGE: frozenset({(at - 1) % HISTORY_WINDOW, at % HISTORY_WINDOW})
     }
-    nothing = Wanted(blocks=frozenset({at}))
+    nothing = StateKeys(blocks=frozenset({at}))
     assert by_history(nothing, at) is nothing

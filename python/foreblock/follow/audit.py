@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 
 from foreblock.clock import Clock
 from foreblock.errors import BadProof, EndpointError, ForeblockError, StateMissing
+from foreblock.follow.fetch_result import EMPTY_CODE, ClaimedProof, FetchResult
 from foreblock.follow.fetcher import Fetcher
-from foreblock.follow.keys import EMPTY_CODE, Found, FoundProof, Wanted
 from foreblock.follow.requests import BlockAt
 from foreblock.follow.state_fetcher import ExecutedBlocks
-from foreblock.ledger.storage.open_store import Learned
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import Account, keccak256
 from foreblock.upstream.budget import Purpose
 
@@ -45,7 +45,7 @@ class Claim(NamedTuple):
     source: str  # the upstream that said it
 
 
-class UntrueClaim(NamedTuple):
+class RefutedClaim(NamedTuple):
     """A value that was used and is not true."""
 
     what: str
@@ -85,13 +85,13 @@ class StateAudit:
         return 0.0 if self._oldest is None else self._now - self._oldest
 
     @property
-    def believes(self) -> bool:
+    def accepts_unproven(self) -> bool:
         """Whether values may be used before they are proven."""
         if self._now < self._distrusts_until or len(self._claims) >= MOST_CLAIMS:
             return False
         return self._oldest is None or self._now - self._oldest <= self._seconds
 
-    def note(self, epoch: int, block: int, believed: Found) -> None:
+    def note(self, epoch: int, block: int, believed: FetchResult) -> None:
         """Note values that are used and not proven; `block` is the latest one."""
         if epoch != self._epoch:
             return
@@ -107,7 +107,9 @@ class StateAudit:
             self._oldest = now if self._oldest is None else self._oldest
             self._came.set()
 
-    async def untrue(self, blocks: Callable[[], ExecutedBlocks], known: KnownAt) -> UntrueClaim:
+    async def next_refuted(
+        self, blocks: Callable[[], ExecutedBlocks], known: KnownAt
+    ) -> RefutedClaim:
         """Prove slice after slice, until something is not true."""
         while True:
             await self._came.wait()
@@ -122,13 +124,13 @@ class StateAudit:
             if len(self._claims) >= before:
                 await asyncio.sleep(AGAIN_SECONDS)
 
-    def _distrust(self, untrue: UntrueClaim) -> None:
+    def _distrust(self, untrue: RefutedClaim) -> None:
         self.counters[UNTRUE] += 1
         self.last_untrue = untrue.what
         self._distrusts_until = self._now + DISTRUST_SECONDS
-        self.prover.untrue(untrue.source, untrue.what)
+        self.prover.report_bad_data(untrue.source, untrue.what)
 
-    async def _prove_slice(self, blocks: ExecutedBlocks, known: KnownAt) -> UntrueClaim | None:
+    async def _prove_slice(self, blocks: ExecutedBlocks, known: KnownAt) -> RefutedClaim | None:
         """Prove the oldest values, and those of the same accounts."""
         claims = self._slice()
         lowest = min(each.block for each in claims.values())
@@ -140,7 +142,7 @@ class StateAudit:
             )
         except EndpointError as why:
             self.counters[type(why).__name__] += 1
-            found = Found()
+            found = FetchResult()
         if blocks.epoch != self._epoch:
             return None
         roots = blocks.roots()
@@ -167,11 +169,11 @@ class StateAudit:
 
     def _judge(
         self,
-        proof: FoundProof,
+        proof: ClaimedProof,
         roots: Mapping[bytes, int],
         known: KnownAt,
         claims: Mapping[Key, Claim],
-    ) -> UntrueClaim | None:
+    ) -> RefutedClaim | None:
         """Settle the claims that a proof is about; the first one that is untrue is given."""
         number = roots.get(keccak256(proof.nodes[0])) if proof.nodes else None
         if number is None:
@@ -181,7 +183,7 @@ class StateAudit:
             proven = dict(_proven(proof))
         except BadProof as bad:
             self.counters["bad proof"] += 1
-            self.prover.untrue(proof.source, str(bad))
+            self.prover.report_bad_data(proof.source, str(bad))
             return None
         for key in proven.keys() & claims.keys():
             try:
@@ -193,7 +195,9 @@ class StateAudit:
                 continue  # the state of that block is not kept any more
             self._claims.pop(key, None)
             if _said(value) != _said(proven[key]):
-                return UntrueClaim(_difference(key, number, value, proven[key]), claims[key].source)
+                return RefutedClaim(
+                    _difference(key, number, value, proven[key]), claims[key].source
+                )
             self.counters["proven"] += 1
         return None
 
@@ -209,23 +213,21 @@ def _places(blocks: ExecutedBlocks, lowest: int) -> tuple[BlockAt, ...]:
     return tuple(dict.fromkeys(BlockAt(each.number, each.hash) for each in chosen))
 
 
-def _wanted(claims: Mapping[Key, Claim]) -> Wanted:
+def _wanted(claims: Mapping[Key, Claim]) -> StateKeys:
     slots: dict[bytes, set[int]] = {}
     for address, slot in claims:
         if slot is not None:
             slots.setdefault(address, set()).add(slot)
     accounts = frozenset(address for address, slot in claims if slot is None)
-    return Wanted(accounts, {address: frozenset(keys) for address, keys in slots.items()})
+    return StateKeys(accounts, {address: frozenset(keys) for address, keys in slots.items()})
 
 
-def _proven(proof: FoundProof) -> Iterator[tuple[Key, Account | int | None]]:
+def _proven(proof: ClaimedProof) -> Iterator[tuple[Key, Account | int | None]]:
     """The values that the nodes of a proof lead to. Raises `BadProof`."""
-    slots = [(each.slot, list(each.nodes)) for each in proof.slots]
-    root = keccak256(proof.nodes[0])
-    account, values = Learned(0, nodes=False).prove(root, proof.address, list(proof.nodes), slots)
+    account, values = proof.prove(keccak256(proof.nodes[0]))
     yield (proof.address, None), account
-    for (slot, _), value in zip(slots, values, strict=True):
-        yield (proof.address, slot), value
+    for each, value in zip(proof.slots, values, strict=True):
+        yield (proof.address, each.slot), value
 
 
 def _said(value: Account | int | None) -> tuple[int, int, bytes] | int:

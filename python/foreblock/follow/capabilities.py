@@ -15,9 +15,9 @@ from msgspec import Raw, Struct
 
 from foreblock.errors import RefusedAnswer
 from foreblock.follow import extractor
-from foreblock.follow.requests import AskedCall, AskedProof, AskedValues, BlockAt, BlockForm
+from foreblock.follow.requests import BlockAt, BlockForm, GetProof, GetStorageValues, ReadByCall
 from foreblock.follow.responses import read_header, read_proof, read_values
-from foreblock.follow.state_plan import EndpointWays
+from foreblock.follow.state_plan import RequestLimits
 from foreblock.primitives import (
     format_data,
     format_quantity,
@@ -40,9 +40,9 @@ _UNBORN: Final = (1 << 53) - 1  # a number that no block has
 SLOT: Final = 7
 _PUT: Final = 0x0123456789ABCDEF
 _BEST: Final = BlockForm.CANONICAL  # the form that is tried first
-_BUSY_PROOF: Final = AskedProof(BUSY, (BUSY_SLOT,))
-_LAID_OVER: Final = AskedCall({NOBODY: (SLOT,)})
-_TWO_VALUES: Final = AskedValues({NOBODY: (0, SLOT)})
+_BUSY_PROOF: Final = GetProof(BUSY, (BUSY_SLOT,))
+_LAID_OVER: Final = ReadByCall({NOBODY: (SLOT,)})
+_TWO_VALUES: Final = GetStorageValues({NOBODY: (0, SLOT)})
 
 
 class Asking(NamedTuple):
@@ -76,9 +76,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     witness: bool
     reasons: dict[str, str]
 
-    def ways(self) -> EndpointWays:
+    def ways(self) -> RequestLimits:
         """What a planner may use; an endpoint that knows no form of blocks has none."""
-        return EndpointWays(
+        return RequestLimits(
             proofs=self.proof_depth is not None,
             tip_proofs=self.proof_depth is not None and self.proof_depth < _BEHIND,
             calls=self.overrides,

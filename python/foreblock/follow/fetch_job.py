@@ -1,4 +1,4 @@
-"""Ask one upstream for wanted keys: plan, send, read, and narrow what it refused.
+"""Ask one upstream for wanted keys: plan, send, read, and degrade what it refused.
 
 The result is what it said in the end, and why the rest is missing. Nothing is raised: another
 upstream can be asked for what is left.
@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from foreblock.errors import RefusedAnswer
-from foreblock.follow.keys import Found, Wanted
-from foreblock.follow.requests import Asked, BlockAt
-from foreblock.follow.responses import AnswerReader
-from foreblock.follow.state_plan import EndpointWays, block_of, bodies, narrow, plan_state
+from foreblock.follow.fetch_result import FetchResult
+from foreblock.follow.requests import BlockAt, StateRequest
+from foreblock.follow.responses import ResponseReader
+from foreblock.follow.state_plan import RequestLimits, block_of, bodies, degrade, plan_state
 from foreblock.follow.state_upstream import StateUpstream
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream import http
 from foreblock.upstream.budget import Purpose, Urgency, price
 from foreblock.upstream.json_rpc import RefusalKind
@@ -38,13 +40,13 @@ AT_ONCE: Final = 2  # batches that a budget can pay in one second at least, so t
 _DEAREST: Final = price("eth_call")
 
 
-class Errand(NamedTuple):
+class FetchJob(NamedTuple):
     """Keys that are wanted, at one of these blocks, the best first.
 
     `until` is when they are of no use any more, in seconds of the monotonic clock.
     """
 
-    wanted: Wanted
+    wanted: StateKeys
     places: tuple[BlockAt, ...]
     urgency: Urgency
     until: float
@@ -54,19 +56,19 @@ class Errand(NamedTuple):
 class AttemptOutcome(NamedTuple):
     """What an upstream said, and the last reason why something is missing; empty if nothing is."""
 
-    found: Found
+    found: FetchResult
     why: str
     may_change: bool = False  # whether it may say more if it is asked again
 
 
-async def attempt(upstream: StateUpstream, errand: Errand) -> AttemptOutcome:
+async def attempt(upstream: StateUpstream, errand: FetchJob) -> AttemptOutcome:
     """Ask one upstream for all of it."""
-    found, why, back, apart, doubted, may_change = Found(), "", 0, False, False, False
+    found, why, back, apart, doubted, may_change = FetchResult(), "", 0, False, False, False
     try:
         await upstream.probe()
     except RefusedAnswer as failure:
         return AttemptOutcome(found, str(failure), may_change=True)
-    upstream.widen()
+    upstream.restore()
     for _ in range(TRIES):
         left = found.missing(errand.wanted)
         if not left:
@@ -81,7 +83,7 @@ async def attempt(upstream: StateUpstream, errand: Errand) -> AttemptOutcome:
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
         settled = _settled(asked, kinds)
-        following = narrow(upstream.ways, settled, back, len(errand.places))
+        following = degrade(upstream.ways, settled, back, len(errand.places))
         if following is None and len(kinds) < len(refused) and not apart:
             apart = True  # one key that it does not have refuses all that are asked for with it
             continue
@@ -93,13 +95,19 @@ async def attempt(upstream: StateUpstream, errand: Errand) -> AttemptOutcome:
         if ways != upstream.ways and not doubted:
             doubted = True  # it could when it was probed: this may have been the weather
         else:
-            upstream.narrow(ways)
+            upstream.degrade(ways)
     return AttemptOutcome(found, why, may_change)
 
 
 async def _once(
-    upstream: StateUpstream, errand: Errand, left: Wanted, back: int, found: Found, *, apart: bool
-) -> tuple[Sequence[Asked], list[tuple[Asked, RefusedAnswer]]]:
+    upstream: StateUpstream,
+    errand: FetchJob,
+    left: StateKeys,
+    back: int,
+    found: FetchResult,
+    *,
+    apart: bool,
+) -> tuple[Sequence[StateRequest], list[tuple[StateRequest, RefusedAnswer]]]:
     """One plan: adds to `found`; returns what was asked, and what of it was refused.
 
     Where each key is asked for `apart`, what is not there refuses nothing else.
@@ -108,14 +116,14 @@ async def _once(
     parts = [left]
     if apart:
         ways = ways._replace(proof_slots=1)
-        parts = [left._replace(slots={}), Wanted(slots=left.slots)]
+        parts = [replace(left, slots={}), StateKeys(slots=left.slots)]
     plans = [plan_state(each, ways, at, proven=errand.proven).asked for each in parts if each]
     asked = [each for plan in plans for each in plan]
     block = block_of(ways, at, proven=errand.proven)
-    reader = AnswerReader(upstream.shown)
+    reader = ResponseReader(upstream.shown)
     places = asyncio.Semaphore(_at_a_time(errand))
 
-    async def send(some: Sequence[Asked]) -> list[tuple[Asked, RefusedAnswer]]:
+    async def send(some: Sequence[StateRequest]) -> list[tuple[StateRequest, RefusedAnswer]]:
         async with places:
             return await _send(upstream, errand, some, block, reader)
 
@@ -127,8 +135,8 @@ async def _once(
 
 
 def _settled(
-    asked: Sequence[Asked], refused: Sequence[tuple[Asked, str]]
-) -> list[tuple[Asked, str]]:
+    asked: Sequence[StateRequest], refused: Sequence[tuple[StateRequest, str]]
+) -> list[tuple[StateRequest, str]]:
     """The refusals that are no accidents: a way that worked for others works."""
     all_of, failed = Counter(map(type, asked)), Counter(type(each) for each, _ in refused)
     return [
@@ -140,11 +148,11 @@ def _settled(
 
 async def _send(
     upstream: StateUpstream,
-    errand: Errand,
-    asked: Sequence[Asked],
+    errand: FetchJob,
+    asked: Sequence[StateRequest],
     block: object,
-    reader: AnswerReader,
-) -> list[tuple[Asked, RefusedAnswer]]:
+    reader: ResponseReader,
+) -> list[tuple[StateRequest, RefusedAnswer]]:
     """One body; returns the requests of it that were refused."""
     calls = [(each.method, each.params(block)) for each in asked]
     try:
@@ -164,13 +172,13 @@ async def _send(
     return refused
 
 
-def _at_a_time(errand: Errand) -> int:
+def _at_a_time(errand: FetchJob) -> int:
     """Bodies of one errand that are out at a time, so that others find a connection."""
     is_urgent = errand.urgency.purpose is Purpose.FLASHBLOCK
     return http.MOST if is_urgent else http.MOST // 2
 
 
-def _within_budget(upstream: StateUpstream, errand: Errand) -> EndpointWays:
+def _within_budget(upstream: StateUpstream, errand: FetchJob) -> RequestLimits:
     """The ways of the upstream, with batches of which its budget can pay some at once."""
     affordable = int(upstream.budget.share(errand.urgency.purpose) // (AT_ONCE * _DEAREST))
     return upstream.ways._replace(batch=max(1, min(upstream.ways.batch, affordable)))

@@ -15,13 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
 from foreblock.clock import Clock
 from foreblock.errors import NoUpstream, RefusedAnswer, UnitsSpent
-from foreblock.follow.fetch_job import AttemptOutcome, Errand, attempt
-from foreblock.follow.keys import NO_ADDRESS, Found, Wanted, all_of
+from foreblock.follow.fetch_job import AttemptOutcome, FetchJob, attempt
+from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.requests import BlockAt
 from foreblock.follow.state_plan import FIRST_SLOTS, IMPLEMENTATION, with_first_slots
 from foreblock.follow.state_upstream import StateUpstream
+from foreblock.ledger.storage.state_keys import NO_ADDRESS, StateKeys
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.endpoint import BUDGET_SPENT
 
@@ -29,10 +32,10 @@ MOST_KEYS: Final = 20_000  # as many as a run may want; who comes later takes th
 LARGE: Final = 256  # keys of one want; one with more flies alone, and nobody has to wait for it
 
 
-class Flight:
+class InFlightFetch:
     """Keys that are gathered, or on their way, and those who wait for them."""
 
-    def __init__(self, epoch: int, errand: Errand) -> None:
+    def __init__(self, epoch: int, errand: FetchJob) -> None:
         self.epoch: Final = epoch
         self.errand = errand
         self.has_left = False
@@ -40,18 +43,18 @@ class Flight:
             asyncio.get_running_loop().create_future()
         )
         self._gathered: Final = [errand.wanted]
-        self._keys = errand.wanted.keys
+        self._keys = len(errand.wanted)
 
-    def has_room(self, errand: Errand) -> bool:
+    def has_room(self, errand: FetchJob) -> bool:
         """Return True if the keys of an errand can be taken along."""
-        largest = max(self._gathered[0].keys, errand.wanted.keys) if self._gathered else 0
+        largest = max(len(self._gathered[0]), len(errand.wanted)) if self._gathered else 0
         return not self.has_left and largest <= LARGE and self._keys < MOST_KEYS
 
-    def board(self, errand: Errand) -> None:
+    def board(self, errand: FetchJob) -> None:
         """Take more keys along while it has room, or lend urgency to those that are out."""
         if not self.has_left:
             self._gathered.append(errand.wanted)
-            self._keys += errand.wanted.keys
+            self._keys += len(errand.wanted)
         self.errand.urgency.raise_to(errand.urgency.purpose)
         self.errand = self.errand._replace(until=max(self.errand.until, errand.until))
 
@@ -59,7 +62,7 @@ class Flight:
         """Take no more keys."""
         self.has_left = True
         if len(self._gathered) > 1:
-            self.errand = self.errand._replace(wanted=all_of(self._gathered))
+            self.errand = self.errand._replace(wanted=StateKeys.union(self._gathered))
         self._gathered.clear()
 
 
@@ -90,7 +93,7 @@ class Fetcher:
         self.upstreams: Final = tuple(upstreams)
         self._clock: Final = clock
         self._options: Final = options or FetchOptions()
-        self._flights: Final[list[Flight]] = []
+        self._flights: Final[list[InFlightFetch]] = []
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._homes: Final[OrderedDict[bytes, bytes]] = OrderedDict()  # accounts by code hash
         self._contracts: Final[OrderedDict[bytes, None]] = OrderedDict()
@@ -98,12 +101,12 @@ class Fetcher:
 
     async def fetch(
         self,
-        wanted: Wanted,
+        wanted: StateKeys,
         places: Sequence[BlockAt],
         purpose: Purpose,
         seconds: float,
         epoch: int = 0,
-    ) -> Found:
+    ) -> FetchResult:
         """What was found of these keys within some seconds, all of it or a part.
 
         `places` are blocks at which every key has the value that is wanted, the best first.
@@ -113,11 +116,11 @@ class Fetcher:
             self._epoch = epoch
             self._contracts.clear()
         until = self._now + seconds
-        found, why, given_up = Found(), "", Wanted()
-        most = wanted.keys if purpose is Purpose.FLASHBLOCK else SLICE
+        found, why, given_up = FetchResult(), "", StateKeys()
+        most = len(wanted) if purpose is Purpose.FLASHBLOCK else SLICE
         while (left := found.missing(wanted).without(given_up)) and self._now < until:
             part = left.first(most)
-            errand = Errand(
+            errand = FetchJob(
                 self._placed(part), tuple(places), Urgency(purpose), until, self._options.proven
             )
             flights = self._board(errand, epoch)
@@ -154,7 +157,7 @@ class Fetcher:
         """Return True if this upstream proves the latest block only."""
         return any(each.shown == source and each.ways.tip_proofs for each in self.upstreams)
 
-    def untrue(self, source: str, why: str) -> None:
+    def report_bad_data(self, source: str, why: str) -> None:
         """The engine has checked something that this upstream said, and it is not true.
 
         It is not asked for a while: for a moment only if there is no other.
@@ -164,7 +167,7 @@ class Fetcher:
             if upstream.shown == source:
                 others = [each for each in self.upstreams if each is not upstream]
                 is_only = all(each.circuit.wait(now) > 0 for each in others)
-                upstream.lied(why, is_only=is_only)
+                upstream.report_bad_data(why, is_only=is_only)
 
     def close(self) -> None:
         """Stop what is on its way, and close the upstreams."""
@@ -177,24 +180,24 @@ class Fetcher:
     def _now(self) -> float:
         return self._clock.monotonic_ns() / 1e9
 
-    def _placed(self, wanted: Wanted) -> Wanted:
+    def _placed(self, wanted: StateKeys) -> StateKeys:
         """The same, with accounts for codes where one is known, and first slots of contracts."""
         homes = {
             code: home or self._homes.get(code, NO_ADDRESS) for code, home in wanted.codes.items()
         }
-        placed = wanted._replace(codes=homes)
+        placed = replace(wanted, codes=homes)
         if not self._options.first_slots:
             return placed
         return with_first_slots(placed, self._contracts.keys())
 
-    def _board(self, errand: Errand, epoch: int) -> list[Flight]:
+    def _board(self, errand: FetchJob, epoch: int) -> list[InFlightFetch]:
         """The flights that bring these keys: those that are out, and one for what is left."""
         boarded, left = [], errand.wanted
         for flight in self._flights:
             if flight.epoch != epoch or not flight.has_left:
                 continue
             rest = left.without(flight.errand.wanted)
-            if rest.keys < left.keys:
+            if len(rest) < len(left):
                 flight.board(errand)
                 boarded.append(flight)
                 left = rest
@@ -202,7 +205,7 @@ class Fetcher:
             boarded.append(self._gather(errand._replace(wanted=left), epoch))
         return boarded
 
-    def _gather(self, errand: Errand, epoch: int) -> Flight:
+    def _gather(self, errand: FetchJob, epoch: int) -> InFlightFetch:
         for flight in self._flights:
             is_same = flight.epoch == epoch and flight.errand.places == errand.places
             # What is urgent does not wait until all is there that somebody else wants.
@@ -210,14 +213,14 @@ class Fetcher:
             if is_same and flight.has_room(errand):
                 flight.board(errand)
                 return flight
-        flight = Flight(epoch, errand)
+        flight = InFlightFetch(epoch, errand)
         self._flights.append(flight)
         task = asyncio.get_running_loop().create_task(self._fly(flight))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return flight
 
-    async def _fly(self, flight: Flight) -> None:
+    async def _fly(self, flight: InFlightFetch) -> None:
         try:
             await asyncio.sleep(self._options.gather)
             flight.leave()
@@ -229,9 +232,9 @@ class Fetcher:
             self._flights.remove(flight)
             flight.landed.cancel()
 
-    async def _settle(self, flight: Flight) -> AttemptOutcome:
+    async def _settle(self, flight: InFlightFetch) -> AttemptOutcome:
         """Ask upstreams until everything is found, all were asked, or the time is over."""
-        found, why = Found(), ""
+        found, why = FetchResult(), ""
         for number in range(1, MOST_ROUNDS + 1):
             told, may_change = await self._ask_all(flight, found)
             why = told or why
@@ -246,7 +249,7 @@ class Fetcher:
             await asyncio.sleep(pause)
         return AttemptOutcome(found, why)
 
-    async def _ask_all(self, flight: Flight, found: Found) -> tuple[str, bool]:
+    async def _ask_all(self, flight: InFlightFetch, found: FetchResult) -> tuple[str, bool]:
         """One round: add to `found`; returns the last reason why something is missing.
 
         Also whether somebody may say more if asked again.
@@ -275,10 +278,10 @@ class Fetcher:
 
     def _start(
         self,
-        flight: Flight,
+        flight: InFlightFetch,
         untried: list[StateUpstream],
         running: dict[asyncio.Task[AttemptOutcome], StateUpstream],
-        found: Found,
+        found: FetchResult,
     ) -> None:
         """Ask the best of the upstreams that were not asked in this round."""
         if not untried:
@@ -292,7 +295,7 @@ class Fetcher:
 
     def _patience(
         self,
-        flight: Flight,
+        flight: InFlightFetch,
         untried: Sequence[StateUpstream],
         running: dict[asyncio.Task[AttemptOutcome], StateUpstream],
     ) -> float:
@@ -302,7 +305,7 @@ class Fetcher:
             return left
         return min(left, *(each.durations.hedge_after for each in running.values()))
 
-    def _remember(self, found: Found) -> None:
+    def _remember(self, found: FetchResult) -> None:
         """Keep which account has which code, and which contracts had their first slots."""
         for address, account in found.accounts.items():
             self._homes[account.code_hash] = address

@@ -30,23 +30,27 @@ from foreblock.follow.anchored_source import FollowedSource
 from foreblock.follow.audit import StateAudit
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.forwarding import TransactionForwarding
-from foreblock.follow.keys import Wanted
 from foreblock.follow.roots import FollowedRoots
 from foreblock.follow.source import FollowSource
 from foreblock.follow.state_fetcher import (
     ExecutedBlocks,
-    StateLearner,
-    asked_for,
-    needed_of,
+    StateFetcher,
 )
 from foreblock.follow.status import follow_facts
 from foreblock.follow.upstream_metrics import UpstreamMetrics
-from foreblock.follow.worker_requests import StateAnswers
-from foreblock.follow.working_set import KEEP_SECONDS, HotAccount, HotFetching, HotSet
-from foreblock.ledger.following.wanting import MOST_ROUNDS, WantedNodes, WantedState
+from foreblock.follow.worker_requests import WorkerRequests
+from foreblock.follow.working_set import (
+    KEEP_SECONDS,
+    HotAccount,
+    WorkingSet,
+    WorkingSetRefresh,
+)
+from foreblock.ledger.following.missing_state import MOST_ROUNDS, MissingNodes, MissingState
+from foreblock.ledger.following.wanting import MOST_ROUNDS
 from foreblock.ledger.rules.profile import RulesEnd, diverged, rules_end
 from foreblock.ledger.storage.follow_rows import Trust
 from foreblock.ledger.storage.open_store import Anchor
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.following import NO_FEED
@@ -82,7 +86,7 @@ class FollowNetwork(FeedNetwork):
         chain: FollowedChain,
         fetcher: Fetcher,
         blocks: BlockFetcher,
-        learner: StateLearner,
+        learner: StateFetcher,
         anchor: Anchor | None,
         clock: Clock,
         publish: Callable[[Flashblock], None],
@@ -103,18 +107,18 @@ class FollowNetwork(FeedNetwork):
         self._audit: Final = audit
         send = network.follow.send
         self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
-        self._answers: Final = StateAnswers(fetcher, learner, self, self._start, clock)
+        self._answers: Final = WorkerRequests(fetcher, learner, self, self._start, clock)
         self._roots: Final = FollowedRoots(
             network.name, lambda: self.following.roots, self._find_proofs, self._differ
         )
-        self._hot_set: Final = HotSet()
+        self._hot_set: Final = WorkingSet()
         learner.heard = self._note_used
-        self._hot: Final = HotFetching(
+        self._hot: Final = WorkingSetRefresh(
             self._hot_set, learner, self, self._keep_hot, has_room=self._has_room
         )
         self._loop: Final = asyncio.get_running_loop()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
-        self._wanted = WantedState()  # by messages, and not fetched yet
+        self._wanted = MissingState()  # by messages, and not fetched yet
         self._learning = 0  # fetches under way
         self._storing: asyncio.Task[None] | None = None  # that takes more with it
         self._stuck = 0
@@ -214,7 +218,7 @@ class FollowNetwork(FeedNetwork):
         """The blocks whose roots prove something."""
         return self.following.executed()
 
-    def unknown(self, wanted: Wanted) -> Wanted:
+    def unknown(self, wanted: StateKeys) -> StateKeys:
         """What of these keys is not known yet."""
         return self.following.unknown(wanted)
 
@@ -262,22 +266,22 @@ class FollowNetwork(FeedNetwork):
 
     # --- State for messages --------------------------------------------------------------
 
-    def _want_soon(self, wanted: WantedState) -> None:
+    def _want_soon(self, wanted: MissingState) -> None:
         """Hear on the network's thread what messages want."""
         self._loop.call_soon_threadsafe(self._want, wanted)
 
-    def _want(self, wanted: WantedState) -> None:
+    def _want(self, wanted: MissingState) -> None:
         """Fetch what messages want, beside a few other such fetches."""
         if not wanted or self._stopping:
             return
         self._wanted.merge(wanted)
-        self._hot_set.note(asked_for(wanted), by_messages=True)  # also what is not found this time
+        self._hot_set.note(wanted.keys, by_messages=True)  # also what is not found this time
         if self._learning < MOST_LEARNING:
-            wanted, self._wanted = self._wanted, WantedState()
+            wanted, self._wanted = self._wanted, MissingState()
             self._learning += 1
             self._start(self._learn(wanted))
 
-    async def _learn(self, wanted: WantedState) -> None:
+    async def _learn(self, wanted: MissingState) -> None:
         seconds = BLOCK_TIMES * self._followed.profile.block_time
         wait = SHORTEST_WAIT
         try:
@@ -381,7 +385,7 @@ class FollowNetwork(FeedNetwork):
         """Return True if the upstreams agree on a block, two of them if there are several."""
         return await self._blocks.is_confirmed(header, min(2, len(self._fetcher.upstreams)))
 
-    async def _learn_for(self, block: Block, wanted: WantedState) -> bool:
+    async def _learn_for(self, block: Block, wanted: MissingState) -> bool:
         """Learn what a sealed block wants, the nodes for its root included."""
         is_late = self._clients and self.following.is_pending
         purpose = Purpose.SEALED if is_late else Purpose.FLASHBLOCK
@@ -409,7 +413,7 @@ class FollowNetwork(FeedNetwork):
         return self._learner.proves and self._fetcher.proves_tip_only
 
     async def _find_nodes(
-        self, block: Block, wanted: WantedNodes, epoch: int, purpose: Purpose
+        self, block: Block, wanted: MissingNodes, epoch: int, purpose: Purpose
     ) -> list[bytes]:
         """Trie nodes for the root of a block: by proofs, or from its witness."""
         seconds = self._follow.fetch_timeout
@@ -418,10 +422,10 @@ class FollowNetwork(FeedNetwork):
         except EndpointError:
             return await self._blocks.witness_nodes(block.header.number)
 
-    async def _lack(self, block: Block, wanted: WantedState) -> None:
+    async def _lack(self, block: Block, wanted: MissingState) -> None:
         """A block's state could not be had: begin anew; `Unreachable` to try again later."""
         self._stuck += 1
-        self._hot_set.note(needed_of(wanted), by_messages=True)
+        self._hot_set.note(wanted.needed, by_messages=True)
         # What proves the tip only proves nothing any more that is needed below it.
         tries = 1 if self._proves_tip_only else STUCK
         why = f"{len(wanted)} keys of the state of block {block.header.number - 1} cannot be had"
@@ -456,7 +460,7 @@ class FollowNetwork(FeedNetwork):
         source = self.following
         self._learner.begin(source.learned, source.fit, source.lasts)
         self._hot.begin(self._units_at_once())
-        self._wanted = WantedState()
+        self._wanted = MissingState()
         self._place = None
         self.anchorings += 1
         self.last_anchoring = why
@@ -483,14 +487,14 @@ class FollowNetwork(FeedNetwork):
     async def _keep_auditing(self, audit: StateAudit) -> None:
         """Prove what was believed; where something is untrue, drop it and all that stands on it."""
         while True:
-            found = await audit.untrue(self.executed, self.following.known)
+            found = await audit.next_refuted(self.executed, self.following.known)
             number = await self.on_thread(self.following.begin_anew_here)
             self._begun_anew(number, f"Untrue: {found.what}")
 
     async def _keep_hot(self, put: Mapping[bytes, HotAccount], gone: Sequence[bytes]) -> None:
         await self.on_thread(partial(self.following.keep_hot, put, gone))
 
-    def _note_used(self, keys: Wanted, purpose: Purpose) -> None:
+    def _note_used(self, keys: StateKeys, purpose: Purpose) -> None:
         self._hot_set.note(keys, by_messages=purpose is not Purpose.CLIENT)
 
     def _units_at_once(self) -> float:
@@ -510,7 +514,7 @@ class FollowNetwork(FeedNetwork):
         """Whether more may be learned that is not urgent: an audit has to prove it."""
         return self._audit is None or self._audit.waiting < MOST_AUDITED
 
-    async def _find_proofs(self, wanted: WantedNodes, epoch: int) -> list[bytes]:
+    async def _find_proofs(self, wanted: MissingNodes, epoch: int) -> list[bytes]:
         seconds = self._follow.fetch_timeout * BLOCK_TIMES
         return await self._learner.find_nodes(wanted, epoch, Purpose.SEALED, seconds)
 

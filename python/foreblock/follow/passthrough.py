@@ -111,7 +111,7 @@ class _LogRange(Struct, rename="camel"):
 _ranges: Final = msgspec.json.Decoder(_LogRange)
 
 
-class PassedOn:
+class Passthrough:
     """The methods of one network that are passed on for what is before its anchor."""
 
     def __init__(self, ask: AskUpstream) -> None:

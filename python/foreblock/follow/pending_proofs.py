@@ -10,28 +10,29 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
-from foreblock.follow.keys import FoundProof, Wanted
+from foreblock.follow.fetch_result import ClaimedProof
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import keccak256
 
 MOST_KEPT: Final = 2048  # proofs; those that came first are forgotten
 LONGEST_KEPT: Final = 8  # blocks; one that has not come by then is of another branch
 
-Fit = Callable[[FoundProof], FoundProof | None]
+Fit = Callable[[ClaimedProof], ClaimedProof | None]
 
 
 class _Early(NamedTuple):
     root: bytes
     came: int  # when this block was the latest
     at: float  # and at this time, in seconds
-    proof: FoundProof
+    proof: ClaimedProof
 
-    def is_about(self, wanted: Wanted) -> bool:
+    def is_about(self, wanted: StateKeys) -> bool:
         address = self.proof.address
         slots = wanted.slots.get(address, ())
         return address in wanted.accounts or any(each.slot in slots for each in self.proof.slots)
 
 
-class EarlyProofs:
+class PendingProofs:
     """Those of one epoch."""
 
     def __init__(self, fit: Fit | None = None) -> None:
@@ -39,7 +40,7 @@ class EarlyProofs:
         self._fit: Final = fit
         self._kept: Final[deque[_Early]] = deque(maxlen=MOST_KEPT)
 
-    def take(self, proof: FoundProof, latest: int, now: float) -> FoundProof | None:
+    def take(self, proof: ClaimedProof, latest: int, now: float) -> ClaimedProof | None:
         """The same at a block that is here; none where that cannot be made, and it is kept.
 
         `latest` is the latest block here, `now` the time in seconds.
@@ -51,13 +52,15 @@ class EarlyProofs:
             self._kept.append(_Early(keccak256(proof.nodes[0]), latest, now, proof))
         return fitted
 
-    def ripe(self, wanted: Wanted, roots: Collection[bytes], latest: int) -> Iterator[FoundProof]:
+    def ripe(
+        self, wanted: StateKeys, roots: Collection[bytes], latest: int
+    ) -> Iterator[ClaimedProof]:
         """Those about some of these keys whose block has come."""
         while self._kept and self._kept[0].came + LONGEST_KEPT < latest:
             self._kept.popleft()
         return (each.proof for each in self._kept if each.root in roots and each.is_about(wanted))
 
-    def waited_for(self, roots: Collection[bytes], since: float) -> Wanted:
+    def waited_for(self, roots: Collection[bytes], since: float) -> StateKeys:
         """The keys of those that came since then and wait for their block.
 
         To ask for them again would bring the same.
@@ -69,8 +72,8 @@ class EarlyProofs:
                 known.update(slot.slot for slot in each.proof.slots)
         accounts = frozenset(slots)
         keys = {address: frozenset(some) for address, some in slots.items() if some}
-        return Wanted(accounts, keys, codes_of=accounts)
+        return StateKeys(accounts, keys, codes_of=accounts)
 
-    def may_settle(self, wanted: Wanted, roots: Collection[bytes]) -> bool:
+    def may_settle(self, wanted: StateKeys, roots: Collection[bytes]) -> bool:
         """Whether one about some of these keys waits for its block."""
         return any(each.root not in roots and each.is_about(wanted) for each in self._kept)

@@ -20,12 +20,12 @@ from typing import Any, Final
 from msgspec import Raw
 
 from foreblock.errors import BeforeAnchor, NotHere, NoUpstream, StateMissing, UnknownBlockHash
-from foreblock.follow.keys import HISTORY_STORAGE, HISTORY_WINDOW
 from foreblock.follow.passthrough import NULL, Find, beside
-from foreblock.follow.worker_state import FetchedState
+from foreblock.follow.worker_state import WorkerState
 from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
 from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
 from foreblock.methods.block_param import read_block
 from foreblock.methods.blocks.block_methods import read_by_hash, read_by_number
 from foreblock.methods.blocks.old_texts import OldBlockTexts
@@ -42,13 +42,13 @@ MOST_ABSENT: Final = 4096
 MOST_ANCESTORS: Final = 256  # of the anchor, each of which its child names
 
 
-class BeyondAnchor:
+class VerifiedHistory:
     """The methods of one network that reach before its anchor."""
 
     def __init__(
         self,
         ledger: Ledger,
-        state: FetchedState,
+        state: WorkerState,
         ask: AskUpstream,
         clock: Callable[[], float] = time.monotonic,
         *,

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from foreblock.errors import EndpointError
-from foreblock.follow.keys import Wanted, all_of
 from foreblock.ledger.calls.predicted_calls import MissedCall, PredictedCalls
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import parse_address, parse_data, parse_hash
 from foreblock.rpc.fetching import Missed
 from foreblock.upstream.old_blocks import AskUpstream
@@ -35,12 +35,12 @@ _decode: Final = msgspec.json.Decoder(_AccessList).decode
 _decode_params: Final = msgspec.json.Decoder(list[Raw]).decode
 
 
-async def access_hint(ask: AskUpstream, params: Raw) -> Wanted:
+async def access_hint(ask: AskUpstream, params: Raw) -> StateKeys:
     """The keys that a call with these arguments touches; none where nobody says so."""
     try:
         given = _decode_params(params)
         if len(given) > OVERRIDES_AT and given[OVERRIDES_AT] != Raw(b"null"):
-            return Wanted()
+            return StateKeys()
         text = await ask("eth_createAccessList", b'[%b,"latest"]' % bytes(given[0]))
         listed = _decode(text).access_list
         slots = {
@@ -50,8 +50,8 @@ async def access_hint(ask: AskUpstream, params: Raw) -> Wanted:
             for each in listed
         }
     except (EndpointError, ValueError, msgspec.MsgspecError):
-        return Wanted()
-    return Wanted(frozenset(slots), slots)
+        return StateKeys()
+    return StateKeys(frozenset(slots), slots)
 
 
 NOBODY: Final = bytes(20)
@@ -91,17 +91,17 @@ HINTED: Final = frozenset({"eth_call", "eth_estimateGas"})
 MOST_HINTED: Final = 4  # of one body that are asked about
 
 
-async def call_hints(ask: AskUpstream, missed: Sequence[Missed]) -> Wanted:
+async def call_hints(ask: AskUpstream, missed: Sequence[Missed]) -> StateKeys:
     """The keys that these calls touch, as far as an upstream says so; raises nothing."""
     calls = [each for each in missed if each.method in HINTED][:MOST_HINTED]
-    return all_of(await asyncio.gather(*(access_hint(ask, each.params) for each in calls)))
+    return StateKeys.union(await asyncio.gather(*(access_hint(ask, each.params) for each in calls)))
 
 
 CALLS: Final = frozenset({"eth_call", "eth_createAccessList", "eth_estimateGas"})
 MOST_CALLS: Final = 16  # of one body that are looked at
 
 
-def predicted_keys(calls: PredictedCalls, missed: Sequence[Missed]) -> Wanted:
+def predicted_keys(calls: PredictedCalls, missed: Sequence[Missed]) -> StateKeys:
     """What these requests will read, and is not known yet; what they missed is learned."""
     found = []
     for each in [each for each in missed if each.method in CALLS][:MOST_CALLS]:
@@ -109,4 +109,4 @@ def predicted_keys(calls: PredictedCalls, missed: Sequence[Missed]) -> Wanted:
         if message is not None:
             found.append(MissedCall(*message, each.why.misses))
     slots = calls.slots(found) if found else {}
-    return Wanted(slots={address: frozenset(keys) for address, keys in slots.items()})
+    return StateKeys(slots={address: frozenset(keys) for address, keys in slots.items()})

@@ -45,7 +45,7 @@ class BlockAt(NamedTuple):
                 return format_quantity(self.number)
 
 
-class AskedProof(Struct, frozen=True):
+class GetProof(Struct, frozen=True):
     """An account with some of its slots, and the nodes that prove them."""
 
     address: bytes
@@ -58,7 +58,7 @@ class AskedProof(Struct, frozen=True):
         return [format_data(self.address), [word(slot) for slot in self.slots], block]
 
 
-class AskedValues(Struct, frozen=True):
+class GetStorageValues(Struct, frozen=True):
     """Slots of several accounts, by eth_getStorageValues (execution-apis#756)."""
 
     slots: Mapping[bytes, tuple[int, ...]]
@@ -71,7 +71,7 @@ class AskedValues(Struct, frozen=True):
         return [slots, block]
 
 
-class AskedCall(Struct, frozen=True):
+class ReadByCall(Struct, frozen=True):
     """Slots of several accounts, by a call whose overrides read them."""
 
     slots: Mapping[bytes, tuple[int, ...]]
@@ -89,7 +89,7 @@ class AskedCall(Struct, frozen=True):
         return [call, block, changes]
 
 
-class AskedSlot(Struct, frozen=True):
+class GetStorageAt(Struct, frozen=True):
     """One slot."""
 
     address: bytes
@@ -102,7 +102,7 @@ class AskedSlot(Struct, frozen=True):
         return [format_data(self.address), word(self.slot), block]
 
 
-class AskedBalance(Struct, frozen=True):
+class GetBalance(Struct, frozen=True):
     """The balance of an account: a part of it where there are no proofs."""
 
     address: bytes
@@ -114,7 +114,7 @@ class AskedBalance(Struct, frozen=True):
         return [format_data(self.address), block]
 
 
-class AskedNonce(Struct, frozen=True):
+class GetTransactionCount(Struct, frozen=True):
     """The nonce of an account: a part of it where there are no proofs."""
 
     address: bytes
@@ -126,7 +126,7 @@ class AskedNonce(Struct, frozen=True):
         return [format_data(self.address), block]
 
 
-class AskedCode(Struct, frozen=True):
+class GetCode(Struct, frozen=True):
     """The code of an account; `hash` is the one that it must have, empty where none is known."""
 
     address: bytes
@@ -139,7 +139,7 @@ class AskedCode(Struct, frozen=True):
         return [format_data(self.address), block]
 
 
-class AskedHeader(Struct, frozen=True):
+class GetHeader(Struct, frozen=True):
     """The header of a canonical block; `hash` is the one it must have, empty where none is known.
 
     With a hash it settles no key: it shows that a number means the block it is meant to mean.
@@ -155,15 +155,15 @@ class AskedHeader(Struct, frozen=True):
         return [format_quantity(self.number), False]
 
 
-Asked = (
-    AskedProof
-    | AskedValues
-    | AskedCall
-    | AskedSlot
-    | AskedBalance
-    | AskedNonce
-    | AskedCode
-    | AskedHeader
+StateRequest = (
+    GetProof
+    | GetStorageValues
+    | ReadByCall
+    | GetStorageAt
+    | GetBalance
+    | GetTransactionCount
+    | GetCode
+    | GetHeader
 )
 
 

@@ -14,24 +14,24 @@ from msgspec import Raw, Struct
 
 from foreblock.errors import CallerError
 from foreblock.follow import extractor
-from foreblock.follow.keys import (
+from foreblock.follow.fetch_result import (
     EMPTY_CODE,
-    Found,
-    FoundAccount,
-    FoundHeader,
-    FoundProof,
-    FoundSlotProof,
+    ClaimedAccount,
+    ClaimedHeader,
+    ClaimedProof,
+    ClaimedSlot,
+    FetchResult,
 )
 from foreblock.follow.requests import (
-    Asked,
-    AskedBalance,
-    AskedCall,
-    AskedCode,
-    AskedHeader,
-    AskedNonce,
-    AskedProof,
-    AskedSlot,
-    AskedValues,
+    GetBalance,
+    GetCode,
+    GetHeader,
+    GetProof,
+    GetStorageAt,
+    GetStorageValues,
+    GetTransactionCount,
+    ReadByCall,
+    StateRequest,
 )
 from foreblock.primitives import (
     HASH_BYTES,
@@ -77,24 +77,24 @@ _values: Final = msgspec.json.Decoder(dict[str, list[str]])
 SlotValues = dict[bytes, list[tuple[int, int]]]
 
 
-class AnswerReader:
+class ResponseReader:
     """Takes the results of one plan, one by one; `found` has what they settle at the end."""
 
     def __init__(self, source: str = "") -> None:
         """`source` names the upstream whose results they are."""
         self._source: Final = source
-        self._found: Final = Found()
+        self._found: Final = FetchResult()
         self._balances: Final[dict[bytes, int]] = {}
         self._nonces: Final[dict[bytes, int]] = {}
         self.is_elsewhere = False  # a number means another block than it is meant to mean
 
     @property
-    def found(self) -> Found:
+    def found(self) -> FetchResult:
         """Everything that was read; nothing if it is of another block."""
         if self.is_elsewhere:
-            return Found()
+            return FetchResult()
         for address in self._balances.keys() & self._nonces.keys() & self._found.codes_of.keys():
-            account = FoundAccount(
+            account = ClaimedAccount(
                 self._nonces[address],
                 self._balances[address],
                 self._found.codes_of[address],
@@ -105,34 +105,34 @@ class AnswerReader:
         self._found.said_by = dict.fromkeys(said, self._source)
         return self._found
 
-    def take(self, asked: Asked, result: Raw) -> None:
+    def take(self, asked: StateRequest, result: Raw) -> None:
         """Read one result. Raises `RefusedAnswer`; nothing of it is kept then."""
         if is_null(result):
             # geth has null for a block that it does not know.
-            kind = RefusalKind.NO_BLOCK if isinstance(asked, AskedHeader) else RefusalKind.NULL
+            kind = RefusalKind.NO_BLOCK if isinstance(asked, GetHeader) else RefusalKind.NULL
             raise refuse(kind, asked.method)
         match asked:
-            case AskedProof():
+            case GetProof():
                 proof = read_proof(asked, result)
                 self._found.put_proof(proof._replace(source=self._source))
-            case AskedHeader():
+            case GetHeader():
                 self._take_header(asked, result)
-            case AskedValues() | AskedCall() | AskedSlot():
+            case GetStorageValues() | ReadByCall() | GetStorageAt():
                 for address, values in _read_slots(asked, result).items():
                     self._found.put_slots(address, values)
             case _:
                 self._take_piece(asked, result)
 
-    def _take_piece(self, asked: AskedBalance | AskedNonce | AskedCode, result: Raw) -> None:
+    def _take_piece(self, asked: GetBalance | GetTransactionCount | GetCode, result: Raw) -> None:
         match asked:
-            case AskedBalance(address):
+            case GetBalance(address):
                 self._balances[address] = _quantity(_decoded(_text, result), 256)
-            case AskedNonce(address):
+            case GetTransactionCount(address):
                 self._nonces[address] = _quantity(_decoded(_text, result), 64)
-            case AskedCode(address):
+            case GetCode(address):
                 self._found.put_code(address, read_code(asked, result))
 
-    def _take_header(self, asked: AskedHeader, result: Raw) -> None:
+    def _take_header(self, asked: GetHeader, result: Raw) -> None:
         header = read_header(asked.number, result)
         if not asked.hash:
             self._found.headers[header.number] = header
@@ -141,13 +141,13 @@ class AnswerReader:
             raise refuse(RefusalKind.WRONG_BLOCK, f"{header.number} is {format_data(header.hash)}")
 
 
-def read_proof(asked: AskedProof, result: Raw) -> FoundProof:
+def read_proof(asked: GetProof, result: Raw) -> ClaimedProof:
     """The proof of an account with its slots."""
     json = _decoded(_proof, result)
     if _hex(parse_address, json.address) != asked.address:
         raise refuse(RefusalKind.WRONG_KEY, f"a proof of {json.address}")
     code_hash, root = _fixed(json.code_hash), _fixed(json.storage_hash)
-    account = FoundAccount(
+    account = ClaimedAccount(
         _quantity(json.nonce, 64),
         _quantity(json.balance, 256),
         EMPTY_CODE if code_hash == ZERO_HASH else code_hash,
@@ -156,24 +156,24 @@ def read_proof(asked: AskedProof, result: Raw) -> FoundProof:
     slots = {_key(each.key): each for each in json.storage_proof}
     if slots.keys() != set(asked.slots) or len(json.storage_proof) != len(slots):
         raise refuse(RefusalKind.WRONG_KEY, "slots that were not asked for, or not all")
-    return FoundProof(
+    return ClaimedProof(
         asked.address,
         account,
         _nodes(json.account_proof),
         tuple(
-            FoundSlotProof(slot, _quantity(each.value, 256), _nodes(each.proof))
+            ClaimedSlot(slot, _quantity(each.value, 256), _nodes(each.proof))
             for slot, each in slots.items()
         ),
     )
 
 
-def _read_slots(asked: AskedValues | AskedCall | AskedSlot, result: Raw) -> SlotValues:
+def _read_slots(asked: GetStorageValues | ReadByCall | GetStorageAt, result: Raw) -> SlotValues:
     match asked:
-        case AskedValues(slots):
+        case GetStorageValues(slots):
             return read_values(slots, result)
-        case AskedCall(slots):
+        case ReadByCall(slots):
             return read_call(slots, result)
-        case AskedSlot(address, slot):
+        case GetStorageAt(address, slot):
             return {address: [(slot, _word(_decoded(_text, result)))]}
 
 
@@ -200,7 +200,7 @@ def read_call(slots: Mapping[bytes, Sequence[int]], result: Raw) -> SlotValues:
         raise refuse(RefusalKind.WRONG_LENGTH, str(why)) from why
 
 
-def read_code(asked: AskedCode, result: Raw) -> bytes:
+def read_code(asked: GetCode, result: Raw) -> bytes:
     """A code, which has the hash that is asked for."""
     code = _hex(parse_data, _decoded(_text, result))
     if asked.hash and keccak256(code) != asked.hash:
@@ -209,7 +209,7 @@ def read_code(asked: AskedCode, result: Raw) -> bytes:
     return code
 
 
-def read_header(number: int, result: Raw) -> FoundHeader:
+def read_header(number: int, result: Raw) -> ClaimedHeader:
     """A header, whose hash is computed from all of it."""
     answer = _decoded(msgspec.json.Decoder(dict[str, Any]), result)
     try:
@@ -221,7 +221,7 @@ def read_header(number: int, result: Raw) -> FoundHeader:
         raise refuse(RefusalKind.WRONG_KEY, f"block {header.number}")
     if header.hash != claimed:
         raise refuse(RefusalKind.WRONG_BLOCK, f"its header has the hash {format_data(header.hash)}")
-    return FoundHeader(number, header.hash, header.parent_hash, header.state_root)
+    return ClaimedHeader(number, header.hash, header.parent_hash, header.state_root)
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], result: Raw) -> T:

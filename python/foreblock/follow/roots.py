@@ -13,8 +13,8 @@ from typing import Final
 import structlog
 
 from foreblock.errors import EndpointError, NotHere, NoUpstream, StoreClosed
+from foreblock.ledger.following.missing_state import MissingNodes
 from foreblock.ledger.following.roots_behind import DueRoot, ProofsNeeded, RootsBehind
-from foreblock.ledger.following.wanting import WantedNodes
 from foreblock.types import Header
 
 log = structlog.get_logger()
@@ -23,7 +23,7 @@ PAUSE: Final = 0.2  # seconds between two looks
 LONGEST_PAUSE: Final = 5.0  # after proofs could not be had
 MOST_ROUNDS: Final = 8  # of proofs for one block
 
-FindNodes = Callable[[WantedNodes, int], Awaitable[list[bytes]]]  # of an epoch; `EndpointError`
+FindNodes = Callable[[MissingNodes, int], Awaitable[list[bytes]]]  # of an epoch; `EndpointError`
 
 
 class FollowedRoots:
@@ -98,11 +98,11 @@ class FollowedRoots:
         """The nodes of the proofs that a root needs. Raises `EndpointError`."""
         parent, header = due.parent, due.header
         if needed.before:
-            return await self._find(WantedNodes.at(parent, needed.before), due.epoch)
+            return await self._find(MissingNodes.at(parent, needed.before), due.epoch)
         try:
-            return await self._find(WantedNodes.at(header, needed.after), due.epoch)
+            return await self._find(MissingNodes.at(header, needed.after), due.epoch)
         except EndpointError:
             made_up = await asyncio.to_thread(needed.made_up)
             if made_up is None:
                 raise
-            return await self._find(WantedNodes.at(parent, made_up), due.epoch)
+            return await self._find(MissingNodes.at(parent, made_up), due.epoch)

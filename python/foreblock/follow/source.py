@@ -12,17 +12,10 @@ from typing import Final, NamedTuple
 
 from foreblock.clock import Clock
 from foreblock.errors import DiskFull, NotHere, StoreFull
-from foreblock.follow.keys import (
-    EMPTY_CODE,
-    FoundAccount,
-    FoundProof,
-    FoundSlotProof,
-    Wanted,
-    only_missed,
-)
+from foreblock.follow.fetch_result import EMPTY_CODE, ClaimedAccount, ClaimedProof, ClaimedSlot
 from foreblock.follow.state_fetcher import ExecutedBlocks
-from foreblock.ledger.following.roots_behind import Proof, RootsBehind, fitted_proof
-from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.following.missing_state import MissingState
+from foreblock.ledger.following.roots_behind import Proof, RootsBehind, rebase_proof
 from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.profile import RulesEnd
@@ -49,6 +42,7 @@ from foreblock.ledger.storage.open_store import (
     profile_in,
     unknown_in,
 )
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.ledger.storage.template_rows import put_templates, read_templates
 from foreblock.metrics.meters import NetworkMetrics
@@ -66,7 +60,7 @@ class AddedBlocks(NamedTuple):
     """What became of blocks: those that wait, the state they want, and what is wrong with one."""
 
     left: Sequence[Block]
-    wanted: WantedState
+    wanted: MissingState
     diverged: str = ""
 
 
@@ -94,7 +88,7 @@ class FollowSource(FeedSource):
         clock: Clock,
         publish: Callable[[Flashblock], None],
         wanted: Callable[[bytes], None],
-        state_wanted: Callable[[WantedState], None],
+        state_wanted: Callable[[MissingState], None],
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
         trust: Trust = "proven",
@@ -209,7 +203,7 @@ class FollowSource(FeedSource):
         super().tick()
         self._say_wanted()
 
-    def try_again(self, *, learned: bool) -> WantedState:
+    def try_again(self, *, learned: bool) -> MissingState:
         """Try again what waits for state, of which some was `learned` or not.
 
         Gives what is wanted then.
@@ -238,7 +232,7 @@ class FollowSource(FeedSource):
                 return AddedBlocks(blocks[at:], wanted, diverged)
             if wanted:
                 self._state_wanted(wanted)  # of messages that waited for the block
-        return AddedBlocks((), WantedState())
+        return AddedBlocks((), MissingState())
 
     def _divergence(self, before: int) -> str:
         """What was wrong with a block of the chain, if one has diverged since."""
@@ -254,24 +248,24 @@ class FollowSource(FeedSource):
         """Take trie nodes that the root of a block needs, for when it comes again."""
         self._follower.fill(block_hash, nodes)
 
-    def drop_known(self, wanted: WantedState) -> None:
+    def drop_known(self, wanted: MissingState) -> None:
         """Leave of these keys what is not known yet; any thread may ask."""
         wanted.keep_only(unknown_in(self._store, wanted.accounts, wanted.slots))
 
-    def unknown(self, wanted: Wanted) -> Wanted:
+    def unknown(self, wanted: StateKeys) -> StateKeys:
         """These keys without the accounts and slots that are known; any thread may ask.
 
         What is known may not be stored yet.
         """
-        return only_missed(wanted, unknown_in(self._store, wanted.accounts, wanted.slots))
+        return wanted.still_missing(unknown_in(self._store, wanted.accounts, wanted.slots))
 
-    def fit(self, proof: FoundProof) -> FoundProof | None:
+    def fit(self, proof: ClaimedProof) -> ClaimedProof | None:
         """The same keys proven at a block here, if the nodes fit there; any thread may ask."""
         slots = [each.slot for each in proof.slots]
         nodes = [*proof.nodes, *(node for each in proof.slots for node in each.nodes)]
         self._learned.put_nodes(nodes)
         with self._store.view() as view:
-            shown = fitted_proof(view, proof.address, slots)
+            shown = rebase_proof(view, proof.address, slots)
         return None if shown is None else _found(proof, shown)
 
     def lasts(self, number: int, address: bytes) -> bool:
@@ -336,15 +330,15 @@ class FollowSource(FeedSource):
             return view.heads.pending is not None
 
 
-def _found(proof: FoundProof, shown: Proof) -> FoundProof:
+def _found(proof: ClaimedProof, shown: Proof) -> ClaimedProof:
     """What a state shows, in place of what a proof says."""
     account = shown.account
-    said = FoundAccount(0, 0, EMPTY_CODE, shown.storage_root)
+    said = ClaimedAccount(0, 0, EMPTY_CODE, shown.storage_root)
     if account is not None:
-        said = FoundAccount(account.nonce, account.balance, account.code_hash, shown.storage_root)
+        said = ClaimedAccount(account.nonce, account.balance, account.code_hash, shown.storage_root)
     values = map(shown.slot, range(len(shown)))
     slots = [
-        FoundSlotProof(each.slot, value, tuple(nodes))
+        ClaimedSlot(each.slot, value, tuple(nodes))
         for each, (value, nodes) in zip(proof.slots, values, strict=True)
     ]
-    return FoundProof(proof.address, said, tuple(shown.account_nodes), tuple(slots), proof.source)
+    return ClaimedProof(proof.address, said, tuple(shown.account_nodes), tuple(slots), proof.source)

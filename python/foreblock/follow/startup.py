@@ -28,7 +28,7 @@ from foreblock.follow.audit import StateAudit
 from foreblock.follow.fetcher import Fetcher, FetchOptions
 from foreblock.follow.network import FollowNetwork, anchor_at
 from foreblock.follow.source import is_begun
-from foreblock.follow.state_fetcher import StateLearner
+from foreblock.follow.state_fetcher import StateFetcher
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.ledger.storage.follow_rows import Trust
 from foreblock.ledger.storage.open_store import Anchor
@@ -83,7 +83,7 @@ async def open_follow_network(
     audit = None
     if trust == "audited":
         audit = StateAudit(Fetcher(upstreams, clock), clock, follow.audit_seconds)
-    learner = StateLearner(fetcher, proven=proven, behind=follow.fetch_behind, audit=audit)
+    learner = StateFetcher(fetcher, proven=proven, behind=follow.fetch_behind, audit=audit)
     following = FollowNetwork(
         network,
         chain,

@@ -17,21 +17,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from foreblock.errors import BadProof, EndpointError, NewEpoch, NoUpstream
+from foreblock.follow.fetch_result import EMPTY_CODE, ClaimedProof, FetchResult
 from foreblock.follow.fetcher import Fetcher
-from foreblock.follow.keys import (
-    EMPTY_CODE,
-    HISTORY_STORAGE,
-    HISTORY_WINDOW,
-    Found,
-    FoundProof,
-    Wanted,
-    by_history,
-)
-from foreblock.follow.pending_proofs import EarlyProofs, Fit
+from foreblock.follow.pending_proofs import Fit, PendingProofs
 from foreblock.follow.requests import BlockAt
-from foreblock.ledger.following.wanting import WantedNodes, WantedState
+from foreblock.ledger.following.missing_state import MissingNodes, MissingState
+from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
 from foreblock.ledger.storage.open_store import Learned
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import Account, Header, keccak256
 from foreblock.upstream.budget import Purpose
 
@@ -77,19 +73,18 @@ class KnownKeys(Protocol):
     def executed(self) -> ExecutedBlocks:
         """The blocks whose roots prove something."""
 
-    def unknown(self, wanted: Wanted) -> Wanted:
+    def unknown(self, wanted: StateKeys) -> StateKeys:
         """What of these keys is not known yet."""
 
 
-class FoundState(NamedTuple):
-    """What was found and is true: its proofs, the roots they lead to, and hashes of old blocks."""
+class ProvenState(NamedTuple):
+    """Values that were found and are proven, or trusted, and hashes of blocks before the base."""
 
-    found: Found
-    roots: tuple[bytes, ...]
+    found: FetchResult
     blocks: Mapping[int, bytes]
 
 
-class Believed(Protocol):
+class AuditSink(Protocol):
     """What is used before it is proven."""
 
     @property
@@ -97,21 +92,21 @@ class Believed(Protocol):
         """Fetches what can be proven."""
 
     @property
-    def believes(self) -> bool:
+    def accepts_unproven(self) -> bool:
         """Whether anything may be used before it is proven."""
 
     def begin(self, epoch: int) -> None:
         """Begin with nothing believed."""
 
-    def note(self, epoch: int, block: int, believed: Found) -> None:
+    def note(self, epoch: int, block: int, believed: FetchResult) -> None:
         """Note what is used; `block` is the latest one."""
 
 
-class StateLearner:
+class StateFetcher:
     """Fetches and proves for one network."""
 
     def __init__(
-        self, fetcher: Fetcher, *, proven: bool, behind: int, audit: Believed | None = None
+        self, fetcher: Fetcher, *, proven: bool, behind: int, audit: AuditSink | None = None
     ) -> None:
         """`behind` is how far below the head is asked; an `audit` proves later what is believed."""
         self._fetcher: Final = fetcher
@@ -121,20 +116,20 @@ class StateLearner:
         self._learned = Learned(0)
         self._plainly = 0  # how many more times only what is needed is asked for
         self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
-        self._early = EarlyProofs()
+        self._early = PendingProofs()
         self._lasts: Lasts = _always
         self._begun: Final = asyncio.Event()
         self.counters: Counter[str] = Counter()
         self.last_error = ""
         # Of keys that were wanted and found, and for what.
-        self.heard: Callable[[Wanted, Purpose], None] | None = None
+        self.heard: Callable[[StateKeys, Purpose], None] | None = None
 
     def begin(self, learned: Learned, fit: Fit | None = None, lasts: Lasts | None = None) -> None:
         """Learn into this from now on; `fit` makes proofs of later blocks ones of blocks here."""
         self._learned = learned
         self._lasts = lasts or _always
         self._hashes = {}
-        self._early = EarlyProofs(fit)
+        self._early = PendingProofs(fit)
         self._begun.set()
         if self._audit is not None:
             self._audit.begin(learned.epoch)
@@ -142,10 +137,10 @@ class StateLearner:
     @property
     def proves(self) -> bool:
         """Whether nothing is used now before it is proven."""
-        return self.proven or (self._audit is not None and not self._audit.believes)
+        return self.proven or (self._audit is not None and not self._audit.accepts_unproven)
 
     async def learn(
-        self, wanted: WantedState, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+        self, wanted: MissingState, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
     ) -> bool:
         """Fetch what is wanted; whether anything of it is known after that.
 
@@ -153,11 +148,11 @@ class StateLearner:
         not be proven nobody can go on. Raises nothing for want of upstreams: it is counted, and
         asked for again by the caller.
         """
-        asked, needed = asked_for(wanted), needed_of(wanted)
+        asked, needed = wanted.keys, wanted.needed
         found, left = None, needed
         if not self._plainly or not needed:
             found = await self._find_some(asked, blocks, purpose, seconds)
-            if found is None or found.found.missing(asked._replace(blocks=frozenset())):
+            if found is None or found.found.missing(replace(asked, blocks=frozenset())):
                 self._plainly = PLAINLY  # what is only likely to be needed may be the reason
             left = needed if found is None else found.found.missing(needed)
         else:
@@ -166,11 +161,11 @@ class StateLearner:
             more = await self._find_some(left, blocks, purpose, seconds)
             left = left if more is None else more.found.missing(left)
             found = found or more
-        return found is not None and (not needed or left.keys < needed.keys)
+        return found is not None and (not needed or len(left) < len(needed))
 
     async def _find_some(
-        self, wanted: Wanted, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
-    ) -> FoundState | None:
+        self, wanted: StateKeys, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
+    ) -> ProvenState | None:
         try:
             return await self.find(wanted, blocks, purpose, seconds)
         except EndpointError as why:
@@ -180,13 +175,13 @@ class StateLearner:
 
     async def find(
         self,
-        wanted: Wanted,
+        wanted: StateKeys,
         blocks: ExecutedBlocks,
         purpose: Purpose,
         seconds: float,
         *,
         is_used: bool = True,
-    ) -> FoundState:
+    ) -> ProvenState:
         """Fetch keys, and know them after that; `is_used` if somebody waits for them.
 
         Raises `EndpointError`.
@@ -196,10 +191,10 @@ class StateLearner:
             raise NewEpoch
         places = blocks.places(self._behind)
         hashes = wanted.blocks
-        rest = wanted._replace(blocks=frozenset())
+        rest = replace(wanted, blocks=frozenset())
         proves = self.proves
         if hashes and blocks.keeps_hashes and proves:
-            rest = by_history(wanted, places[0].number)._replace(blocks=frozenset())
+            rest = replace(by_history(wanted, places[0].number), blocks=frozenset())
         true = self._take_ripe(rest, blocks, learned)
         since = asyncio.get_running_loop().time() - MOMENT * ASKED_AGAIN
         waited_for = self._early.waited_for(blocks.roots(), since)
@@ -207,29 +202,31 @@ class StateLearner:
             fetcher = self._audit.prover if proves and self._audit else self._fetcher
             found = await fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
             true.merge(await self._take(found, blocks, learned, proves=proves))
-        named = await self._name(hashes, true if proves else Found(), blocks, purpose, seconds)
+        named = await self._name(
+            hashes, true if proves else FetchResult(), blocks, purpose, seconds
+        )
         for number, block_hash in named.items():
             learned.put_block(number, block_hash)
         if wanted and not true and not named:
             raise NoUpstream(NOT_PROVEN, 1)
-        self.counters["keys"] += wanted.keys
+        self.counters["keys"] += len(wanted)
         if self.heard is not None and is_used:
             self.heard(_used(wanted, true), purpose)
-        return FoundState(true, tuple(blocks.roots()), named)
+        return ProvenState(true, named)
 
     async def find_in_time(
         self,
-        wanted: Wanted,
+        wanted: StateKeys,
         executed: Callable[[], ExecutedBlocks],
         purpose: Purpose,
         seconds: float,
         *,
         is_used: bool = True,
-    ) -> FoundState:
+    ) -> ProvenState:
         """As `find`, also what is proven by blocks that come here in a moment."""
         loop = asyncio.get_running_loop()
         until, epoch = loop.time() + seconds, executed().epoch
-        true, named = Found(), dict[int, bytes]()
+        true, named = FetchResult(), dict[int, bytes]()
         while True:
             await self._until_begun(epoch, until)
             blocks, left = executed(), _left(wanted, true, named)
@@ -252,7 +249,7 @@ class StateLearner:
             raise NewEpoch  # what was found, or kept, is of the base before
         if wanted and not true and not named:
             raise NoUpstream(NOT_PROVEN, 1)
-        return FoundState(true, tuple(blocks.roots()), named)
+        return ProvenState(true, named)
 
     async def _until_begun(self, epoch: int, until: float) -> None:
         """Wait until an epoch is begun here too that the store has begun."""
@@ -273,7 +270,7 @@ class StateLearner:
                 return
 
     async def find_nodes(
-        self, wanted: WantedNodes, epoch: int, purpose: Purpose, seconds: float
+        self, wanted: MissingNodes, epoch: int, purpose: Purpose, seconds: float
     ) -> list[bytes]:
         """The nodes of proofs of these keys, which lead from the root of their block.
 
@@ -281,7 +278,7 @@ class StateLearner:
         are used where a trie has their hashes. Raises `EndpointError`.
         """
         slots = {address: frozenset(keys) for address, keys in wanted.keys.items() if keys}
-        keys = Wanted(frozenset(wanted.keys), slots)
+        keys = StateKeys(frozenset(wanted.keys), slots)
         place = (BlockAt(wanted.number, wanted.hash),)
         found = await self._fetcher.fetch(keys, place, purpose, seconds, epoch)
         if found.missing(keys):
@@ -293,31 +290,32 @@ class StateLearner:
         lists += [slot.nodes for each in proofs for slot in each.slots]
         return list(dict.fromkeys(node for nodes in lists for node in nodes))
 
-    def _check_at(self, root: bytes, proof: FoundProof) -> None:
+    def _check_at(self, root: bytes, proof: ClaimedProof) -> None:
         """Raise `BadProof` if a proof does not lead from this root, though it should."""
-        slots = [(each.slot, list(each.nodes)) for each in proof.slots]
         try:
-            Learned(0, nodes=False).prove(root, proof.address, list(proof.nodes), slots)
+            proof.prove(root)
         except BadProof as bad:
             if self._fetcher.proves_tip(proof.source):
                 return
             self.counters["untrue"] += 1
-            self._fetcher.untrue(proof.source, str(bad))
+            self._fetcher.report_bad_data(proof.source, str(bad))
             raise
 
-    def _take_ripe(self, wanted: Wanted, blocks: ExecutedBlocks, learned: Learned) -> Found:
+    def _take_ripe(
+        self, wanted: StateKeys, blocks: ExecutedBlocks, learned: Learned
+    ) -> FetchResult:
         """Learn what proofs show that came before their block, which is here now."""
-        true, roots = Found(), blocks.roots()
+        true, roots = FetchResult(), blocks.roots()
         for proof in self._early.ripe(wanted, roots, blocks.headers[0].number):
             if self._prove(proof, roots, learned, set()):
                 true.put_proof(proof)
         return true
 
     async def _take(
-        self, found: Found, blocks: ExecutedBlocks, learned: Learned, *, proves: bool
-    ) -> Found:
+        self, found: FetchResult, blocks: ExecutedBlocks, learned: Learned, *, proves: bool
+    ) -> FetchResult:
         """Learn what is true of what was found, and give that; others take turns meanwhile."""
-        true, roots = Found(), blocks.roots()
+        true, roots = FetchResult(), blocks.roots()
         untrue: set[bytes] = set()
         proofs = (each for some in found.proofs.values() for each in some)
         for number, proof in enumerate(proofs, start=1):
@@ -339,8 +337,8 @@ class StateLearner:
         return true
 
     def _at_a_block_here(
-        self, proof: FoundProof, roots: Mapping[bytes, int], latest: int
-    ) -> FoundProof | None:
+        self, proof: ClaimedProof, roots: Mapping[bytes, int], latest: int
+    ) -> ClaimedProof | None:
         """A proof that leads from the root of a block that was executed here."""
         if proof.nodes and keccak256(proof.nodes[0]) in roots:
             return proof
@@ -353,7 +351,7 @@ class StateLearner:
 
     def _prove(
         self,
-        proof: FoundProof,
+        proof: ClaimedProof,
         roots: Mapping[bytes, int],
         learned: Learned,
         untrue: set[bytes],
@@ -364,22 +362,23 @@ class StateLearner:
         """
         root = keccak256(proof.nodes[0])
         assert root in roots, "it is of a block that was executed here"
-        slots = [(each.slot, list(each.nodes)) for each in proof.slots]
         try:
             lasts = self._lasts(roots[root], proof.address)
             account, values = learned.prove(
-                root, proof.address, list(proof.nodes), slots, lasts=lasts
+                root, proof.address, list(proof.nodes), proof.slot_nodes(), lasts=lasts
             )
             _check_claims(proof, account, values)
         except BadProof as bad:
             self.counters["untrue"] += 1
             self.last_error = str(bad)
-            self._fetcher.untrue(proof.source, str(bad))
+            self._fetcher.report_bad_data(proof.source, str(bad))
             untrue.add(proof.address)
             return False
         return True
 
-    def _believe(self, believed: Found, true: Found, learned: Learned, latest: int) -> None:
+    def _believe(
+        self, believed: FetchResult, true: FetchResult, learned: Learned, latest: int
+    ) -> None:
         """Learn what upstreams say without proofs, about blocks up to the latest."""
         for address in {*believed.accounts, *believed.slots}:
             if not self._lasts(latest, address):
@@ -388,7 +387,7 @@ class StateLearner:
         for address, said in believed.accounts.items():
             # The root of an empty storage says all slots: an audit proves what is said one by one.
             root = said.storage_root if self._audit is None else None
-            learned.put_account(address, said.believed, root)
+            learned.put_account(address, said.account, root)
             true.accounts[address] = said
         for address, values in believed.slots.items():
             learned.put_slots(address, values)
@@ -397,7 +396,7 @@ class StateLearner:
     async def _name(
         self,
         wanted: frozenset[int],
-        true: Found,
+        true: FetchResult,
         blocks: ExecutedBlocks,
         purpose: Purpose,
         seconds: float,
@@ -427,7 +426,7 @@ class StateLearner:
         numbers = frozenset(range(lowest + 1, known + 1))
         places = blocks.places(self._behind)
         found = await self._fetcher.fetch(
-            Wanted(blocks=numbers), places, purpose, seconds, blocks.epoch
+            StateKeys(blocks=numbers), places, purpose, seconds, blocks.epoch
         )
         for number in sorted(numbers, reverse=True):
             header = found.headers.get(number)
@@ -440,20 +439,20 @@ def _always(_: int, __: bytes) -> bool:
     return True
 
 
-def _used(wanted: Wanted, found: Found) -> Wanted:
+def _used(wanted: StateKeys, found: FetchResult) -> StateKeys:
     """What was wanted and is found; `codes_of` are those of its accounts that are contracts."""
     keys = wanted.without(found.missing(wanted))
     homes = frozenset(home for home in keys.codes.values() if home)
     called = (each for each in keys.codes_of if found.codes_of[each] != EMPTY_CODE)
-    return keys._replace(codes_of=homes.union(called))
+    return replace(keys, codes_of=homes.union(called))
 
 
-def _left(wanted: Wanted, true: Found, named: Collection[int]) -> Wanted:
+def _left(wanted: StateKeys, true: FetchResult, named: Collection[int]) -> StateKeys:
     """What is not known yet."""
-    return true.missing(wanted)._replace(blocks=wanted.blocks.difference(named))
+    return replace(true.missing(wanted), blocks=wanted.blocks.difference(named))
 
 
-def _check_claims(proof: FoundProof, account: Account | None, values: Sequence[int]) -> None:
+def _check_claims(proof: ClaimedProof, account: Account | None, values: Sequence[int]) -> None:
     """Raise `BadProof` where an upstream says something else than its own nodes."""
     said = proof.account
     if account is None:
@@ -465,9 +464,9 @@ def _check_claims(proof: FoundProof, account: Account | None, values: Sequence[i
         raise BadProof(f"0x{proof.address.hex()}: its nodes prove other values than it says")
 
 
-def _unproven(found: Found, true: Found, untrue: Collection[bytes]) -> Found:
+def _unproven(found: FetchResult, true: FetchResult, untrue: Collection[bytes]) -> FetchResult:
     """What was said and not proven; nothing of accounts about which something was untrue."""
-    left = Found()
+    left = FetchResult()
     left.said_by = found.said_by
     for address, said in found.accounts.items():
         if address not in true.accounts and address not in untrue:
@@ -480,20 +479,15 @@ def _unproven(found: Found, true: Found, untrue: Collection[bytes]) -> Found:
     return left
 
 
-def asked_for(wanted: WantedState) -> Wanted:
-    """Keys as they are asked for: contracts that are new come with their codes."""
-    new = wanted.accounts & wanted.contracts
-    slots = {address: frozenset(keys) for address, keys in wanted.slots.items() if keys}
-    return Wanted(
-        frozenset(wanted.accounts),
-        slots,
-        dict(wanted.codes),
-        frozenset(new),
-        frozenset(wanted.blocks),
-    )
+def by_history(keys: StateKeys, at: int) -> StateKeys:
+    """Return the keys with block hashes as slots of the history contract at block `at`.
 
-
-def needed_of(wanted: WantedState) -> Wanted:
-    """The keys without which a run cannot go on."""
-    slots = {address: frozenset(keys) for address, keys in wanted.needed_slots.items() if keys}
-    return Wanted(frozenset(wanted.needed), slots, dict(wanted.codes))
+    For chains that have the contract for longer than its window: there a slot is 0 for no block
+    in it. Blocks outside of the window stay.
+    """
+    inside = frozenset(each for each in keys.blocks if at - HISTORY_WINDOW <= each < at)
+    if not inside:
+        return keys
+    slots = frozenset(each % HISTORY_WINDOW for each in inside)
+    rest = replace(keys, blocks=keys.blocks - inside)
+    return rest.also(StateKeys(slots={HISTORY_STORAGE: slots}))

@@ -12,20 +12,20 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 from foreblock.follow.extractor import is_readable
-from foreblock.follow.keys import NO_ADDRESS, Wanted
 from foreblock.follow.requests import (
-    Asked,
-    AskedBalance,
-    AskedCall,
-    AskedCode,
-    AskedHeader,
-    AskedNonce,
-    AskedProof,
-    AskedSlot,
-    AskedValues,
     BlockAt,
     BlockForm,
+    GetBalance,
+    GetCode,
+    GetHeader,
+    GetProof,
+    GetStorageAt,
+    GetStorageValues,
+    GetTransactionCount,
+    ReadByCall,
+    StateRequest,
 )
+from foreblock.ledger.storage.state_keys import NO_ADDRESS, StateKeys
 from foreblock.upstream.json_rpc import RefusalKind
 
 # Slots that contracts read first: where proxies keep their implementation and its beacon
@@ -43,7 +43,7 @@ _PROOF_OF_AN_ACCOUNT: Final = 20_000
 FEW: Final = 2  # slots up to this number are asked for one by one where that is as cheap
 
 
-class EndpointWays(NamedTuple):
+class RequestLimits(NamedTuple):
     """What an endpoint can do, and the limits of one request to it."""
 
     proofs: bool = True
@@ -62,28 +62,28 @@ class EndpointWays(NamedTuple):
 class StatePlan(NamedTuple):
     """Requests, and the keys that this endpoint cannot settle."""
 
-    asked: tuple[Asked, ...]
-    left: Wanted
+    asked: tuple[StateRequest, ...]
+    left: StateKeys
 
 
-def with_first_slots(wanted: Wanted, known: AbstractSet[bytes] = frozenset()) -> Wanted:
+def with_first_slots(wanted: StateKeys, known: AbstractSet[bytes] = frozenset()) -> StateKeys:
     """The same, with the slots that a contract reads first, of contracts that are new.
 
     A contract is new if its account is wanted and something of it beside the account is: its
     code, or one of its slots. `known` are accounts whose first slots were fetched before.
     """
     new = (wanted.accounts & (wanted.codes_of | wanted.slots.keys())) - known
-    return wanted.also(Wanted(slots=dict.fromkeys(new, FIRST_SLOTS))) if new else wanted
+    return wanted.also(StateKeys(slots=dict.fromkeys(new, FIRST_SLOTS))) if new else wanted
 
 
-def plan_state(wanted: Wanted, ways: EndpointWays, at: BlockAt, *, proven: bool) -> StatePlan:
+def plan_state(wanted: StateKeys, ways: RequestLimits, at: BlockAt, *, proven: bool) -> StatePlan:
     """The requests to one endpoint for these keys at a block."""
     if ways.tip_proofs and not proven:
         ways = ways._replace(proofs=False)
     unprovable = proven and not ways.proofs
-    left = Wanted(wanted.accounts, wanted.slots) if unprovable else Wanted()
+    left = StateKeys(wanted.accounts, wanted.slots) if unprovable else StateKeys()
     rest = wanted.without(left)
-    asked: list[Asked] = []
+    asked: list[StateRequest] = []
     loose = dict(rest.slots)
     if ways.proofs:
         for address in sorted(rest.accounts | (rest.slots.keys() if proven else set())):
@@ -94,50 +94,50 @@ def plan_state(wanted: Wanted, ways: EndpointWays, at: BlockAt, *, proven: bool)
         pieces = rest.accounts
         asked += _slots(loose, ways)
         for address in sorted(pieces):
-            asked += [AskedBalance(address), AskedNonce(address)]
+            asked += [GetBalance(address), GetTransactionCount(address)]
     codes, unplaced = _codes(rest, pieces)
     asked += codes
-    asked += [AskedHeader(number) for number in sorted(rest.blocks)]
+    asked += [GetHeader(number) for number in sorted(rest.blocks)]
     if (
         ways.form is BlockForm.NUMBER
         and not proven
-        and any(not isinstance(each, AskedHeader) for each in asked)
+        and any(not isinstance(each, GetHeader) for each in asked)
     ):
-        asked.append(AskedHeader(at.number, at.hash))
-    return StatePlan(tuple(asked), left.also(Wanted(codes=unplaced)))
+        asked.append(GetHeader(at.number, at.hash))
+    return StatePlan(tuple(asked), left.also(StateKeys(codes=unplaced)))
 
 
-def block_of(ways: EndpointWays, at: BlockAt, *, proven: bool) -> object:
+def block_of(ways: RequestLimits, at: BlockAt, *, proven: bool) -> object:
     """The block parameter of a plan; a proof fits whatever block it is of, so any will do."""
     return "latest" if proven and ways.tip_proofs else at.parameter(ways.form)
 
 
-def _proofs(address: bytes, slots: Sequence[int], ways: EndpointWays) -> Iterator[AskedProof]:
+def _proofs(address: bytes, slots: Sequence[int], ways: RequestLimits) -> Iterator[GetProof]:
     most = min(
         ways.proof_slots,
         (ways.body_bytes - _ENVELOPE) // _SLOT_IN_A_REQUEST,
         (ways.answer_bytes - _PROOF_OF_AN_ACCOUNT) // _PROOF_OF_A_SLOT,
     )
     if not slots:
-        yield AskedProof(address)
+        yield GetProof(address)
     for some in _portions(slots, max(1, most)):
-        yield AskedProof(address, tuple(some))
+        yield GetProof(address, tuple(some))
 
 
-def _slots(slots: Mapping[bytes, Iterable[int]], ways: EndpointWays) -> Iterator[Asked]:
+def _slots(slots: Mapping[bytes, Iterable[int]], ways: RequestLimits) -> Iterator[StateRequest]:
     """Slots without proofs: in calls, by eth_getStorageValues, or one by one."""
     keys = [(address, key) for address in sorted(slots) for key in sorted(slots[address])]
     callable_ = [each for each in keys if ways.calls and is_readable(each[0])]
     if len(callable_) > FEW:
         for group in _groups(callable_, ways.call_slots, ways.body_bytes):
-            yield AskedCall(group)
+            yield ReadByCall(group)
         taken = set(callable_)
         keys = [each for each in keys if each not in taken]
     if ways.values and (len(keys) > FEW or ways.batch == 1):
         for group in _groups(keys, ways.values_slots, ways.body_bytes):
-            yield AskedValues(group)
+            yield GetStorageValues(group)
         return
-    yield from (AskedSlot(address, key) for address, key in keys)
+    yield from (GetStorageAt(address, key) for address, key in keys)
 
 
 def _groups(
@@ -159,12 +159,14 @@ def _groups(
         yield {at: tuple(some) for at, some in group.items()}
 
 
-def _codes(wanted: Wanted, pieces: frozenset[bytes]) -> tuple[list[Asked], dict[bytes, bytes]]:
+def _codes(
+    wanted: StateKeys, pieces: frozenset[bytes]
+) -> tuple[list[StateRequest], dict[bytes, bytes]]:
     """The requests for codes, once for each account, and hashes whose account nobody knows."""
     homes = {home: code for code, home in sorted(wanted.codes.items(), reverse=True) if home}
-    asked: list[Asked] = [AskedCode(home, code) for home, code in sorted(homes.items())]
+    asked: list[StateRequest] = [GetCode(home, code) for home, code in sorted(homes.items())]
     others = (wanted.codes_of | pieces) - homes.keys()
-    asked += [AskedCode(address) for address in sorted(others)]
+    asked += [GetCode(address) for address in sorted(others)]
     unplaced = {
         code: home
         for code, home in wanted.codes.items()
@@ -173,9 +175,11 @@ def _codes(wanted: Wanted, pieces: frozenset[bytes]) -> tuple[list[Asked], dict[
     return asked, unplaced
 
 
-def bodies(asked: Sequence[Asked], ways: EndpointWays) -> Iterator[tuple[Asked, ...]]:
+def bodies(
+    asked: Sequence[StateRequest], ways: RequestLimits
+) -> Iterator[tuple[StateRequest, ...]]:
     """The requests that go together in one body: a batch, or one by itself."""
-    body: list[Asked] = []
+    body: list[StateRequest] = []
     sent = answered = 0
     for each in asked:
         out, back = weights(each)
@@ -189,17 +193,17 @@ def bodies(asked: Sequence[Asked], ways: EndpointWays) -> Iterator[tuple[Asked, 
         yield tuple(body)
 
 
-def weights(asked: Asked) -> tuple[int, int]:
+def weights(asked: StateRequest) -> tuple[int, int]:
     """Bytes that a request and its answer take at most, about."""
     match asked:
-        case AskedProof(_, slots):
+        case GetProof(_, slots):
             back = _PROOF_OF_AN_ACCOUNT + _PROOF_OF_A_SLOT * len(slots)
             return _ENVELOPE + _SLOT_IN_A_REQUEST * len(slots), back
-        case AskedValues(slots) | AskedCall(slots):
+        case GetStorageValues(slots) | ReadByCall(slots):
             count = sum(map(len, slots.values()))
             out = _ENVELOPE + _ACCOUNT_IN_A_REQUEST * len(slots) + _SLOT_IN_A_REQUEST * count
             return out, 200 + _SLOT_IN_A_REQUEST * count + 60 * len(slots)
-        case AskedCode():
+        case GetCode():
             return 300, 50_000
         case _:
             return 350, 3_000
@@ -213,15 +217,19 @@ def _portions(keys: Sequence[int], most: int) -> Iterator[Sequence[int]]:
 LEAST_SLOTS: Final = 16  # where fewer are too many, the way does not work
 
 # The fields of a way: whether it is used, and its limit.
-_USED: Final[dict[type, str]] = {AskedCall: "calls", AskedValues: "values", AskedProof: "proofs"}
+_USED: Final[dict[type, str]] = {
+    ReadByCall: "calls",
+    GetStorageValues: "values",
+    GetProof: "proofs",
+}
 _LIMIT: Final[dict[type, str]] = {
-    AskedCall: "call_slots",
-    AskedValues: "values_slots",
-    AskedProof: "proof_slots",
+    ReadByCall: "call_slots",
+    GetStorageValues: "values_slots",
+    GetProof: "proof_slots",
 }
 # What shows that a way does not work, beside a method that is not there.
 _FAILURES: Final[dict[type, frozenset[str]]] = {
-    AskedCall: frozenset({RefusalKind.REVERTED.value, RefusalKind.WRONG_LENGTH.value}),
+    ReadByCall: frozenset({RefusalKind.REVERTED.value, RefusalKind.WRONG_LENGTH.value}),
 }
 _ELSEWHERE: Final = frozenset({RefusalKind.NO_BLOCK.value, RefusalKind.WRONG_BLOCK.value})
 
@@ -229,30 +237,30 @@ _ELSEWHERE: Final = frozenset({RefusalKind.NO_BLOCK.value, RefusalKind.WRONG_BLO
 class NextTry(NamedTuple):
     """How to ask again: in these ways, at the block that is `back` places further back."""
 
-    ways: EndpointWays
+    ways: RequestLimits
     back: int
 
 
-def narrow(
-    ways: EndpointWays, refused: Iterable[tuple[Asked, str]], back: int, places: int
+def degrade(
+    ways: RequestLimits, refused: Iterable[tuple[StateRequest, str]], back: int, places: int
 ) -> NextTry | None:
     """The next try after requests were refused with these kinds.
 
     None where the endpoint cannot do better: `places` are the blocks that may be asked about.
     """
-    narrowed, kinds = ways, {(type(asked), kind) for asked, kind in refused}
+    degraded, kinds = ways, {(type(asked), kind) for asked, kind in refused}
     for asked, kind in kinds:
-        narrowed = _without(narrowed, asked, kind)
+        degraded = _without(degraded, asked, kind)
     if any(kind in _ELSEWHERE for _, kind in kinds):
-        return NextTry(narrowed, back + 1) if back + 1 < places else None
-    return NextTry(narrowed, back) if narrowed != ways else None
+        return NextTry(degraded, back + 1) if back + 1 < places else None
+    return NextTry(degraded, back) if degraded != ways else None
 
 
-def _without(ways: EndpointWays, asked: type, kind: str) -> EndpointWays:
+def _without(ways: RequestLimits, asked: type, kind: str) -> RequestLimits:
     used = _USED.get(asked)
     if used and (kind == RefusalKind.NO_METHOD or kind in _FAILURES.get(asked, ())):
         return _with(ways, **{used: False})
-    if kind == RefusalKind.NO_STATE and asked is AskedProof:
+    if kind == RefusalKind.NO_STATE and asked is GetProof:
         return ways._replace(tip_proofs=True)
     if kind == RefusalKind.TOO_LARGE:
         return _with_half(ways, asked)
@@ -261,15 +269,15 @@ def _without(ways: EndpointWays, asked: type, kind: str) -> EndpointWays:
     return ways
 
 
-def _with_half(ways: EndpointWays, asked: type) -> EndpointWays:
+def _with_half(ways: RequestLimits, asked: type) -> RequestLimits:
     limit = _LIMIT.get(asked)
     if limit is None or ways.batch > 1:
         return ways._replace(batch=max(1, ways.batch // 2))
     half = getattr(ways, limit) // 2
-    if half < LEAST_SLOTS and asked is not AskedProof:
+    if half < LEAST_SLOTS and asked is not GetProof:
         return _with(ways, **{_USED[asked]: False})
     return _with(ways, **{limit: max(1, half)})
 
 
-def _with(ways: EndpointWays, **changes: Any) -> EndpointWays:  # noqa: ANN401, of any field
+def _with(ways: RequestLimits, **changes: Any) -> RequestLimits:  # noqa: ANN401, of any field
     return ways._replace(**changes)

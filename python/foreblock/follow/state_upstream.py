@@ -13,7 +13,7 @@ import structlog
 from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
 from foreblock.follow.capabilities import Asking, Capabilities, Said, probing
-from foreblock.follow.state_plan import EndpointWays
+from foreblock.follow.state_plan import RequestLimits
 from foreblock.upstream.budget import Purpose, UnitBudget, Urgency
 from foreblock.upstream.endpoint import PROBE_SECONDS, Upstream, UpstreamState
 from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind, refuse
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 _NOT_REACHED: Final = frozenset({RefusalKind.UNREACHABLE, RefusalKind.SERVER_FAILED})
 PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
-FIRST_NARROW: Final = 2.0  # seconds in which what it has refused is not tried; they double
+FIRST_DEGRADED: Final = 2.0  # seconds in which what it has refused is not tried; they double
 WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
 PROBE_TRIES, REACH_TRIES = 8, 3  # of one request of a probe; where it was not reached
 FIRST_WAIT, LONGEST_WAIT = 0.05, 0.5  # seconds between two of them
@@ -47,9 +47,9 @@ class StateUpstream(Upstream):
         """
         super().__init__(url, clock, budget, is_only=is_only)
         self.capabilities: Capabilities | None = None
-        self.ways = EndpointWays()
-        self._widen_at = 0.0
-        self._narrow_for = FIRST_NARROW
+        self.ways = RequestLimits()
+        self._restore_at = 0.0
+        self._degraded_for = FIRST_DEGRADED
         self._chain_id: Final = chain_id
         self._probed_at = 0.0
         self._is_unsure = False  # whether it can do something, as it did not say
@@ -115,21 +115,21 @@ class StateUpstream(Upstream):
             for task in tasks:
                 task.cancel()
 
-    def narrow(self, ways: EndpointWays) -> None:
+    def degrade(self, ways: RequestLimits) -> None:
         """Ask in these ways, for some time: it has refused others again and again."""
         if ways != self.ways:
             self.ways = ways
-            self._widen_at = self.now + self._narrow_for
-            self._narrow_for = min(2 * self._narrow_for, PROBE_AGAIN)
+            self._restore_at = self.now + self._degraded_for
+            self._degraded_for = min(2 * self._degraded_for, PROBE_AGAIN)
 
-    def widen(self) -> None:
+    def restore(self) -> None:
         """Ask again as it could be asked when it was probed, if it is time to try."""
-        if self.ways_were_reduced and self.now >= self._widen_at and self.capabilities is not None:
+        if self.is_degraded and self.now >= self._restore_at and self.capabilities is not None:
             self.ways = self.capabilities.ways()
 
     def _is_old(self) -> bool:
         """Whether what is known may have changed: something has failed since it was asked for."""
-        has_failed = self._has_failed or self.ways_were_reduced
+        has_failed = self._has_failed or self.is_degraded
         again = UNSURE_SECONDS if self._is_unsure else PROBE_AGAIN
         return has_failed and self.now - self._probed_at > again
 
@@ -170,12 +170,12 @@ class StateUpstream(Upstream):
             why = f"{found.chain_id} in place of {self._chain_id}"
             raise refuse(RefusalKind.WRONG_CHAIN, why)
         self.capabilities, self.ways = found, found.ways()
-        self._narrow_for = FIRST_NARROW
+        self._degraded_for = FIRST_DEGRADED
         self._probed_at, self._has_failed = self.now, self._is_unsure
         log.info("upstream_probed", url=self.shown, client=found.client, chain_id=found.chain_id)
         return found
 
     @property
-    def ways_were_reduced(self) -> bool:
+    def is_degraded(self) -> bool:
         """Whether something that was there at the last probe did not work since."""
         return self.capabilities is not None and self.ways != self.capabilities.ways()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from foreblock.follow.audit import StateAudit
-from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner
+from foreblock.follow.state_fetcher import ExecutedBlocks, StateFetcher
 from foreblock.primitives import format_data, harmless
 from foreblock.secret_urls import redact_urls
 from foreblock.upstream.endpoint import UpstreamState
@@ -24,7 +24,7 @@ class Anchored(Protocol):
 def follow_facts(
     anchored: Anchored,
     executed: ExecutedBlocks,
-    learner: StateLearner,
+    learner: StateFetcher,
     upstreams: Sequence[UpstreamState],
     audit: StateAudit | None = None,
 ) -> list[str]:
@@ -51,7 +51,7 @@ def _audit(audit: StateAudit) -> str:
     facts.append(f"{audit.waiting} wait for proofs")
     if audit.waiting:
         facts.append(f"the oldest for {audit.oldest:.1f} s")
-    if not audit.believes:
+    if not audit.accepts_unproven:
         facts.append("nothing more is believed for now")
     last = f"; last: {harmless(audit.last_untrue)}" if audit.last_untrue else ""
     return f"audit: {', '.join(facts)}{last}"

@@ -18,19 +18,19 @@ from msgspec import Raw
 
 from foreblock.errors import (
     BadProof,
-    MissedKeys,
+    InvalidProofData,
     NotHere,
     NoUpstream,
     RefusedAnswer,
     TooMuchState,
-    UntrueState,
     WaysMissing,
 )
-from foreblock.follow.keys import FoundProof
-from foreblock.follow.requests import AskedProof, BlockAt, BlockForm
+from foreblock.follow.fetch_result import ClaimedProof
+from foreblock.follow.requests import BlockAt, BlockForm, GetProof
 from foreblock.follow.responses import read_proof
-from foreblock.ledger.reading.learned_state import LearnedState, prove_all
+from foreblock.ledger.reading.learned_state import KnownValues, LearnedState
 from foreblock.ledger.reading.view import Ledger
+from foreblock.types import Misses
 from foreblock.upstream.old_blocks import AskUpstream
 
 MOST_WAYS: Final = 64  # accounts that one round asks for; each is a request
@@ -40,7 +40,7 @@ Keys = dict[bytes, set[int]]
 KeysAt = Mapping[int, Keys]  # by the number of the block at which they are asked for
 
 
-class FetchedWays:
+class TrieNodeFetcher:
     """Asks the upstreams of one network."""
 
     def __init__(self, ledger: Ledger, learned: LearnedState, ask: AskUpstream) -> None:
@@ -63,21 +63,17 @@ class FetchedWays:
             self._learned.put_nodes(view, nodes)
 
     async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
-        """Know slots by proofs at these blocks. Raises as `fetch`, and `UntrueState`."""
+        """Know slots by proofs at these blocks. Raises as `fetch`, and `InvalidProofData`."""
         for place, proof in await self._proofs(keys, seconds):
             with closing(self._ledger.view()) as view:
                 block = view.resolve(place.number)
-                try:
-                    values = prove_all([proof], [block.header.state_root])
-                except BadProof as why:
-                    raise UntrueState(str(why)) from None
-                self._learned.learn(view, values, at=block)
+                self._learned.learn(view, _proven(proof, block.header.state_root), at=block)
 
-    async def _proofs(self, keys: KeysAt, seconds: float) -> list[tuple[BlockAt, FoundProof]]:
+    async def _proofs(self, keys: KeysAt, seconds: float) -> list[tuple[BlockAt, ClaimedProof]]:
         if sum(map(len, keys.values())) > MOST_WAYS:
             raise TooMuchState(f"the ways to more than {MOST_WAYS} accounts in a trie")
         asked = [
-            self._proof(place, AskedProof(address, tuple(sorted(slots))))
+            self._proof(place, GetProof(address, tuple(sorted(slots))))
             for number, of_block in keys.items()
             if (place := self._place(number)) is not None
             for address, slots in of_block.items()
@@ -94,12 +90,12 @@ class FetchedWays:
                 return None
             return BlockAt(number, block.hash)
 
-    async def _proof(self, place: BlockAt, asked: AskedProof) -> tuple[BlockAt, FoundProof]:
+    async def _proof(self, place: BlockAt, asked: GetProof) -> tuple[BlockAt, ClaimedProof]:
         async with self._places:
             return place, await proof_at(self._ask, asked, place)
 
 
-def slots_before(missed: Sequence[MissedKeys]) -> KeysAt:
+def slots_before(missed: Sequence[Misses]) -> KeysAt:
     """The slots of accounts that have gone since, by the blocks at which they had not."""
     keys: dict[int, Keys] = {}
     for each in missed:
@@ -110,8 +106,20 @@ def slots_before(missed: Sequence[MissedKeys]) -> KeysAt:
     return keys
 
 
-async def proof_at(ask: AskUpstream, asked: AskedProof, block: BlockAt) -> FoundProof:
-    """The proof of an account at a block, to be checked. Raises `UntrueState`, `NoUpstream`."""
+def _proven(proof: ClaimedProof, root: bytes) -> KnownValues:
+    """Return the values that a proof proves. Raises `InvalidProofData`."""
+    try:
+        account, values = proof.prove(root)
+    except BadProof as why:
+        raise InvalidProofData(str(why)) from None
+    slots = (each.slot for each in proof.slots)
+    return KnownValues(
+        {proof.address: account}, {proof.address: dict(zip(slots, values, strict=True))}
+    )
+
+
+async def proof_at(ask: AskUpstream, asked: GetProof, block: BlockAt) -> ClaimedProof:
+    """Return an unchecked proof at a block. Raises `InvalidProofData`, `NoUpstream`."""
     try:
         params = asked.params(block.parameter(BlockForm.HASH))
         text = await ask(asked.method, msgspec.json.encode(params))
@@ -121,4 +129,4 @@ async def proof_at(ask: AskUpstream, asked: AskedProof, block: BlockAt) -> Found
     try:
         return read_proof(asked, Raw(text))
     except RefusedAnswer as why:
-        raise UntrueState(str(why)) from None
+        raise InvalidProofData(str(why)) from None

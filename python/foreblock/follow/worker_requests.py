@@ -16,10 +16,11 @@ from msgspec import Raw
 from foreblock.bus.messages import BusRequest, CallUpstream, GetState
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
+from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.fetcher import Fetcher
-from foreblock.follow.keys import Found
-from foreblock.follow.state_fetcher import FoundState, KnownKeys, StateLearner
-from foreblock.follow.wire import pack_found, unpack_wanted
+from foreblock.follow.state_fetcher import KnownKeys, ProvenState, StateFetcher
+from foreblock.follow.wire import pack_values
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind
 
@@ -36,13 +37,13 @@ class KnownState(KnownKeys, Protocol):
         """Store what is known, so that workers know it."""
 
 
-class StateAnswers:
+class WorkerRequests:
     """Answers questions on the loop of the network."""
 
     def __init__(
         self,
         fetcher: Fetcher,
-        learner: StateLearner,
+        learner: StateFetcher,
         state: KnownState,
         start: Start,
         clock: Clock,
@@ -78,17 +79,17 @@ class StateAnswers:
         """The keys that are not known here, packed. Raises `EndpointError`."""
         if wanted_state.epoch != self._state.executed().epoch:
             raise NewEpoch
-        wanted = unpack_wanted(wanted_state.keys)
+        wanted = StateKeys.unpack(wanted_state.keys)
         left = self._state.unknown(wanted)
-        if left.keys < wanted.keys:
+        if len(left) < len(wanted):
             await self._state.store_learned()  # the worker finds it in the store
-        found = FoundState(Found(), (), {})
+        found = ProvenState(FetchResult(), {})
         if left:
             seconds = self._seconds_until(deadline_ns)
             found = await self._learner.find_in_time(
                 left, self._state.executed, Purpose.CLIENT, seconds
             )
-        return pack_found(*found)
+        return pack_values(*found)
 
     async def _ask_upstreams(self, request: CallUpstream, deadline_ns: int) -> bytes:
         """The result of the first upstream that has one. Raises `EndpointError`."""

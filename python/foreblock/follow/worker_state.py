@@ -8,31 +8,32 @@ no answer, but the reason.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import closing
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from foreblock.errors import (
-    BadProof,
-    MissedKeys,
+    InvalidProofData,
     NewEpoch,
     NoUpstream,
     TooMuchState,
     UnitsSpent,
-    UntrueState,
     WaysMissing,
 )
-from foreblock.follow.keys import Found, Wanted, all_of, wanted_of
-from foreblock.follow.trie_node_fetch import FetchedWays, KeysAt, slots_before
-from foreblock.follow.wire import StateAnswer, pack_wanted, unpack_found
-from foreblock.ledger.reading.learned_state import KnownValues, LearnedState, prove_all
+from foreblock.follow.trie_node_fetch import KeysAt, TrieNodeFetcher, slots_before
+from foreblock.follow.wire import unpack_values
+from foreblock.ledger.reading.learned_state import LearnedState
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.metrics.meters import StateMetrics
 from foreblock.rpc.fetching import Missed
 from foreblock.settings import FollowSettings
+from foreblock.types import Misses
 from foreblock.upstream.old_blocks import AskUpstream
 
-THREAD_BYTES: Final = 128 << 10  # longer answers are proven on a thread; these take a millisecond
+THREAD_BYTES: Final = 128 << 10  # longer responses are decoded on a thread
 
 LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are those of nobody and of precompiles
 
@@ -59,7 +60,7 @@ PLAIN_READS: Final = frozenset(
 AskState = Callable[[int, bytes, float], Awaitable[bytes]]
 
 
-class FetchedState:
+class WorkerState:
     """The state of one network in one worker."""
 
     def __init__(  # noqa: PLR0913, PLR0917, all of it is needed
@@ -69,9 +70,9 @@ class FetchedState:
         ask: AskState,
         metrics: StateMetrics | None = None,
         clock: Callable[[], float] = time.monotonic,
-        hint: Callable[[Sequence[Missed]], Awaitable[Wanted]] | None = None,
+        hint: Callable[[Sequence[Missed]], Awaitable[StateKeys]] | None = None,
         ask_upstream: AskUpstream | None = None,
-        predict: Callable[[Sequence[Missed]], Wanted] | None = None,
+        predict: Callable[[Sequence[Missed]], StateKeys] | None = None,
     ) -> None:
         """`hint` and `predict` give keys that calls will want; they raise nothing.
 
@@ -81,29 +82,29 @@ class FetchedState:
         self.predict: Final = predict or _nothing
         self._ledger: Final = ledger
         self._learned: Final = LearnedState(ledger)
-        self._ways: Final = ask_upstream and FetchedWays(ledger, self._learned, ask_upstream)
+        self._ways: Final = ask_upstream and TrieNodeFetcher(ledger, self._learned, ask_upstream)
         self.settings: Final = settings
         self._ask: Final = ask
         self._metrics: Final = metrics or StateMetrics.private()
         self.clock: Final = clock
 
-    def begin_rounds(self) -> "StateRounds":
+    def begin_rounds(self) -> "FetchBudget":
         """The rounds of one request or batch."""
-        return StateRounds(self)
+        return FetchBudget(self)
 
-    def unknown(self, wanted: Wanted) -> Wanted:
+    def unknown(self, wanted: StateKeys) -> StateKeys:
         """The accounts and slots of these that are not known."""
         slots = {address: list(keys) for address, keys in wanted.slots.items()}
         with closing(self._ledger.view()) as view:
             missing = view.state(view.latest).missing(list(wanted.accounts), slots)
-        return wanted_of(missing)
+        return StateKeys.of(missing)
 
-    async def fetch(self, wanted: Wanted, seconds: float) -> None:
+    async def fetch(self, wanted: StateKeys, seconds: float) -> None:
         """Make these keys known, or some of them; raises why none of them can be had."""
-        self._metrics.keys.add(wanted.keys)
+        self._metrics.keys.add(len(wanted))
         await self._measured(self._fetch(wanted, seconds))
 
-    async def fetch_ways(self, missing: Sequence[WaysMissing], seconds: float) -> None:
+    async def fetch_trie_nodes(self, missing: Sequence[WaysMissing], seconds: float) -> None:
         """Know the ways to keys in tries; raises why they cannot be had."""
         if self._ways is None:
             raise missing[0]
@@ -126,42 +127,44 @@ class FetchedState:
         self._metrics.ended("found", self.clock() - began)
         self._metrics.learned.set(self._learned.size)
 
-    async def _fetch(self, wanted: Wanted, seconds: float) -> None:
+    async def _fetch(self, wanted: StateKeys, seconds: float) -> None:
         with closing(self._ledger.view()) as view:
-            epoch, trust = view.base.epoch, view.trust
-        data = await self._ask(epoch, pack_wanted(wanted), seconds)
+            epoch = view.base.epoch
+        data = await self._ask(epoch, wanted.pack(), seconds)
         if len(data) > THREAD_BYTES:
-            judged = await asyncio.to_thread(_judge, data, trust)
+            values = await asyncio.to_thread(unpack_values, data)
         else:
-            judged = _judge(data, trust)
+            values = unpack_values(data)
         # Opened after all this came: it has every block that the values are from.
         with closing(self._ledger.view()) as view:
             if view.base.epoch != epoch:
                 raise NewEpoch
-            self._learned.learn(view, *judged)
+            self._learned.learn(view, values)
 
 
-class StateRounds:
+class FetchBudget:
     """The rounds that one request or batch has had."""
 
-    def __init__(self, state: FetchedState) -> None:
+    def __init__(self, state: WorkerState) -> None:
         self._state: Final = state
         self._until: Final = state.clock() + state.settings.fetch_timeout
         self._rounds = 0
         self._keys = 0
         self._again = 0  # rounds that failed
-        self._hinted = Wanted()
-        self._ways: list[tuple[int, MissedKeys]] = []  # that were asked for last, with blocks
+        self._hinted = StateKeys()
+        self._ways: list[tuple[int, Misses]] = []  # that were asked for last, with blocks
 
     async def fetch(self, missed: Sequence[Missed]) -> None:
         """Make known what was missed; raises why it cannot be had."""
         settings = self._state.settings
         ways = [each.why for each in missed if isinstance(each.why, WaysMissing)]
         missed = [each for each in missed if not isinstance(each.why, WaysMissing)]
-        wanted = all_of([*map(_wanted, missed), *self._hints(), self._state.predict(missed)])
+        wanted = StateKeys.union(
+            [*map(_wanted, missed), *self._hints(), self._state.predict(missed)]
+        )
         before = slots_before([each.why.misses for each in missed])
         self._rounds += 1
-        self._keys += wanted.keys + sum(len(each.misses) for each in ways)
+        self._keys += len(wanted) + sum(len(each.misses) for each in ways)
         self._keys += sum(len(slots) for keys in before.values() for slots in keys.values())
         if self._rounds > settings.fetch_rounds:
             raise TooMuchState(f"more than {settings.fetch_rounds} rounds")
@@ -182,7 +185,7 @@ class StateRounds:
     async def _try_again(self, failed: BaseException) -> None:
         """Let the request run again after a moment: a failure may have been one of that moment."""
         is_late = self._until - self._state.clock() <= PAUSE
-        if is_late or self._again >= AGAIN or not isinstance(failed, NoUpstream | UntrueState):
+        if is_late or self._again >= AGAIN or not isinstance(failed, NoUpstream | InvalidProofData):
             raise failed
         self._again += 1
         self._ways = []
@@ -191,9 +194,9 @@ class StateRounds:
     async def _fetch_ways(self, ways: Sequence[WaysMissing], left: float) -> None:
         wanted = [(each.block, each.misses) for each in ways]
         if wanted == self._ways:
-            raise UntrueState("the nodes of proofs do not fit the trie of their block")
+            raise InvalidProofData("the nodes of proofs do not fit the trie of their block")
         self._ways = wanted
-        await self._in_time(self._state.fetch_ways(ways, left), left)
+        await self._in_time(self._state.fetch_trie_nodes(ways, left), left)
 
     async def _in_time(self, fetching: Coroutine[Any, Any, None], left: float) -> None:
         try:
@@ -201,7 +204,7 @@ class StateRounds:
         except TimeoutError:
             raise NoUpstream(f"no proofs in {left:.1f} s", 1) from None
 
-    async def _fetch_values(self, missed: Sequence[Missed], wanted: Wanted, left: float) -> None:
+    async def _fetch_values(self, missed: Sequence[Missed], wanted: StateKeys, left: float) -> None:
         try:
             if self._rounds == HINTED_ROUND and self._state.hint is not None:
                 hinting = asyncio.ensure_future(self._state.hint(missed))
@@ -218,59 +221,34 @@ class StateRounds:
         except NewEpoch:
             return  # the next run is on the new base, and misses something else
 
-    def _hints(self) -> list[Wanted]:
+    def _hints(self) -> list[StateKeys]:
         """What the calls will want besides, said once."""
-        hinted, self._hinted = self._hinted, Wanted()
+        hinted, self._hinted = self._hinted, StateKeys()
         if not hinted:
             return []
         unknown = self._state.unknown(hinted)
-        return [unknown._replace(codes_of=_called(unknown))]
+        return [replace(unknown, codes_of=_called(unknown))]
 
 
-def _nothing(_: Sequence[Missed]) -> Wanted:
-    return Wanted()
+def _nothing(_: Sequence[Missed]) -> StateKeys:
+    return StateKeys()
 
 
-def _wanted(missed: Missed) -> Wanted:
+def _wanted(missed: Missed) -> StateKeys:
     """What a request has missed; accounts that a run came to come with their codes.
 
     So a call of a contract that is new has its code, and its first slots, in the same round. Many
     accounts at once have little code among them: they are tokens of one kind, or nobody's.
     """
-    wanted = wanted_of(missed.why.misses)
+    wanted = StateKeys.of(missed.why.misses)
     if missed.method in PLAIN_READS or len(wanted.accounts) > MOST_CALLED:
         return wanted
-    return wanted._replace(codes_of=_called(wanted))
+    return replace(wanted, codes_of=_called(wanted))
 
 
-def _called(wanted: Wanted) -> frozenset[bytes]:
+def _called(wanted: StateKeys) -> frozenset[bytes]:
     """The accounts that are likely to have code."""
     return frozenset(each for each in wanted.accounts if int.from_bytes(each) >= LEAST_CONTRACT)
-
-
-def _judge(data: bytes, trust: str) -> tuple[KnownValues, Collection[bytes], Mapping[int, bytes]]:
-    """The values, codes and hashes of blocks in an answer that are proven, or believed.
-
-    Raises `UntrueState`.
-    """
-    answer = unpack_found(data)
-    return _values(answer, trust), answer.found.codes.values(), answer.blocks
-
-
-def _values(answer: StateAnswer, trust: str) -> KnownValues:
-    if trust != "proven":
-        return _believed(answer.found)  # what the network's process has proven or believed
-    proofs = [each for some in answer.found.proofs.values() for each in some]
-    try:
-        return prove_all(proofs, answer.roots)
-    except BadProof as why:
-        raise UntrueState(str(why)) from None
-
-
-def _believed(found: Found) -> KnownValues:
-    """What is found, as it is said to be."""
-    accounts = {address: each.believed for address, each in found.accounts.items()}
-    return KnownValues(accounts, found.slots)
 
 
 def _outcome(why: Exception) -> str:
@@ -279,7 +257,7 @@ def _outcome(why: Exception) -> str:
             return "spent"
         case NewEpoch():
             return "moved"
-        case UntrueState():
+        case InvalidProofData():
             return "untrue"
         case _:
             return "unavailable"

@@ -17,9 +17,9 @@ from itertools import count, islice
 from typing import Final, NamedTuple, Protocol
 
 from foreblock.errors import EndpointError
-from foreblock.follow.keys import Wanted
-from foreblock.follow.state_fetcher import ExecutedBlocks, FoundState, KnownKeys
+from foreblock.follow.state_fetcher import ExecutedBlocks, KnownKeys, ProvenState
 from foreblock.follow.state_plan import IMPLEMENTATION
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose, price
 
 MOST_SLOTS: Final = 100_000
@@ -61,7 +61,7 @@ class _Slots:
             del self.later[next(iter(self.later))]
 
 
-class HotSet:
+class WorkingSet:
     """Accounts with slots, the newest last; called on one thread."""
 
     def __init__(self, most_slots: int = MOST_SLOTS, most_accounts: int = MOST_ACCOUNTS) -> None:
@@ -83,7 +83,7 @@ class HotSet:
         self._changed.clear()
         self._bound()
 
-    def note(self, wanted: Wanted, *, by_messages: bool = False) -> None:
+    def note(self, wanted: StateKeys, *, by_messages: bool = False) -> None:
         """These keys were wanted, by messages or readers; `codes_of` are contracts.
 
         With a slot of a contract come those that contracts read first, so one stands for them.
@@ -124,7 +124,7 @@ class HotSet:
         put = {each: self._kept(self._accounts[each]) for each in some if each in self._accounts}
         return put, [each for each in some if each not in self._accounts]
 
-    def portions(self) -> Iterator[Wanted]:
+    def portions(self) -> Iterator[StateKeys]:
         """All keys in the order in which they are best fetched, in portions.
 
         Contracts first: without one a call takes more than one round trip, and one proof has all
@@ -132,14 +132,14 @@ class HotSet:
         """
         return self._portions(list(reversed(self._accounts)))
 
-    def take_lately(self) -> Iterator[Wanted]:
+    def take_lately(self) -> Iterator[StateKeys]:
         """In the same way what messages wanted since the last time that this was asked for."""
         lately = [each for each in reversed(self._accounts) if self._accounts[each].lately]
         for address in lately:
             self._accounts[address].lately = False
         return self._portions(lately)
 
-    def _portions(self, newest: Sequence[bytes]) -> Iterator[Wanted]:
+    def _portions(self, newest: Sequence[bytes]) -> Iterator[StateKeys]:
         ordered = sorted(newest, key=lambda address: not len(self._accounts[address]))
         accounts = [(each, self._accounts[each]) for each in ordered]
         return portions([(each, (*at.first, *reversed(at.later))) for each, at in accounts])
@@ -149,7 +149,7 @@ class HotSet:
         return HotAccount(account.used, (*account.first, *account.later))
 
 
-def portions(accounts: Sequence[tuple[bytes, Sequence[int]]]) -> Iterator[Wanted]:
+def portions(accounts: Sequence[tuple[bytes, Sequence[int]]]) -> Iterator[StateKeys]:
     """Accounts with their slots, in portions of a few requests.
 
     First each account with as many slots as one proof has, in their order, then the next slots of
@@ -173,9 +173,9 @@ def portions(accounts: Sequence[tuple[bytes, Sequence[int]]]) -> Iterator[Wanted
             return
 
 
-def _wanted(slots: Mapping[bytes, frozenset[int]], depth: int) -> Wanted:
+def _wanted(slots: Mapping[bytes, frozenset[int]], depth: int) -> StateKeys:
     accounts = frozenset(slots) if depth == 0 else frozenset[bytes]()
-    return Wanted(accounts, {address: keys for address, keys in slots.items() if keys})
+    return StateKeys(accounts, {address: keys for address, keys in slots.items() if keys})
 
 
 KEEP_SECONDS: Final = 30.0  # between two times that the set is kept
@@ -193,13 +193,13 @@ class Finder(Protocol):
 
     async def find_in_time(
         self,
-        wanted: Wanted,
+        wanted: StateKeys,
         executed: Callable[[], ExecutedBlocks],
         purpose: Purpose,
         seconds: float,
         *,
         is_used: bool = True,
-    ) -> FoundState:
+    ) -> ProvenState:
         """Fetch keys, and know them after that; they need not be in use. Raises `EndpointError`."""
 
 
@@ -207,11 +207,11 @@ Keep = Callable[[Mapping[bytes, HotAccount], Sequence[bytes]], Awaitable[None]]
 HasRoom = Callable[[], bool]
 
 
-class HotFetching:
+class WorkingSetRefresh:
     """The keys in use of one network."""
 
     def __init__(
-        self, hot: HotSet, finder: Finder, state: KnownKeys, keep: Keep, *, has_room: HasRoom
+        self, hot: WorkingSet, finder: Finder, state: KnownKeys, keep: Keep, *, has_room: HasRoom
     ) -> None:
         """`keep` keeps changes of the set; nothing is fetched while there is no room for it."""
         self._hot: Final = hot
@@ -244,31 +244,31 @@ class HotFetching:
                 await self._fetch(portion)
             await self._fetch_all(list(self._hot.portions()))
 
-    async def _fetch_at_once(self, portions: Sequence[Wanted], units: float) -> None:
+    async def _fetch_at_once(self, portions: Sequence[StateKeys], units: float) -> None:
         """Ask for as many portions as these units pay for; what is not found comes later."""
         most = int(units / price("eth_getProof")) // PORTION_ACCOUNTS
         if units:
             await asyncio.gather(*map(self._find_at_once, portions[: max(1, most)]))
 
-    async def _find_at_once(self, portion: Wanted) -> None:
+    async def _find_at_once(self, portion: StateKeys) -> None:
         if left := self._state.unknown(portion):
             with suppress(EndpointError):
                 await self._finder.find_in_time(
                     left, self._state.executed, Purpose.FLASHBLOCK, AT_ONCE_SECONDS, is_used=False
                 )
 
-    async def _fetch_all(self, portions: Sequence[Wanted]) -> None:
-        self.wanted, self.known = sum(each.keys for each in portions), 0
+    async def _fetch_all(self, portions: Sequence[StateKeys]) -> None:
+        self.wanted, self.known = sum(len(each) for each in portions), 0
         self.is_fetching = True
         for portion in portions:
             left = await self._fetch(portion)
             if self._begun.is_set():
                 return
-            self.known += portion.keys - left.keys
+            self.known += len(portion) - len(left)
             await asyncio.sleep(0)  # where all is known, others have their turn
         self.is_fetching = False
 
-    async def _fetch(self, portion: Wanted) -> Wanted:
+    async def _fetch(self, portion: StateKeys) -> StateKeys:
         """Know a portion, as far as it can be had; gives what is left of it."""
         wait = SHORTEST_WAIT
         left = self._state.unknown(portion)

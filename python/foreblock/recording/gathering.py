@@ -18,13 +18,14 @@ from msgspec import Raw
 from foreblock.chains.chain_file import FollowedChain
 from foreblock.errors import BadChain, NotAnAnswer, RefusedAnswer, StateMissing
 from foreblock.follow.capabilities import BUSY, BUSY_SLOT, NOBODY, SLOT
+from foreblock.follow.fetch_result import EMPTY_CODE, FetchResult
 from foreblock.follow.fetcher import Fetcher
-from foreblock.follow.keys import EMPTY_CODE, Found, Wanted, wanted_of
-from foreblock.follow.state_fetcher import ExecutedBlocks, StateLearner
+from foreblock.follow.state_fetcher import ExecutedBlocks, StateFetcher
 from foreblock.follow.state_plan import FIRST_SLOTS
 from foreblock.ledger.importing.importer import LearnedChain
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.open_store import Store
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import ZERO_ADDRESS, format_data
 from foreblock.recording.state_file import JsonBlock, RecordedState
 from foreblock.recording.stretch import Stretch
@@ -47,7 +48,7 @@ class Gathering:
     def __init__(self, chain: FollowedChain, fetcher: Fetcher) -> None:
         self._chain: Final = chain
         self._fetcher: Final = fetcher
-        self._learner: Final = StateLearner(fetcher, proven=True, behind=0)
+        self._learner: Final = StateFetcher(fetcher, proven=True, behind=0)
 
     async def gather(self, stretch: Stretch, report: Report = lambda *_: None) -> RecordedState:
         """All that the stretch needs. Raises `EndpointError`, `BadBlock`."""
@@ -78,7 +79,7 @@ class Gathering:
             try:
                 chain.add(block)
             except StateMissing as missing:
-                wanted = wanted_of(missing.misses)
+                wanted = StateKeys.of(missing.misses)
                 await self._name(state, executed.anchor, wanted.blocks)
                 found = await self._find(state, executed, wanted)
                 await self._find(state, executed, _first_slots(found))
@@ -86,10 +87,12 @@ class Gathering:
                 return
         raise BadChain(self._chain.title, f"block {block.header.number} needs more and more state")
 
-    async def _find(self, state: RecordedState, executed: ExecutedBlocks, wanted: Wanted) -> Found:
+    async def _find(
+        self, state: RecordedState, executed: ExecutedBlocks, wanted: StateKeys
+    ) -> FetchResult:
         """Fetch and prove keys, and keep the nodes and codes."""
         if not wanted:
-            return Found()
+            return FetchResult()
         found = (await self._learner.find(wanted, executed, Purpose.FLASHBLOCK, SECONDS)).found
         for proof in (each for some in found.proofs.values() for each in some):
             state.add_nodes(proof.nodes)
@@ -135,17 +138,17 @@ class Gathering:
         return answer
 
 
-def _always() -> Wanted:
+def _always() -> StateKeys:
     """What every follower asks for: to find out what endpoints can do, and for withdrawals."""
     accounts = frozenset({ZERO_ADDRESS, NOBODY, BUSY, MESSAGE_PASSER})
-    return Wanted(accounts, {NOBODY: frozenset({SLOT}), BUSY: frozenset({BUSY_SLOT})})
+    return StateKeys(accounts, {NOBODY: frozenset({SLOT}), BUSY: frozenset({BUSY_SLOT})})
 
 
-def _first_slots(found: Found) -> Wanted:
+def _first_slots(found: FetchResult) -> StateKeys:
     """The slots that contracts read first, of those that were found."""
     contracts = [each for each, said in found.accounts.items() if said.code_hash != EMPTY_CODE]
     slots = {each: FIRST_SLOTS - found.slots.get(each, {}).keys() for each in contracts}
-    return Wanted(slots={each: keys for each, keys in slots.items() if keys})
+    return StateKeys(slots={each: keys for each, keys in slots.items() if keys})
 
 
 def _check(found: bytes, wanted: bytes) -> None:

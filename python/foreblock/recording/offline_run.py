@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from foreblock.errors import BadRecording, StateMissing
-from foreblock.follow.keys import Wanted, wanted_of
 from foreblock.ledger.importing.importer import LearnedChain
 from foreblock.ledger.storage.open_store import Learned, Store
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import format_data
 from foreblock.recording.proof_walk import UnknownNode, prove_account, prove_slot
 from foreblock.recording.state_file import RecordedState
@@ -43,7 +43,7 @@ def _run(state: RecordedState, chain: LearnedChain, block: Block, name: str) -> 
             chain.add(block)
         except StateMissing as missing:
             try:
-                _learn(state, chain.learned, wanted_of(missing.misses))
+                _learn(state, chain.learned, StateKeys.of(missing.misses))
             except (UnknownNode, KeyError):
                 number = block.header.number
                 why = f"the state that block {number} needs is not all there"
@@ -53,7 +53,7 @@ def _run(state: RecordedState, chain: LearnedChain, block: Block, name: str) -> 
     raise BadRecording(name, 0, f"block {block.header.number} needs more and more state")
 
 
-def _learn(state: RecordedState, learned: Learned, wanted: Wanted) -> None:
+def _learn(state: RecordedState, learned: Learned, wanted: StateKeys) -> None:
     """Learn what is wanted; raises `UnknownNode` or `KeyError` for what was not recorded."""
     anchor = state.anchor_header
     for address in wanted.accounts | wanted.slots.keys():

@@ -23,6 +23,7 @@ from foreblock.errors import (
     HiddenMethod,
     IncompleteState,
     InvalidParams,
+    InvalidProofData,
     LimitExceeded,
     NoSuchHead,
     NotCanonical,
@@ -65,7 +66,6 @@ from foreblock.errors import (
     UnknownPartial,
     UnknownRules,
     UnknownSubscription,
-    UntrueState,
     WaysMissing,
 )
 
@@ -215,7 +215,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     StateMissing: _not_available,
     WaysMissing: _not_available,
     NoUpstream: _not_available,
-    UntrueState: _not_available,
+    InvalidProofData: _not_available,
     UnitsSpent: _spent,
     ErrorAnswer: _as_said,
     TooMuchState: _says(OVERLOADED),

@@ -60,7 +60,7 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.chain_commands import Settling, WriterCommands
-from foreblock.service.follower_wiring import from_upstreams
+from foreblock.service.follower_wiring import follower_parts
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.scraping import Scraper
 from foreblock.service.worker_metrics import WorkerMetrics
@@ -70,9 +70,9 @@ from foreblock.settings.networks import DevChain, Network
 from foreblock.types import Transaction
 
 if TYPE_CHECKING:
-    from foreblock.follow.passthrough import PassedOn
-    from foreblock.follow.pre_anchor import BeyondAnchor
-    from foreblock.follow.worker_state import FetchedState
+    from foreblock.follow.passthrough import Passthrough
+    from foreblock.follow.pre_anchor import VerifiedHistory
+    from foreblock.follow.worker_state import WorkerState
 
 NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
 
@@ -107,9 +107,9 @@ def make_scheduler(options: ServiceOptions, budget: WorkerBudget | None = None) 
 class Shared(NamedTuple):
     """What the views of a network have in common."""
 
-    state: "FetchedState | None" = None  # that the store does not know, where it is fetched
-    beyond: "BeyondAnchor | None" = None  # what lies before the anchor
-    passed: "PassedOn | None" = None  # the same, as upstreams say it
+    state: "WorkerState | None" = None  # that the store does not know, where it is fetched
+    beyond: "VerifiedHistory | None" = None  # what lies before the anchor
+    passed: "Passthrough | None" = None  # the same, as upstreams say it
     families: SharedFamilies | None = None
     filters: FilterTable | None = None
     commits: CommitWatch | None = None
@@ -158,7 +158,7 @@ class Service:
         self.open_session: Final[OpenSession] = partial(self.sessions.open, dispatcher.answer)
 
 
-def _dispatcher_over(state: "FetchedState | None") -> Callable[..., Dispatcher[LedgerView]]:
+def _dispatcher_over(state: "WorkerState | None") -> Callable[..., Dispatcher[LedgerView]]:
     """What makes a dispatcher over a store that knows everything, or one that is helped."""
     if state is None:
         return Dispatcher
@@ -232,7 +232,7 @@ def make_served(
     _watch_stores(loop, watches)
     served = []
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
-        parts = from_upstreams(ledger, network, link, metrics)
+        parts = follower_parts(ledger, network, link, metrics)
         deferral = None if link is None else link.deferral(network.name)
         queue = written[number].queue if written else None
         if deferral is not None and isinstance(ledger, Ledger):

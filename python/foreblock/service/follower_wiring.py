@@ -16,52 +16,52 @@ from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings.networks import Network
 
 if TYPE_CHECKING:
-    from foreblock.follow.passthrough import PassedOn
-    from foreblock.follow.pre_anchor import BeyondAnchor
-    from foreblock.follow.worker_state import FetchedState
+    from foreblock.follow.passthrough import Passthrough
+    from foreblock.follow.pre_anchor import VerifiedHistory
+    from foreblock.follow.worker_state import WorkerState
 
 Ask = Callable[[str, bytes], Awaitable[bytes]]
 
 
-class FromUpstreams(NamedTuple):
+class FollowerParts(NamedTuple):
     """What comes from upstreams; nothing where the store is all there is."""
 
-    state: "FetchedState | None" = None
-    beyond: "BeyondAnchor | None" = None
-    passed: "PassedOn | None" = None
+    state: "WorkerState | None" = None
+    beyond: "VerifiedHistory | None" = None
+    passed: "Passthrough | None" = None
 
 
-def from_upstreams(
+def follower_parts(
     ledger: Ledger | AbsentLedger,
     network: Network,
     link: BusClient | None,
     metrics: WorkerMetrics,
-) -> FromUpstreams:
+) -> FollowerParts:
     """What a network has from its upstreams, where its settings want it."""
     follow = network.follow
     if follow is None or follow.cold == "refuse":
-        return FromUpstreams()
+        return FollowerParts()
     if link is None or isinstance(ledger, AbsentLedger):
-        return FromUpstreams()
-    from foreblock.follow.passthrough import PassedOn  # noqa: PLC0415
-    from foreblock.follow.pre_anchor import BeyondAnchor  # noqa: PLC0415, others need none
+        return FollowerParts()
+    from foreblock.follow.passthrough import Passthrough  # noqa: PLC0415
+    from foreblock.follow.pre_anchor import VerifiedHistory  # noqa: PLC0415, others need none
 
     ask = partial(link.ask_upstream, network.name, seconds=follow.fetch_timeout)
     state = _fetched_state(ledger, network, link, metrics, ask)
     passes = follow.beyond == "pass"
     beyond = None
     if follow.beyond != "refuse":
-        beyond = BeyondAnchor(ledger, state, ask, believes=passes)
+        beyond = VerifiedHistory(ledger, state, ask, believes=passes)
     pass_on = partial(link.pass_on, network.name, seconds=follow.fetch_timeout)
-    return FromUpstreams(state, beyond, PassedOn(pass_on) if passes else None)
+    return FollowerParts(state, beyond, Passthrough(pass_on) if passes else None)
 
 
 def _fetched_state(
     ledger: Ledger, network: Network, link: BusClient, metrics: WorkerMetrics, ask: Ask
-) -> "FetchedState":
+) -> "WorkerState":
     """The state that is fetched for clients."""
     from foreblock.follow.prediction import call_hints, predicted_keys  # noqa: PLC0415
-    from foreblock.follow.worker_state import FetchedState  # noqa: PLC0415
+    from foreblock.follow.worker_state import WorkerState  # noqa: PLC0415
     from foreblock.ledger.calls.predicted_calls import PredictedCalls  # noqa: PLC0415
     from foreblock.ledger.storage.template_rows import read_templates  # noqa: PLC0415
     from foreblock.metrics.meters import StateMetrics  # noqa: PLC0415, others need none
@@ -69,7 +69,7 @@ def _fetched_state(
     assert network.follow is not None, "it has upstreams"
     wants = partial(link.get_state, network.name)
     state_metrics = StateMetrics(metrics.counters, network.name)
-    return FetchedState(
+    return WorkerState(
         ledger,
         network.follow,
         wants,

@@ -179,7 +179,9 @@ class BlockFetcher:
         others = len(said) - len(agreeing)
         if others and len(agreeing) <= others:
             for each in agreeing:
-                each.lied(f"its block {header.number} is not valid, and others have another one")
+                each.report_bad_data(
+                    f"its block {header.number} is not valid, and others have another one"
+                )
         return not others and len(agreeing) >= least
 
     async def whole(self, hash: bytes) -> OldBlock | None:

@@ -209,7 +209,7 @@ class Upstream:
         """Count a result that is no value."""
         self.refusals[refused.kind] += 1
 
-    def lied(self, why: str, *, is_only: bool = False) -> None:
+    def report_bad_data(self, why: str, *, is_only: bool = False) -> None:
         """What it said was checked, and is not true: it is not asked for a while."""
         refused = refuse(RefusalKind.UNTRUE, why)
         self.refuse(refused)

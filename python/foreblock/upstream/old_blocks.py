@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from foreblock.errors import UntrueState
+from foreblock.errors import InvalidProofData
 from foreblock.ledger.rules.profile import unknown_type
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.primitives import format_data, format_quantity
@@ -69,7 +69,7 @@ class OldBlocks:
         self._kept: Final[OrderedDict[bytes, OldBlock]] = OrderedDict()
 
     async def by_hash(self, block_hash: bytes) -> OldBlock | None:
-        """The block of this hash; none where the upstream has none. Raises `UntrueState`."""
+        """The block of this hash; none where the upstream has none. Raises `InvalidProofData`."""
         known = self._kept.get(block_hash)
         if known is not None:
             return known
@@ -108,7 +108,7 @@ class OldBlocks:
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError) as why:
-            raise UntrueState(f"{method}: {why}") from None
+            raise InvalidProofData(f"{method}: {why}") from None
 
 
 def place_of(old: OldBlock, transaction_hash: bytes) -> int | None:
@@ -121,7 +121,7 @@ def _named(answer: object, name: str) -> bytes:
     try:
         return Fields(answer).hash(name)
     except ValueError as why:
-        raise UntrueState(str(why)) from None
+        raise InvalidProofData(str(why)) from None
 
 
 def _rebuilt(answer: object, block_hash: bytes, uncles: Sequence[object] = ()) -> Block:
@@ -129,16 +129,16 @@ def _rebuilt(answer: object, block_hash: bytes, uncles: Sequence[object] = ()) -
         block = rebuild_block(answer, [rebuild_header(each) for each in uncles])
     except UnclesMissing:
         if uncles:
-            raise UntrueState(f"the uncles of {format_data(block_hash)} are others") from None
+            raise InvalidProofData(f"the uncles of {format_data(block_hash)} are others") from None
         raise
     except ValueError as why:
-        raise UntrueState(str(why)) from None
+        raise InvalidProofData(str(why)) from None
     if any(unknown_type(raw) is not None for raw in block.transactions):
-        raise UntrueState(f"{format_data(block_hash)} has a transaction of an unknown type")
+        raise InvalidProofData(f"{format_data(block_hash)} has a transaction of an unknown type")
     if block.hash != block_hash:
-        raise UntrueState(f"the block of {format_data(block_hash)} has another hash")
+        raise InvalidProofData(f"the block of {format_data(block_hash)} has another hash")
     if transactions_root(block.transactions) != block.header.transactions_root:
-        raise UntrueState(f"the transactions of {format_data(block_hash)} are others")
+        raise InvalidProofData(f"the transactions of {format_data(block_hash)} are others")
     return block
 
 
@@ -147,8 +147,8 @@ def _receipts(answer: object, block: Block) -> tuple[bytes, ...]:
         given = Fields({"receipts": answer}).items("receipts")
         receipts = tuple(encode_receipt(each) for each in given)
     except ValueError as why:
-        raise UntrueState(str(why)) from None
+        raise InvalidProofData(str(why)) from None
     # The trie of receipts is made as that of transactions is: by place.
     if transactions_root(receipts) != block.header.receipts_root:
-        raise UntrueState(f"the receipts of {format_data(block.hash)} are others")
+        raise InvalidProofData(f"the receipts of {format_data(block.hash)} are others")
     return receipts

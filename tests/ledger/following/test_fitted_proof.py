@@ -7,7 +7,7 @@ import pytest
 
 from foreblock._engine import Proof, keccak256
 from foreblock.errors import StateMissing
-from foreblock.ledger.following.roots_behind import RootsBehind, fitted_proof
+from foreblock.ledger.following.roots_behind import RootsBehind, rebase_proof
 from support.chains.following import Truth
 from support.chains.partial_following import PartialFollowing
 from support.chains.writing import FACTORY, NOBODY, PASSER, SCRIBE, SENDERS, WITNESS
@@ -60,7 +60,7 @@ def _nodes(proof: Proof) -> list[bytes]:
 def _fitted(partial: PartialFollowing, address: bytes, nodes: list[bytes]) -> Proof | None:
     partial.learned.put_nodes(nodes)
     with partial.store.view() as view:
-        return fitted_proof(view, address, SLOTS)
+        return rebase_proof(view, address, SLOTS)
 
 
 def test_what_no_block_between_has_touched_is_proven_by_the_tip(

@@ -21,8 +21,8 @@ from foreblock._engine import (
     keccak256,
     unsigned_transaction,
 )
+from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.following.predicting import want_predicted
-from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.call_templates import CallTemplates
 from support.payloads.bytecode import code
 from support.payloads.small_store import append, env, word
@@ -84,14 +84,14 @@ class Token:
                 missed = self.missed(overlay, *transactions)
                 if not missed:
                     return rounds
-                wanted = WantedState()
+                wanted = MissingState()
                 wanted.need(missed)
                 if templates is not None:
                     want_predicted(templates, overlay, transactions, missed, wanted)
             self.prove(wanted)
         raise AssertionError("it never has enough")
 
-    def prove(self, wanted: WantedState) -> None:
+    def prove(self, wanted: MissingState) -> None:
         with self.whole.view() as view:
             state = view.state(0)
             for address in wanted.accounts | wanted.slots.keys():

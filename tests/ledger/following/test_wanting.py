@@ -6,12 +6,14 @@ take seconds.
 
 from collections import Counter
 from collections.abc import Callable
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.follow.keys import Wanted, only_missed
-from foreblock.ledger.following.wanting import WantedState
+from foreblock._engine import Misses
+from foreblock.ledger.following.missing_state import MissingState
+from foreblock.ledger.storage.state_keys import StateKeys
 
 Slots = dict[bytes, set[int]]
 
@@ -22,7 +24,7 @@ slots = st.dictionaries(
 
 
 class Missed:
-    """What is still missed, and how often somebody looked at its fields."""
+    """Has the face of the engine's `Misses`, and counts how often each field is read."""
 
     codes: dict[bytes, bytes] = {}  # noqa: RUF012, nobody changes it
     blocks: tuple[int, ...] = ()
@@ -48,6 +50,10 @@ class Missed:
         return {address: set(keys) for address, keys in self._slots.items()}
 
 
+def misses(missed: Missed) -> Misses:
+    return cast("Misses", missed)
+
+
 def both(wanted: Slots, missed: Slots) -> Slots:
     found = {address: keys & missed.get(address, set()) for address, keys in wanted.items()}
     return {address: keys for address, keys in found.items() if keys}
@@ -63,10 +69,10 @@ def in_one_look(look: Callable[[], object], missed: Missed) -> None:
 def test_what_a_message_wants(
     wanted: set[bytes], its_slots: Slots, missed: set[bytes], missed_slots: Slots
 ) -> None:
-    state, left = WantedState(), Missed(missed, missed_slots)
-    state.need(Missed(wanted, its_slots))
-    in_one_look(lambda: state.keep_only(left), left)
-    assert state.accounts == state.needed == wanted & missed
+    state, left = MissingState(), Missed(missed, missed_slots)
+    state.need(misses(Missed(wanted, its_slots)))
+    in_one_look(lambda: state.keep_only(misses(left)), left)
+    assert state.accounts == state.needed_accounts == wanted & missed
     assert state.slots == state.needed_slots == both(its_slots, missed_slots)
 
 
@@ -75,13 +81,13 @@ def test_what_is_asked_for(
     wanted: set[bytes], its_slots: Slots, missed: set[bytes], missed_slots: Slots
 ) -> None:
     left, found = Missed(missed, missed_slots), []
-    asked = Wanted(
+    asked = StateKeys(
         frozenset(wanted),
         {address: frozenset(keys) for address, keys in its_slots.items()},
         {b"\x0c" * 32: b""},
         blocks=frozenset({7}),
     )
-    in_one_look(lambda: found.append(only_missed(asked, left)), left)
+    in_one_look(lambda: found.append(asked.still_missing(misses(left))), left)
     (only,) = found
     assert only.accounts == wanted & missed
     assert only.slots == both(its_slots, missed_slots)

@@ -7,7 +7,7 @@ from typing import Any
 from foreblock._engine import Block, Learned
 from foreblock.clock import DrivenClock
 from foreblock.ledger.following.bounds import RunBounds
-from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.storage.open_store import Anchor, begin_at, is_empty
 from foreblock.types import Flashblock
@@ -76,7 +76,7 @@ class PartialFollowing(Following):
             self.learn()
             self.settle()
 
-    def prove(self, wanted: WantedState, at: int | None = None) -> None:
+    def prove(self, wanted: MissingState, at: int | None = None) -> None:
         """Prove keys against the root of a block that was executed here, of any."""
         self.rounds += 1
         if at is None:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from foreblock._engine import Proof, Store
-from foreblock.follow.keys import Found, FoundAccount, FoundProof, FoundSlotProof, Wanted
-from foreblock.follow.wire import pack_found, unpack_wanted
+from foreblock.follow.fetch_result import ClaimedAccount, ClaimedProof, ClaimedSlot, FetchResult
+from foreblock.follow.wire import pack_values
 from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import partials_of_sealed
+from foreblock.ledger.storage.chain_head import made_of
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import decode_transaction, keccak256
 
 EPOCH = 1
@@ -73,7 +75,7 @@ class WholeNetwork:
         """An answer has at most so many keys of a question."""
         self.whole = whole
         self.most = most
-        self.asked: list[Wanted] = []
+        self.asked: list[StateKeys] = []
         self.epoch = EPOCH
         self.failure: Exception | None = None  # of all questions
         self.failures: list[Exception] = []  # of the next ones
@@ -83,7 +85,7 @@ class WholeNetwork:
     async def ask(self, epoch: int, keys: bytes, seconds: float) -> bytes:
         """What is asked for, packed."""
         assert seconds > 0
-        wanted = unpack_wanted(keys)
+        wanted = StateKeys.unpack(keys)
         self.asked.append(wanted)
         assert wanted, "nothing is asked for"
         if self.failures:
@@ -107,9 +109,9 @@ class WholeNetwork:
             proof = view.state_of_header(found).prove(bytes.fromhex(address[2:]), slots)
         return json.dumps(self.change(proof_json(address, slots, proof))).encode()
 
-    def found(self, view: LedgerView, wanted: Wanted) -> bytes:
+    def found(self, view: LedgerView, wanted: StateKeys) -> bytes:
         """What is wanted, with its proofs."""
-        found, state = Found(), view.state(view.latest)
+        found, state = FetchResult(), view.state(view.latest)
         for address in sorted(wanted.accounts | wanted.slots.keys()):
             found.put_proof(self.proof(view, address, sorted(wanted.slots.get(address, ()))))
         for code_hash, home in wanted.codes.items():
@@ -119,12 +121,12 @@ class WholeNetwork:
         for address in wanted.codes_of:
             found.put_code(address, state.code(address))
         blocks = {each: view.resolve(each).hash for each in wanted.blocks}
-        return pack_found(found, [view.latest.header.state_root], blocks)
+        return pack_values(found, blocks)
 
-    def proof(self, view: LedgerView, address: bytes, slots: list[int]) -> FoundProof:
+    def proof(self, view: LedgerView, address: bytes, slots: list[int]) -> ClaimedProof:
         proof = view.state_of_header(view.latest).prove(address, slots)
         account = proof.account
-        claimed = FoundAccount(
+        claimed = ClaimedAccount(
             account.nonce if account else 0,
             account.balance if account else 0,
             account.code_hash if account else EMPTY_CODE,
@@ -132,17 +134,17 @@ class WholeNetwork:
         )
         values = [proof.slot(position) for position in range(len(slots))]
         proven = tuple(
-            FoundSlotProof(slot, value, tuple(nodes))
+            ClaimedSlot(slot, value, tuple(nodes))
             for slot, (value, nodes) in zip(slots, values, strict=True)
         )
-        return FoundProof(address, claimed, tuple(proof.account_nodes), proven, "whole")
+        return ClaimedProof(address, claimed, tuple(proof.account_nodes), proven, "whole")
 
-    def _some(self, wanted: Wanted) -> Wanted:
-        if wanted.keys <= self.most:
+    def _some(self, wanted: StateKeys) -> StateKeys:
+        if len(wanted) <= self.most:
             return wanted
         accounts = sorted(wanted.accounts)[: self.most]
         slots = {} if accounts else dict(list(wanted.slots.items())[: self.most])
         codes = {} if accounts or slots else dict(list(wanted.codes.items())[: self.most])
         blocks = frozenset() if accounts or slots or codes else wanted.blocks
         codes_of = wanted.codes_of & frozenset(accounts)
-        return Wanted(frozenset(accounts), slots, codes, codes_of, blocks)
+        return StateKeys(frozenset(accounts), slots, codes, codes_of, blocks)

@@ -2,20 +2,30 @@
 
 from collections.abc import Sequence
 
-from foreblock.follow.keys import (
+from foreblock.follow.fetch_result import (
     EMPTY_CODE,
-    Found,
-    FoundAccount,
-    FoundHeader,
-    FoundProof,
-    FoundSlotProof,
-    Wanted,
+    ClaimedAccount,
+    ClaimedHeader,
+    ClaimedProof,
+    ClaimedSlot,
+    FetchResult,
 )
 from foreblock.follow.requests import BlockAt
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose
 from support.chains.following import Truth
 
 SOURCE = "u"
+
+
+def with_turned_bit(nodes: Sequence[bytes], at: int, bit: int) -> list[bytes]:
+    """Return the nodes of a proof with one bit turned; both numbers wrap around."""
+    at, changed = at % len(nodes), list(nodes)
+    node = bytearray(changed[at])
+    bit %= 8 * len(node)
+    node[bit // 8] ^= 1 << bit % 8
+    changed[at] = bytes(node)
+    return changed
 
 
 class FakeFetcher:
@@ -26,16 +36,16 @@ class FakeFetcher:
         self.at = at
         self.places: list[Sequence[BlockAt]] = []
         self.lies: list[str] = []
-        self.spoil = False
+        self.turned: tuple[int, int] | None = None  # a node of each proof, and a bit of it
         self.proves = True
         self.another: dict[tuple[bytes, int], int] = {}  # values of slots that are lies
         self.forged: list[bytes] = []  # in place of the nodes of slots
         self.is_tip_only = False
 
     async def fetch(
-        self, wanted: Wanted, places: Sequence[BlockAt], _: Purpose, __: float, ___: int = 0
-    ) -> Found:
-        found = Found()
+        self, wanted: StateKeys, places: Sequence[BlockAt], _: Purpose, __: float, ___: int = 0
+    ) -> FetchResult:
+        found = FetchResult()
         self.places.append(places)
         with self.truth.store.view() as view:
             state = view.state(self.at)
@@ -43,16 +53,16 @@ class FakeFetcher:
                 slots = sorted(wanted.slots.get(address, ()))
                 proof = state.prove(address, slots)
                 account = proof.account
-                said = FoundAccount(0, 0, EMPTY_CODE, None)
+                said = ClaimedAccount(0, 0, EMPTY_CODE, None)
                 if account is not None:
-                    said = FoundAccount(
+                    said = ClaimedAccount(
                         account.nonce, account.balance, account.code_hash, proof.storage_root
                     )
                 nodes = list(proof.account_nodes)
-                if self.spoil:
-                    nodes[-1] = bytes([nodes[-1][0] ^ 1]) + nodes[-1][1:]
+                if self.turned is not None:
+                    nodes = with_turned_bit(nodes, *self.turned)
                 values = [
-                    FoundSlotProof(
+                    ClaimedSlot(
                         slot, self.another.get((address, slot), value), tuple(self.forged or some)
                     )
                     for slot, (value, some) in zip(
@@ -60,7 +70,9 @@ class FakeFetcher:
                     )
                 ]
                 if self.proves:
-                    found.put_proof(FoundProof(address, said, tuple(nodes), tuple(values), SOURCE))
+                    found.put_proof(
+                        ClaimedProof(address, said, tuple(nodes), tuple(values), SOURCE)
+                    )
                 else:
                     found.accounts[address] = said
                     found.put_slots(address, [(each.slot, each.value) for each in values])
@@ -69,7 +81,7 @@ class FakeFetcher:
                 found.put_code(address, state.code(address))
         for number in wanted.blocks:
             header = self.truth.headers[number]
-            found.headers[number] = FoundHeader(
+            found.headers[number] = ClaimedHeader(
                 number, header.hash, header.parent_hash, header.state_root
             )
         return found
@@ -78,7 +90,7 @@ class FakeFetcher:
         assert source == SOURCE
         return self.is_tip_only
 
-    def untrue(self, source: str, why: str) -> None:
+    def report_bad_data(self, source: str, why: str) -> None:
         """Who is told to have lied."""
         assert source == SOURCE
         self.lies.append(why)

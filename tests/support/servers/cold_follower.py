@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from foreblock._engine import Store
-from foreblock.follow.worker_state import FetchedState
+from foreblock.follow.worker_state import WorkerState
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.follow_rows import put_trust
 from foreblock.methods.options import Options
@@ -35,9 +35,9 @@ class Follower:
         self.ledger = Ledger.open(str(folder), followed=True)
         options = ServiceOptions(methods=Options(dialect, call_timeout_ms=UNHURRIED_MS))
         self.scheduler = make_scheduler(options)
-        self.state: FetchedState | None = None
+        self.state: WorkerState | None = None
         if settings.cold == "fetch":
-            self.state = FetchedState(
+            self.state = WorkerState(
                 self.ledger,
                 settings,
                 self.network.ask,

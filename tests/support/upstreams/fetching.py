@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from foreblock.clock import Clock, SystemClock
+from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.fetcher import Fetcher, FetchOptions
-from foreblock.follow.keys import Found, Wanted
 from foreblock.follow.requests import BlockAt
 from foreblock.follow.state_upstream import StateUpstream
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import keccak256
 from foreblock.upstream.budget import Purpose, UnitBudget
 from support.servers.waiting import PATIENCE
@@ -18,7 +19,7 @@ from support.upstreams.toy_node import ToyNode, toy_node
 A, B, C = ADDRESSES[:3]
 PLACES = (AT, BlockAt(90, header(90).hash), BlockAt(80, header(80).hash))
 RICH = 1_000_000.0
-ALL = Wanted(
+ALL = StateKeys(
     frozenset({A, B}),
     {A: frozenset({0, 2, 5}), C: frozenset({0, 3, 4, 5})},
     {keccak256(CODES[A]): A},
@@ -68,21 +69,21 @@ def fetching(
 
 async def fetch(
     fetcher: Fetcher,
-    wanted: Wanted = ALL,
+    wanted: StateKeys = ALL,
     purpose: Purpose = Purpose.CLIENT,
     seconds: float = SECONDS,
     epoch: int = 0,
-) -> Found:
+) -> FetchResult:
     return await fetcher.fetch(wanted, PLACES, purpose, seconds, epoch)
 
 
-def check(found: Found, wanted: Wanted = ALL) -> None:
+def check(found: FetchResult, wanted: StateKeys = ALL) -> None:
     """Everything that is wanted is there, and everything that is there is right."""
     assert not found.missing(wanted)
     right(found)
 
 
-def right(found: Found) -> None:
+def right(found: FetchResult) -> None:
     for address, account in found.accounts.items():
         assert (account.nonce, account.balance) == (address[1], balance(address))
         assert account.code_hash == keccak256(CODES.get(address, b""))

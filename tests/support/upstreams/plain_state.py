@@ -10,8 +10,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from foreblock.follow.extractor import DISPATCHER_ADDRESS
-from foreblock.follow.keys import EMPTY_CODE, Wanted
+from foreblock.follow.fetch_result import EMPTY_CODE
 from foreblock.follow.requests import BlockAt
+from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import Header, keccak256
 
 EMPTY_ROOT = keccak256(b"\x80")
@@ -22,7 +23,7 @@ CODES = {address: bytes([0x60, n]) for n, address in enumerate(ADDRESSES[:5])}
 
 slot_sets = st.frozensets(st.sampled_from(SLOTS), min_size=1)
 wants = st.builds(
-    Wanted,
+    StateKeys,
     st.frozensets(st.sampled_from(ADDRESSES)),
     st.dictionaries(st.sampled_from(ADDRESSES), slot_sets),
     st.frozensets(st.sampled_from(sorted(CODES))).map(

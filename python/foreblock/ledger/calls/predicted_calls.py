@@ -9,7 +9,6 @@ from contextlib import closing
 from typing import Final, NamedTuple
 
 from foreblock._engine import Misses, View
-from foreblock.errors import MissedKeys
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.call_templates import (
     CallTemplates,
@@ -28,7 +27,7 @@ class MissedCall(NamedTuple):
     sender: bytes
     to: bytes | None
     data: bytes
-    misses: MissedKeys
+    misses: Misses
 
 
 class PredictedCalls:
@@ -56,8 +55,7 @@ class PredictedCalls:
                 call = call_of(state.account, each.sender, each.to, each.data)
                 if call is None:
                     continue
-                if isinstance(each.misses, Misses):
-                    self._templates.learn([call], each.misses.slots, each.misses.hashed)
+                self._templates.learn([call], each.misses.slots, each.misses.hashed)
                 for address, slot in self._templates.predict(
                     call, lambda key: is_unknown(state.storage, key)
                 ):

@@ -77,7 +77,7 @@ def with_starts(missing: StateMissing, state: State, plan: Sequence[PlannedBlock
     }
     misses = missing.misses
     seen = {at: keys for at, keys in slots.items() if at in misses.accounts or at in misses.slots}
-    if not seen or not isinstance(misses, Misses):
+    if not seen:
         return missing  # they are known, or these rules do not have them
     if isinstance(missing, WaysMissing):  # the same of their tries
         return WaysMissing(misses.also(Misses([], seen)), missing.block)

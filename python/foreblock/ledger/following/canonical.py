@@ -14,10 +14,10 @@ from typing import Final
 from foreblock._engine import Block
 from foreblock.errors import BadBlock, ExecutionError, OverBudget
 from foreblock.ledger.following.canonical_verifier import BoundedBlocks, CanonicalVerifier
+from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied
-from foreblock.ledger.following.wanting import WantedState
 from foreblock.ledger.rules.profile import rules_end
 from foreblock.ledger.rules.verification import Verified
 
@@ -185,7 +185,7 @@ class Canonical:
         number = self._chain.builder.next + len(verified)
         try:
             result = self._blocks.verify(verifier, task, number)
-            if isinstance(result, WantedState):
+            if isinstance(result, MissingState):
                 self._chain.runs.want(result)
                 return WAITS
             verified.append(result)

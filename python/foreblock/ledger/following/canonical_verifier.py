@@ -15,9 +15,9 @@ Blocks that are known here already need no execution and are sealed meanwhile.
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from foreblock._engine import Allowance, Block, Header, Store
+from foreblock._engine import Allowance, Block, Header, Misses, Store
 from foreblock.clock import Clock
-from foreblock.errors import BadBlock, ExecutionError, MissedKeys, OverBudget, StateMissing
+from foreblock.errors import BadBlock, ExecutionError, OverBudget, StateMissing
 from foreblock.ledger.building.parent_state import NamedRoots, ParentState, StateRoots, on_sealed
 from foreblock.ledger.following.bounds import (
     GAS,
@@ -29,13 +29,13 @@ from foreblock.ledger.following.bounds import (
     RunBounds,
     Tried,
 )
-from foreblock.ledger.following.predicting import want_predicted
-from foreblock.ledger.following.wanting import (
-    WantedNodes,
-    WantedState,
+from foreblock.ledger.following.missing_state import (
+    MissingNodes,
+    MissingState,
     unknown_at_start,
     unknown_in_envelopes,
 )
+from foreblock.ledger.following.predicting import want_predicted
 from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.execution import Task, WorkingState, environment, execute
@@ -106,7 +106,7 @@ class CanonicalVerifier:
             block, rules, self.parent, self._parent_rules, profile, ancestors
         )
 
-    def verify(self, task: Task, number: int, allowance: Allowance) -> Verified | WantedState:
+    def verify(self, task: Task, number: int, allowance: Allowance) -> Verified | MissingState:
         """Execute a block, which will be stored as `number`, and verify its header.
 
         Gives what is wanted instead, where the state is known in part: the verifier must be
@@ -128,7 +128,7 @@ class CanonicalVerifier:
         self.parent, self._parent_rules = task.block.header, task.rules
         return verified
 
-    def _unknown(self, task: Task, missed: MissedKeys, allowance: Allowance) -> WantedState:
+    def _unknown(self, task: Task, missed: Misses, allowance: Allowance) -> MissingState:
         """The unknown state that a block needs: what it missed, and predicted reads."""
         overlay, header = self._state.overlay, task.block.header
         wanted = unknown_at_start(overlay, header, task.rules)
@@ -142,19 +142,19 @@ class CanonicalVerifier:
             want_predicted(self._templates, overlay, task.transactions, missed, wanted)
         return wanted
 
-    def _nodes(self, task: Task) -> WantedState:
+    def _nodes(self, task: Task) -> MissingState:
         """The trie nodes that the root of an executed block needs and that are not known.
 
         A key that is deleted needs a node beside it: it is in the proof of its absence, after.
         """
-        wanted, trie = WantedState(), self._state.trie
+        wanted, trie = MissingState(), self._state.trie
         if self._is_partial and trie is not None:
             needed = trie.needs(self._state.collect())
             header = task.block.header
             if needed.before:
-                wanted.nodes.append(WantedNodes.at(self.parent, needed.before))
+                wanted.nodes.append(MissingNodes.at(self.parent, needed.before))
             if needed.after:
-                wanted.nodes.append(WantedNodes.at(header, needed.after))
+                wanted.nodes.append(MissingNodes.at(header, needed.after))
         return wanted
 
     def as_parent(self) -> ParentState:
@@ -191,7 +191,7 @@ class BoundedBlocks:
 
     def verify(
         self, verifier: CanonicalVerifier, task: Task, number: int
-    ) -> Verified | WantedState:
+    ) -> Verified | MissingState:
         """Verify a block within its allowance; `BadBlock`, `ExecutionError`, `OverBudget`."""
         header, bounds = task.block.header, self._bounds
         failures = self._failures.get(header.hash, 0)
@@ -209,7 +209,7 @@ class BoundedBlocks:
                 _remember(self._failures, header.hash, min(failures + 1, MOST_FAILURES))
             raise
         now = self._clock.monotonic_ns()
-        if isinstance(result, WantedState):
+        if isinstance(result, MissingState):
             self._wait(header.hash, tried, now, now - begun)
         elif tried.took_ns:
             self._waiting.add(now, -tried.took_ns)

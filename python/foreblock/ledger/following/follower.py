@@ -51,6 +51,7 @@ from foreblock.ledger.following.classification import (
 from foreblock.ledger.following.growth import Growth, Lookahead
 from foreblock.ledger.following.jobs import Job, Jobs, StepRef, bodies_named, read_jobs
 from foreblock.ledger.following.message_execution import BoundedRuns
+from foreblock.ledger.following.missing_state import MissingState, RetryBudget
 from foreblock.ledger.following.prober import Alternate, Prober, alternates
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
@@ -62,7 +63,6 @@ from foreblock.ledger.following.verdict import (
     judge,
     malformed,
 )
-from foreblock.ledger.following.wanting import WaitingRounds, WantedState
 from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.types import Flashblock
 
@@ -103,7 +103,7 @@ class Follower:
         self._is_behind = True
         self._is_broken = False  # what is in memory differs from the store
         self._asked: bytes | None = None
-        self._rounds: Final = WaitingRounds()
+        self._rounds: Final = RetryBudget()
         self._looks_ahead = True
         self._far: bytes | None = None  # the parent of what was too far ahead to be kept
         self.last_error: str | None = None
@@ -141,7 +141,7 @@ class Follower:
             log.warning("cheats_not_believed", feed=feed, setting="believe_cheats")
         self._counters["Cheats"] += 1
 
-    def take_wanted(self) -> WantedState:
+    def take_wanted(self) -> MissingState:
         """The state that messages and blocks have wanted since the last call, and that waits."""
         return self._runs.take_wanted()
 

@@ -56,6 +56,12 @@ from foreblock.ledger.following.bounds import (
     most_touched,
 )
 from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.missing_state import (
+    MissingState,
+    missed_by,
+    unknown_at_start,
+    unknown_in_envelopes,
+)
 from foreblock.ledger.following.predicting import want_predicted
 from foreblock.ledger.following.verdict import (
     Diverged,
@@ -66,12 +72,6 @@ from foreblock.ledger.following.verdict import (
     Wanting,
     check_growth,
     judge,
-)
-from foreblock.ledger.following.wanting import (
-    WantedState,
-    missed_by,
-    unknown_at_start,
-    unknown_in_envelopes,
 )
 from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.profile import unknown_type
@@ -128,7 +128,7 @@ class BoundedRuns:
         self._in_vain: defaultdict[str, Debt] = defaultdict(Debt)
         self._waiting: defaultdict[str, Debt] = defaultdict(Debt)
         self._wasted: Counter[str] = Counter()
-        self._wanted = WantedState()
+        self._wanted = MissingState()
 
     def begin(self, parent_state: ParentState, first: Received) -> BlockInProgress | Refusal:
         """The block that begins there, unless its base cannot follow; the view is closed then.
@@ -146,7 +146,7 @@ class BoundedRuns:
             parent_state.view.close()
         return block
 
-    def want(self, wanted: WantedState) -> None:
+    def want(self, wanted: MissingState) -> None:
         """Collect what something else wants."""
         self._wanted.merge(wanted)
 
@@ -164,9 +164,9 @@ class BoundedRuns:
                 run = partial(_likely, block, each.message.diff.transactions)
                 self._bounded(each, block.parent.gas_limit, run)
 
-    def take_wanted(self) -> WantedState:
+    def take_wanted(self) -> MissingState:
         """The unknown state that was wanted since the last call."""
-        wanted, self._wanted = self._wanted, WantedState()
+        wanted, self._wanted = self._wanted, MissingState()
         return wanted
 
     def apply(
@@ -315,7 +315,7 @@ def _unknown_at_begin(
     raws: tuple[bytes, ...],
     allowance: Allowance,
     templates: CallTemplates | None,
-) -> WantedState:
+) -> MissingState:
     """The unknown state that a new block needs: at its start, and for its first transactions."""
     wanted = unknown_at_start(block.overlay, block.empty, block.rules)
     with suppress(UndecodableBytes):
@@ -329,7 +329,7 @@ def _unknown(
     transactions: Sequence[Transaction],
     allowance: Allowance,
     templates: CallTemplates | None,
-) -> WantedState:
+) -> MissingState:
     """The unknown state that transactions need, by their envelopes and by running them."""
     wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
     missed = block.unknown(transactions, allowance)

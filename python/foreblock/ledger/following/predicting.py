@@ -6,9 +6,9 @@ templates are learned from the same runs (`rules.call_templates`).
 
 from collections.abc import Iterator, Sequence
 
-from foreblock._engine import Overlay, Transaction
-from foreblock.errors import MissedKeys, StateMissing
-from foreblock.ledger.following.wanting import WantedState
+from foreblock._engine import Misses, Overlay, Transaction
+from foreblock.errors import StateMissing
+from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.rules.call_templates import CallTemplates, call_of, is_unknown
 from foreblock.ledger.rules.call_words import KnownCall
 
@@ -17,8 +17,8 @@ def want_predicted(
     templates: CallTemplates,
     overlay: Overlay,
     transactions: Sequence[Transaction],
-    missed: MissedKeys,
-    wanted: WantedState,
+    missed: Misses,
+    wanted: MissingState,
 ) -> None:
     """Learn from what transactions have missed, and want what templates say of them."""
     calls = list(_calls(overlay, transactions))
@@ -35,7 +35,7 @@ def _calls(overlay: Overlay, transactions: Sequence[Transaction]) -> Iterator[Kn
             yield call
 
 
-def _want(overlay: Overlay, wanted: WantedState, address: bytes, slot: int) -> None:
+def _want(overlay: Overlay, wanted: MissingState, address: bytes, slot: int) -> None:
     try:
         overlay.storage(address, slot)
     except StateMissing as missing:

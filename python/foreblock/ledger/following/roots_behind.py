@@ -9,7 +9,7 @@ withdrawals root of headers since Isthmus.
 A block whose nodes cannot be fetched is skipped once the chain is far ahead of it: the next one
 begins at the announced root of its parent.
 
-`fitted_proof` makes a proof of a stored block from the nodes of a later one. Nodes of tries are
+`rebase_proof` makes a proof of a stored block from the nodes of a later one. Nodes of tries are
 found by their hashes, whatever block they come from. If no block between has changed the lower
 part of the path to a key, the nodes there are the same at both; those above are known from
 executing the blocks. So an upstream that proves only its latest block can be followed although its
@@ -28,7 +28,7 @@ from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.primitives import format_data
 
-__all__ = ["DueRoot", "Proof", "ProofsNeeded", "RootOutcome", "RootsBehind", "fitted_proof"]
+__all__ = ["DueRoot", "Proof", "ProofsNeeded", "RootOutcome", "RootsBehind", "rebase_proof"]
 
 MOST_BEHIND: Final = 32  # blocks that wait for their roots
 MOST_REMEMBERED: Final = 2 * MOST_BEHIND
@@ -129,7 +129,7 @@ def _differs(what: str, announced: bytes, found: bytes) -> str:
     return f"the {what} is {format_data(found)} here and {format_data(announced)} in the header"
 
 
-def fitted_proof(view: View, address: bytes, slots: Sequence[int]) -> Proof | None:
+def rebase_proof(view: View, address: bytes, slots: Sequence[int]) -> Proof | None:
     """The keys proven at the last block whose nodes are stored; None if some are not known.
 
     Those of proofs of other blocks count once they are learned.

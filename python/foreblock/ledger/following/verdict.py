@@ -11,7 +11,7 @@ from typing import Final
 
 from foreblock._engine import Header, decode_transaction
 from foreblock.errors import Undecodable as UndecodableBytes
-from foreblock.ledger.following.wanting import WantedState
+from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.rules.transaction_rules import DEPOSIT, TRANSACTION
@@ -75,7 +75,7 @@ class Overrun:
 class Wanting:
     """It needs state that is not known yet, and is tried again when that is learned."""
 
-    wanted: WantedState
+    wanted: MissingState
     spoiled: bool = False  # its block has seen parts of it, and must be thrown away
 
     def __str__(self) -> str:

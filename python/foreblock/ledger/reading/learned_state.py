@@ -14,14 +14,13 @@ index. A proof at `latest` is of the sealed state, without later state edits. Ab
 a proof is made of known nodes; `WaysMissing` names the others.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from foreblock._engine import Account, Learned, Proof, State, keccak256
-from foreblock.errors import UntrueState
+from foreblock._engine import Account, Learned, Proof, State
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.scheduling.steps import Steps
@@ -30,39 +29,13 @@ __all__ = ["Proof", "prove"]
 LIMIT: Final = 64 << 20  # bytes
 
 
-class SlotProof(Protocol):
-    """Nodes that prove a slot."""
-
-    @property
-    def slot(self) -> int:
-        """The slot."""
-
-    @property
-    def nodes(self) -> Sequence[bytes]:
-        """From the root of the storage down."""
-
-
-class AccountProof(Protocol):
-    """Nodes that prove an account, and some of its slots."""
-
-    @property
-    def address(self) -> bytes:
-        """The account."""
-
-    @property
-    def nodes(self) -> Sequence[bytes]:
-        """From the root of the state down."""
-
-    @property
-    def slots(self) -> Sequence[SlotProof]:
-        """The slots."""
-
-
 class KnownValues(NamedTuple):
-    """Values that are proven, or believed."""
+    """Values that are proven, or trusted; `blocks` are hashes of blocks before the base."""
 
     accounts: Mapping[bytes, Account | None]
     slots: Mapping[bytes, Mapping[int, int]]
+    codes: Sequence[bytes] = ()
+    blocks: Mapping[int, bytes] = {}
 
 
 class LearnedState:
@@ -78,18 +51,10 @@ class LearnedState:
         """The bytes that it takes, about."""
         return 0 if self._learned is None else self._learned.size
 
-    def learn(
-        self,
-        view: LedgerView,
-        values: KnownValues,
-        codes: Iterable[bytes] = (),
-        blocks: Mapping[int, bytes] | None = None,
-        at: ReadableBlock | None = None,
-    ) -> None:
+    def learn(self, view: LedgerView, values: KnownValues, at: ReadableBlock | None = None) -> None:
         """Take what is unknown in this view, whose blocks the values come from.
 
-        `blocks` are hashes of blocks before the base; values that come from the block `at` are
-        taken if they are unknown there.
+        Values that come from the block `at` are taken if they are unknown there.
         """
         learned = self._of_epoch(view.base.epoch)
         slots = {address: list(keys) for address, keys in values.slots.items()}
@@ -101,9 +66,9 @@ class LearnedState:
             known = values.slots.get(address, {})
             taken = {slot: known[slot] for slot in unknown if slot in known}
             learned.put_slots(address, taken)
-        for code in codes:
+        for code in values.codes:
             learned.put_code(code)
-        for number, block_hash in (blocks or {}).items():
+        for number, block_hash in values.blocks.items():
             learned.put_block(number, block_hash)
 
     def put_nodes(self, view: LedgerView, nodes: Sequence[bytes]) -> None:
@@ -116,31 +81,6 @@ class LearnedState:
             learned = self._learned = Learned(epoch, limit=2 * self._limit, nodes=False)
             self._ledger.lay(learned)
         return learned
-
-
-def prove_all(proofs: Sequence[AccountProof], roots: Sequence[bytes]) -> KnownValues:
-    """The values that proofs prove under one of these roots. Raises `UntrueState`."""
-    accounts: dict[bytes, Account | None] = {}
-    slots: dict[bytes, dict[int, int]] = {}
-    scratch = Learned(0, nodes=False)
-    for proof in proofs:
-        root = _root_of(proof, roots)
-        wanted = [(each.slot, list(each.nodes)) for each in proof.slots]
-        account, values = scratch.prove(root, proof.address, list(proof.nodes), wanted)
-        accounts[proof.address] = account
-        slots.setdefault(proof.address, {}).update(
-            (slot, value) for (slot, _), value in zip(wanted, values, strict=True)
-        )
-    return KnownValues(accounts, slots)
-
-
-def _root_of(proof: AccountProof, roots: Sequence[bytes]) -> bytes:
-    """The root that a proof begins at."""
-    if proof.nodes:
-        first = keccak256(proof.nodes[0])
-        if first in roots:
-            return first
-    raise UntrueState(f"the proof of 0x{proof.address.hex()} begins at no root of this chain")
 
 
 def prove(

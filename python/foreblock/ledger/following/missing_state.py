@@ -10,22 +10,24 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from foreblock._engine import Header, Overlay, Transaction
-from foreblock.errors import MissedKeys, StateMissing
+from foreblock._engine import Header, Misses, Overlay, Transaction
+from foreblock.errors import StateMissing
 from foreblock.ledger.rules.execution import (
     BEACON_ROOTS,
     CONSOLIDATION_REQUESTS,
     HISTORY_STORAGE,
+    HISTORY_WINDOW,
     WITHDRAWAL_REQUESTS,
     start_calls,
 )
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
+from foreblock.ledger.storage.state_keys import StateKeys
 
 MOST_ROUNDS: Final = 16  # in which state is learned for one message
 MOST_WAITING: Final = 1024  # messages whose rounds are counted; on overflow all begin anew
-RING: Final = 8191  # slots of the contracts of EIP-4788 and EIP-2935
+RING: Final = HISTORY_WINDOW  # slots of the contracts of EIP-4788 and EIP-2935
 # OP: what every transaction pays to (sequencer, base fee, L1 fee and operator fee vaults).
 FEE_VAULTS: Final = tuple(
     bytes.fromhex(f"42000000000000000000000000000000000000{last}")
@@ -37,7 +39,7 @@ _EMPTY_TO: Final = (None, b"")
 
 
 @dataclass(frozen=True, slots=True)
-class WantedNodes:
+class MissingNodes:
     """Trie nodes that a state root needs: those of proofs of these keys at one block."""
 
     number: int
@@ -46,13 +48,13 @@ class WantedNodes:
     keys: Mapping[bytes, Collection[int]]  # slots by account
 
     @classmethod
-    def at(cls, header: Header, keys: Mapping[bytes, Collection[int]]) -> "WantedNodes":
+    def at(cls, header: Header, keys: Mapping[bytes, Collection[int]]) -> "MissingNodes":
         """The nodes of proofs at the block of a header."""
         return cls(header.number, header.hash, header.state_root, keys)
 
 
 @dataclass(slots=True)
-class WantedState:
+class MissingState:
     """Keys of one state; `contracts` are accounts whose code is likely to be needed with them."""
 
     accounts: set[bytes] = field(default_factory=set)
@@ -60,9 +62,9 @@ class WantedState:
     codes: dict[bytes, bytes] = field(default_factory=dict)  # by hash: an account, or empty
     blocks: set[int] = field(default_factory=set)
     contracts: set[bytes] = field(default_factory=set)
-    nodes: list[WantedNodes] = field(default_factory=list)  # of blocks whose root is computed
+    nodes: list[MissingNodes] = field(default_factory=list)  # of blocks whose root is computed
     # Without these accounts and slots a run cannot go on; the others are likely to be read.
-    needed: set[bytes] = field(default_factory=set)
+    needed_accounts: set[bytes] = field(default_factory=set)
     needed_slots: dict[bytes, set[int]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -71,14 +73,33 @@ class WantedState:
     @property
     def is_needed(self) -> bool:
         """Whether a run cannot go on without some of it."""
-        return bool(self.needed or self.needed_slots or self.codes or self.blocks or self.nodes)
+        return bool(
+            self.needed_accounts or self.needed_slots or self.codes or self.blocks or self.nodes
+        )
+
+    @property
+    def keys(self) -> StateKeys:
+        """All keys; new contracts come with their codes."""
+        return StateKeys(
+            frozenset(self.accounts),
+            _frozen(self.slots),
+            dict(self.codes),
+            frozenset(self.accounts & self.contracts),
+            frozenset(self.blocks),
+        )
+
+    @property
+    def needed(self) -> StateKeys:
+        """The keys without which a run cannot go on."""
+        slots = _frozen(self.needed_slots)
+        return StateKeys(frozenset(self.needed_accounts), slots, dict(self.codes))
 
     def __len__(self) -> int:
         slots = sum(map(len, self.slots.values()))
         nodes = sum(len(each.keys) for each in self.nodes)
         return len(self.accounts) + slots + len(self.codes) + len(self.blocks) + nodes
 
-    def add(self, missed: "MissedKeys | WantedState") -> None:
+    def add(self, missed: "Misses | MissingState") -> None:
         """Add what a run has missed; an account that it called has code, as far as one can say."""
         self.accounts.update(missed.accounts)
         for address, slots in missed.slots.items():
@@ -87,37 +108,41 @@ class WantedState:
             self.codes[code] = self.codes.get(code) or home
         self.blocks.update(missed.blocks)
 
-    def need(self, missed: MissedKeys) -> None:
+    def need(self, missed: Misses) -> None:
         """Add what a run has missed, and cannot go on without."""
         self.add(missed)
-        self.needed.update(missed.accounts)
+        self.needed_accounts.update(missed.accounts)
         for address, slots in missed.slots.items():
             self.needed_slots.setdefault(address, set()).update(slots)
 
-    def keep_only(self, missed: MissedKeys) -> None:
+    def keep_only(self, missed: Misses) -> None:
         """Drop the accounts and slots that are not missed any more."""
         accounts, slots = missed.accounts, missed.slots
         self.accounts.intersection_update(accounts)
-        self.needed.intersection_update(accounts)
+        self.needed_accounts.intersection_update(accounts)
         for mine in (self.slots, self.needed_slots):
             for address in list(mine):
                 mine[address].intersection_update(slots.get(address, ()))
                 if not mine[address]:
                     del mine[address]
 
-    def merge(self, other: "WantedState") -> None:
+    def merge(self, other: "MissingState") -> None:
         """Add the keys of another."""
         self.add(other)
-        self.needed |= other.needed
+        self.needed_accounts |= other.needed_accounts
         for address, slots in other.needed_slots.items():
             self.needed_slots.setdefault(address, set()).update(slots)
         self.contracts |= other.contracts
         self.nodes += other.nodes
 
 
-def missed_by(missing: StateMissing) -> WantedState:
+def _frozen(slots: Mapping[bytes, set[int]]) -> dict[bytes, frozenset[int]]:
+    return {address: frozenset(keys) for address, keys in slots.items() if keys}
+
+
+def missed_by(missing: StateMissing) -> MissingState:
     """What a run has missed that raised this."""
-    wanted = WantedState()
+    wanted = MissingState()
     wanted.need(missing.misses)
     wanted.contracts |= wanted.accounts
     return wanted
@@ -125,9 +150,9 @@ def missed_by(missing: StateMissing) -> WantedState:
 
 def unknown_in_envelopes(
     overlay: Overlay, transactions: Sequence[Transaction], rules: Rules
-) -> WantedState:
+) -> MissingState:
     """What the envelopes of transactions name, and is not known."""
-    wanted = WantedState()
+    wanted = MissingState()
     for each in transactions:
         if each.type != DEPOSIT:
             _look(overlay, wanted, each.sender)
@@ -143,9 +168,9 @@ def unknown_in_envelopes(
     return wanted
 
 
-def unknown_at_start(overlay: Overlay, header: Header, rules: Rules) -> WantedState:
+def unknown_at_start(overlay: Overlay, header: Header, rules: Rules) -> MissingState:
     """What the start and the end of a block touch beside its transactions, and is not known."""
-    wanted = WantedState()
+    wanted = MissingState()
     for contract, _ in start_calls(header, rules):
         _look(overlay, wanted, contract, _ring_slots(contract, header), has_code=True)
     if rules.optimism is None:
@@ -166,7 +191,7 @@ def _ring_slots(contract: bytes, header: Header) -> tuple[int, ...]:
 
 def _look(
     overlay: Overlay,
-    wanted: WantedState,
+    wanted: MissingState,
     address: bytes,
     slots: Iterable[int] = (),
     *,
@@ -192,7 +217,7 @@ def _look(
             wanted.add(missing.misses)
 
 
-class WaitingRounds:
+class RetryBudget:
     """How often each message was tried for want of state, between one learning and the next."""
 
     def __init__(self) -> None:

@@ -1,0 +1,164 @@
+"""What upstreams said of some keys: claims, until they are proven or trusted. Values. No I/O.
+
+A key that is not in a `FetchResult` is not known: nothing here is ever zero or absent because
+something failed.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from foreblock.ledger.storage.open_store import Learned
+from foreblock.ledger.storage.state_keys import StateKeys
+from foreblock.types import Account, keccak256
+
+EMPTY_CODE: Final = keccak256(b"")
+_NO_SLOTS: Final[frozenset[int]] = frozenset()
+
+
+class ClaimedAccount(NamedTuple):
+    """An account as an endpoint gives it; the root is None if the endpoint did not say."""
+
+    nonce: int
+    balance: int
+    code_hash: bytes
+    storage_root: bytes | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if EIP-161 has no such account."""
+        return self.nonce == 0 and self.balance == 0 and self.code_hash == EMPTY_CODE
+
+    @property
+    def account(self) -> Account | None:
+        """The account, as claimed."""
+        if self.is_empty:
+            return None
+        return Account(nonce=self.nonce, balance=self.balance, code_hash=self.code_hash)
+
+
+class ClaimedSlot(NamedTuple):
+    """One slot of a proof; the value is a claim until the nodes are checked."""
+
+    slot: int
+    value: int
+    nodes: tuple[bytes, ...]
+
+
+class ClaimedProof(NamedTuple):
+    """An answer to eth_getProof; everything in it is a claim until the nodes are checked."""
+
+    address: bytes
+    account: ClaimedAccount
+    nodes: tuple[bytes, ...]
+    slots: tuple[ClaimedSlot, ...]
+    source: str = ""  # the upstream that gave it, to be reported if it is not true
+
+    def slot_nodes(self) -> list[tuple[int, list[bytes]]]:
+        """Return the slots, each with its nodes, as the engine takes them."""
+        return [(each.slot, list(each.nodes)) for each in self.slots]
+
+    def prove(self, root: bytes) -> tuple[Account | None, list[int]]:
+        """Return the account and the slots that the nodes prove at a root. Raises `BadProof`."""
+        learned = Learned(0, nodes=False)
+        return learned.prove(root, self.address, list(self.nodes), self.slot_nodes())
+
+
+class ClaimedHeader(NamedTuple):
+    """A block whose header has this hash; whether it is an ancestor, the chain of parents says."""
+
+    number: int
+    hash: bytes
+    parent_hash: bytes
+    state_root: bytes
+
+
+class FetchResult:
+    """Values by key; made by one reader and merged by another, then handed over."""
+
+    __slots__ = ("accounts", "codes", "codes_of", "headers", "proofs", "said_by", "slots")
+
+    def __init__(self) -> None:
+        self.accounts: dict[bytes, ClaimedAccount] = {}
+        self.slots: dict[bytes, dict[int, int]] = {}
+        self.codes: dict[bytes, bytes] = {}  # by their hashes, which were computed here
+        self.codes_of: dict[bytes, bytes] = {}  # hashes of codes by account
+        self.headers: dict[int, ClaimedHeader] = {}
+        self.proofs: dict[bytes, list[ClaimedProof]] = {}  # by account
+        # The upstream of values without a proof, by account: it is reported if they are not true.
+        self.said_by: dict[bytes, str] = {}
+
+    def put_proof(self, proof: ClaimedProof) -> None:
+        """Take a proof, and the values that it claims."""
+        self.proofs.setdefault(proof.address, []).append(proof)
+        self.accounts[proof.address] = proof.account
+        if proof.slots:
+            self.put_slots(proof.address, ((each.slot, each.value) for each in proof.slots))
+
+    def put_slots(self, address: bytes, values: Iterable[tuple[int, int]]) -> None:
+        """Take values of slots."""
+        self.slots.setdefault(address, {}).update(values)
+
+    def put_code(self, address: bytes, code: bytes) -> bytes:
+        """Take the code of an account; returns its hash."""
+        code_hash = keccak256(code)
+        self.codes[code_hash] = code
+        self.codes_of[address] = code_hash
+        return code_hash
+
+    def put_codes(self, codes: Iterable[bytes]) -> None:
+        """Take codes of no account in particular."""
+        self.codes.update((keccak256(code), code) for code in codes)
+
+    def merge(self, other: "FetchResult") -> None:
+        """Take all of another; what is here already stays."""
+        self.accounts = {**other.accounts, **self.accounts}
+        for address, values in other.slots.items():
+            self.slots[address] = {**values, **self.slots.get(address, {})}
+        self.codes = {**other.codes, **self.codes}
+        self.codes_of = {**other.codes_of, **self.codes_of}
+        self.headers = {**other.headers, **self.headers}
+        self.said_by = {**other.said_by, **self.said_by}
+        for address, proofs in other.proofs.items():
+            self.proofs.setdefault(address, []).extend(proofs)
+
+    def part(self, wanted: StateKeys, more: frozenset[int] = _NO_SLOTS) -> "FetchResult":
+        """Return the part about these keys, with the proofs of their accounts.
+
+        Of each of their accounts the slots `more` come along.
+        """
+        part = FetchResult()
+        for address in wanted.accounts | wanted.slots.keys():
+            part._take_account(self, address, wanted.slots.get(address, _NO_SLOTS) | more)
+        part.codes = {code: self.codes[code] for code in wanted.codes if code in self.codes}
+        for address in wanted.codes_of & self.codes_of.keys():
+            part.put_code(address, self.codes[self.codes_of[address]])
+        part.headers = {each: self.headers[each] for each in wanted.blocks & self.headers.keys()}
+        return part
+
+    def _take_account(self, other: "FetchResult", address: bytes, slots: frozenset[int]) -> None:
+        if address in other.accounts:
+            self.accounts[address] = other.accounts[address]
+        if address in other.said_by:
+            self.said_by[address] = other.said_by[address]
+        if address in other.proofs:
+            self.proofs[address] = list(other.proofs[address])
+        values = other.slots.get(address, {})
+        if taken := {slot: values[slot] for slot in slots & values.keys()}:
+            self.slots[address] = taken
+
+    def missing(self, wanted: StateKeys) -> StateKeys:
+        """Return the keys that have no value here."""
+        slots = {
+            address: keys - self.slots.get(address, {}).keys()
+            for address, keys in wanted.slots.items()
+        }
+        return StateKeys(
+            wanted.accounts - self.accounts.keys(),
+            {address: frozenset(keys) for address, keys in slots.items() if keys},
+            {code: at for code, at in wanted.codes.items() if code not in self.codes},
+            wanted.codes_of - self.codes_of.keys(),
+            wanted.blocks - self.headers.keys(),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.accounts or self.slots or self.codes or self.codes_of or self.headers)
