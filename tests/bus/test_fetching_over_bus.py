@@ -26,10 +26,10 @@ from foreblock.bus.messages import (
 from foreblock.errors import (
     BusMessageTooLong,
     ErrorAnswer,
+    InvalidProofData,
     NewEpoch,
     NoUpstream,
     UnitsSpent,
-    UntrueState,
 )
 from support.servers.bus_sockets import closed, listening
 from support.servers.in_loop import in_loop
@@ -66,7 +66,7 @@ def test_parts_make_up_the_whole(size: int) -> None:
         NoUpstream("down", 3),
         UnitsSpent(2),
         NewEpoch(),
-        UntrueState("a node"),
+        InvalidProofData("a node"),
         ErrorAnswer(3, "execution reverted", "0x08c3"),
     ],
     ids=lambda why: type(why).__name__,

@@ -17,13 +17,13 @@ from foreblock._engine import Misses, Store
 from foreblock.bus.bus_client import BusClient
 from foreblock.bus.bus_server import BusServer
 from foreblock.bus.messages import BusRequest, CallUpstream, GetState
-from foreblock.errors import NewEpoch, NoUpstream, StateMissing, UnitsSpent, UntrueState
-from foreblock.follow.keys import Wanted
-from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.link import WriterLink
-from foreblock.bus.state_frames import AskState, AskUpstream, state_parts
-from foreblock.bus.state_question import not_found
-from foreblock.errors import InvalidProofData, NewEpoch, NoUpstream, StateMissing, UnitsSpent
+from foreblock.errors import (
+    InvalidProofData,
+    NewEpoch,
+    NoUpstream,
+    StateMissing,
+    UnitsSpent,
+)
 from foreblock.follow.prediction import call_hints
 from foreblock.follow.worker_state import AGAIN, FetchBudget
 from foreblock.ledger.reading.view import Ledger
@@ -295,7 +295,7 @@ class Listening:
 def test_other_networks_load_nothing_of_it() -> None:
     of_it = [
         "foreblock.rpc.fetching", "foreblock.follow.worker_state", "foreblock.follow.pre_anchor",
-        "foreblock.ledger.reading.learned_state", "foreblock.follow.wire",
+        "foreblock.follow.learned_state", "foreblock.follow.wire",
     ]  # fmt: skip
     code = (
         "import sys, foreblock.service.worker, foreblock.service.app\n"

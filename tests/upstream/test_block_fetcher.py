@@ -10,10 +10,9 @@ import pytest
 from foreblock.clock import SystemClock
 from foreblock.errors import DisputedBlock, NoSuchBlock, Unreachable
 from foreblock.types import Block
-from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher
+from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher, CanonicalHead
 from foreblock.upstream.budget import UnitBudget
 from foreblock.upstream.endpoint import Upstream
-from foreblock.upstream.reader import CanonicalHead
 from support.each_case import each_case
 from support.servers.waiting import PATIENCE
 from support.upstreams.block_node import BlockNode, block_node, grow

@@ -33,7 +33,7 @@ def test_what_is_urgent_waits_for_nothing_else() -> None:
     async def post() -> None:
         server = await asyncio.start_server(_answer, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        connections = Connections(url, SECONDS, most=1)
+        connections = Connections(url, most=1)
         holding = asyncio.ensure_future(connections.post(b"held", SECONDS))
         await asyncio.sleep(0)  # it has taken its place
         with pytest.raises(RefusedAnswer, match="no connection was free"):

@@ -13,11 +13,10 @@ from foreblock.backoff import Waits
 from foreblock.clock import Clock, DrivenClock, SystemClock
 from foreblock.follow.anchored_source import CATCH_UP, LOOKED_LATELY, FollowedSource
 from foreblock.types import Block
-from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead
 from foreblock.upstream.budget import UnitBudget
 from foreblock.upstream.canonical_source import CanonicalOptions
 from foreblock.upstream.endpoint import Upstream
-from foreblock.upstream.reader import CanonicalHead
 from support.each_case import each_case
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE

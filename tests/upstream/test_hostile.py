@@ -6,7 +6,7 @@ met it goes on, and fills its chain when the endpoint has come to its senses.
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
@@ -20,14 +20,18 @@ from foreblock.bus.frames import frame
 from foreblock.bus.messages import SourceFacts
 from foreblock.clock import SystemClock
 from foreblock.errors import EndpointError
+from foreblock.upstream import block_fetcher
+from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead
 from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
-from foreblock.upstream.reader import BlockReader, CanonicalHead
+from foreblock.upstream.endpoint import Upstream
+from foreblock.upstream.http import LONGEST_ANSWER
 from foreblock.upstream.rpc_client import DEEPEST, MOST_VALUES, Endpoint
 from support.each_case import each_case
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE
+from support.upstreams.block_node import block_json, grow
 
-LONGEST = CanonicalOptions().longest_answer
+GOOD = grow(None, 1)[0]
 NULL = b"null"
 QUICK = CanonicalOptions(poll=0.001, waits=Waits(0.001, 0.01))
 
@@ -72,7 +76,7 @@ HOSTILE = {
     "a list": b"[]",
     "nothing": b"",
 }
-QUESTIONS: dict[str, Callable[[BlockReader], object]] = {
+QUESTIONS: dict[str, Callable[[BlockFetcher], Awaitable[object]]] = {
     "by number": lambda reader: reader.block_at(7),
     "by hash": lambda reader: reader.block(bytes(32)),
     "heads": lambda reader: reader.heads(),
@@ -96,7 +100,7 @@ def hostile(answer: bytes) -> Iterator[tuple[Mood, str]]:
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            good = result(head(b'"0x0"'))
+            good = result(json.dumps(block_json(GOOD)).encode())
             body = (good if mood.answer is None else mood.answer).replace(
                 b"ID", str(asked["id"]).encode()
             )
@@ -124,10 +128,10 @@ class Empty:
     """A chain that knows the one block that a good endpoint names."""
 
     async def latest(self) -> CanonicalHead:
-        return CanonicalHead(0, b"\x11" * 32)
+        return CanonicalHead(0, GOOD.hash)
 
     async def knows(self, hash: bytes) -> bool:
-        return hash == b"\x11" * 32
+        return hash == GOOD.hash
 
     async def earliest(self) -> int:
         return 0
@@ -142,19 +146,28 @@ class Empty:
 @each_case("question", QUESTIONS.items(), ids=lambda it: it[0])
 @each_case("answer", HOSTILE.items(), ids=lambda it: it[0])
 def test_whatever_is_answered_is_an_error_of_the_endpoint(
-    answer: tuple[str, bytes], question: tuple[str, Callable[[BlockReader], object]]
+    answer: tuple[str, bytes],
+    question: tuple[str, Callable[[BlockFetcher], Awaitable[object]]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with hostile(answer[1]) as (_, url), Endpoint(url, PATIENCE, LONGEST) as endpoint:
-        with pytest.raises(EndpointError) as caught:
-            question[1](BlockReader(endpoint))
-        assert str(caught.value)
+    monkeypatch.setattr(block_fetcher, "TRIES", 1)
+
+    async def body() -> None:
+        with hostile(answer[1]) as (_, url):
+            blocks = BlockFetcher([Upstream(url, SystemClock())], is_unmetered=True)
+            with pytest.raises(EndpointError) as caught:
+                await question[1](blocks)
+            assert str(caught.value)
+            blocks.close()
+
+    run(body)
 
 
 @each_case("answer", HOSTILE.items(), ids=lambda it: it[0])
 def test_a_source_goes_on_and_what_it_notes_can_be_told(answer: tuple[str, bytes]) -> None:
     async def body() -> None:
         with hostile(answer[1]) as (mood, url):
-            source = CanonicalSource(url, Empty(), SystemClock(), QUICK, Random(1))
+            source = CanonicalSource.at(url, Empty(), SystemClock(), QUICK, Random(1))
             task = asyncio.create_task(source.run())
             await until(lambda: source.failures >= 2 or task.done())
             assert not task.done(), "nothing that an endpoint does ends a source"
@@ -175,7 +188,7 @@ def test_nesting_is_bounded_where_answers_are() -> None:
         with Endpoint(url, PATIENCE) as trusted:
             assert trusted.request("any")
         with (
-            Endpoint(url, PATIENCE, LONGEST) as bounded,
+            Endpoint(url, PATIENCE, LONGEST_ANSWER) as bounded,
             pytest.raises(EndpointError, match="nested"),
         ):
             bounded.request("any")

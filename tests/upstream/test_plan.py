@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreblock.upstream.block_fetcher import CanonicalHead
 from foreblock.upstream.canonical_source import (
     FIRST_STEP,
     Follow,
@@ -11,7 +12,6 @@ from foreblock.upstream.canonical_source import (
     Walk,
     plan,
 )
-from foreblock.upstream.reader import CanonicalHead
 from support.each_case import each_case
 
 WANTED = b"w" * 32

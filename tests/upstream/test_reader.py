@@ -1,17 +1,19 @@
 """Blocks and heads from endpoints of every kind."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from conftest import ChainFiles
 from foreblock._engine import Block, decode_block
-from foreblock.errors import NoSuchBlock, NotAnAnswer
-from foreblock.upstream.reader import BlockReader, CanonicalHead, CanonicalHeads
-from foreblock.upstream.rpc_client import Endpoint
+from foreblock.clock import SystemClock
+from foreblock.errors import EndpointError, NoSuchBlock
+from foreblock.upstream import block_fetcher
+from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead, CanonicalHeads
+from foreblock.upstream.endpoint import Upstream
 from support.servers.asking import Asker
+from support.servers.in_loop import run
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 Methods = dict[str, Callable[[list[Any]], object]]
@@ -38,24 +40,36 @@ def _ask(client: Asker, method: str, params: list[Any]) -> object:
     return found
 
 
-@contextmanager
-def reading(methods: Methods) -> Iterator[BlockReader]:
-    with toy_endpoint(methods) as url, Endpoint(url) as endpoint:
-        yield BlockReader(endpoint)
+def reading(methods: Methods, body: Callable[[BlockFetcher], Awaitable[None]]) -> None:
+    async def read() -> None:
+        with toy_endpoint(methods) as url:
+            blocks = BlockFetcher([Upstream(url, SystemClock())], is_unmetered=True)
+            try:
+                await body(blocks)
+            finally:
+                blocks.close()
+
+    run(read)
 
 
 def test_a_block_comes_as_its_bytes(methods: Methods, block: Block) -> None:
     methods["eth_getBlockByHash"] = lambda _: pytest.fail("nobody needs it")
-    with reading(methods) as reader:
-        assert reader.block(block.hash) == block
-        assert reader.block_at(block.header.number) == block
+
+    async def body(blocks: BlockFetcher) -> None:
+        assert await blocks.block(block.hash) == block
+        assert await blocks.block_at(block.header.number) == block
+
+    reading(methods, body)
 
 
 def test_and_is_rebuilt_where_the_endpoint_gives_none(methods: Methods, block: Block) -> None:
     del methods["debug_getRawBlock"]
-    with reading(methods) as reader:
-        assert reader.block(block.hash) == block
-        assert reader.block_at(block.header.number) == block
+
+    async def body(blocks: BlockFetcher) -> None:
+        assert await blocks.block(block.hash) == block
+        assert await blocks.block_at(block.header.number) == block
+
+    reading(methods, body)
 
 
 def test_an_endpoint_without_the_method_is_asked_for_it_once(
@@ -68,79 +82,100 @@ def test_an_endpoint_without_the_method_is_asked_for_it_once(
         raise ToyError({"code": -32601, "message": "the method is not available"})
 
     methods["debug_getRawBlock"] = refuse
-    with reading(methods) as reader:
+
+    async def body(blocks: BlockFetcher) -> None:
         for _ in range(3):
-            assert reader.block(block.hash) == block
+            assert await blocks.block(block.hash) == block
+
+    reading(methods, body)
     assert len(asked) == 1
 
 
 def test_a_block_that_is_not_there(methods: Methods) -> None:
-    with reading(methods) as reader:
+    async def body(blocks: BlockFetcher) -> None:
         with pytest.raises(NoSuchBlock, match="has no block 0xabab"):
-            reader.block(b"\xab" * 32)
+            await blocks.block(b"\xab" * 32)
         with pytest.raises(NoSuchBlock, match="has no block 0xffff"):
-            reader.block_at(0xFFFF)
-        assert reader.block_at(1).header.number == 1
+            await blocks.block_at(0xFFFF)
+        assert (await blocks.block_at(1)).header.number == 1
+
+    reading(methods, body)
 
 
-def test_null_is_no_block_either(methods: Methods, block: Block) -> None:
-    methods["debug_getRawBlock"] = lambda _: None
-    with reading(methods) as reader, pytest.raises(NoSuchBlock):
-        reader.block(block.hash)
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        ("0x", "debug_getRawBlock"),
-        ("0xzz", "not all characters"),
-        (7, "expected hex text"),
-        ({}, "expected hex text"),
-    ],
-)
-def test_what_is_no_block_is_no_answer(
-    methods: Methods, block: Block, answer: object, why: str
+@pytest.mark.parametrize("answer", [None, "0x", "0xzz", 7, {}])
+def test_bytes_that_are_no_block_are_no_answer(
+    methods: Methods, block: Block, answer: object
 ) -> None:
     methods["debug_getRawBlock"] = lambda _: answer
-    with reading(methods) as reader, pytest.raises(NotAnAnswer, match=why):
-        reader.block(block.hash)
+    whole = methods.pop("eth_getBlockByHash")
+
+    async def body(blocks: BlockFetcher) -> None:
+        with pytest.raises(EndpointError):
+            await blocks.block(block.hash)
+        methods["eth_getBlockByHash"] = whole
+        assert await blocks.block(block.hash) == block, "the other method is asked"
+
+    reading(methods, body)
 
 
-def test_another_block_than_asked_for_is_no_answer(methods: Methods, block: Block) -> None:
-    raw = f"0x{block.encode().hex()}"
-    methods["debug_getRawBlock"] = lambda _: raw
-    with reading(methods) as reader:
-        with pytest.raises(NotAnAnswer, match=r"gave 0x\w+ for 0xabab"):
-            reader.block(b"\xab" * 32)
-        with pytest.raises(NotAnAnswer, match="for block 1"):
-            reader.block_at(1)
+@pytest.fixture
+def only_bytes(methods: Methods, monkeypatch: pytest.MonkeyPatch) -> Methods:
+    """An endpoint that knows no blocks by the other methods."""
+    monkeypatch.setattr(block_fetcher, "TRIES", 1)
+    methods["eth_getBlockByHash"] = methods["eth_getBlockByNumber"] = lambda _: None
+    return methods
+
+
+def test_another_block_than_asked_for_is_no_answer(only_bytes: Methods, block: Block) -> None:
+    only_bytes["debug_getRawBlock"] = lambda _: f"0x{block.encode().hex()}"
+
+    async def body(blocks: BlockFetcher) -> None:
+        with pytest.raises(EndpointError):
+            await blocks.block(b"\xab" * 32)
+        with pytest.raises(EndpointError):
+            await blocks.block_at(1)
+
+    reading(only_bytes, body)
 
 
 def test_a_block_with_other_transactions_is_no_answer(
-    methods: Methods, long_chain: ChainFiles
+    only_bytes: Methods, long_chain: ChainFiles
 ) -> None:
     full = next(
         each for each in map(decode_block, long_chain.items()) if len(each[0].transactions) > 1
     )[0]
     cut = Block(full.header, full.transactions[1:], full.uncles, full.withdrawals)
-    methods["debug_getRawBlock"] = lambda _: f"0x{cut.encode().hex()}"
-    with reading(methods) as reader, pytest.raises(NotAnAnswer, match="not those of its header"):
-        reader.block(full.hash)
+    only_bytes["debug_getRawBlock"] = lambda _: f"0x{cut.encode().hex()}"
+
+    async def body(blocks: BlockFetcher) -> None:
+        with pytest.raises(EndpointError):
+            await blocks.block(full.hash)
+
+    reading(only_bytes, body)
 
 
-def test_bytes_after_a_block_are_no_answer(methods: Methods, block: Block) -> None:
-    methods["debug_getRawBlock"] = lambda _: f"0x{block.encode().hex()}00"
-    with reading(methods) as reader, pytest.raises(NotAnAnswer, match="after the block"):
-        reader.block(block.hash)
+def test_bytes_after_a_block_are_no_answer(only_bytes: Methods, block: Block) -> None:
+    only_bytes["debug_getRawBlock"] = lambda _: f"0x{block.encode().hex()}00"
+
+    async def body(blocks: BlockFetcher) -> None:
+        with pytest.raises(EndpointError):
+            await blocks.block(block.hash)
+
+    reading(only_bytes, body)
 
 
 def test_heads_are_what_the_endpoint_says(methods: Methods, block: Block, ethereum: Asker) -> None:
     safe = ethereum.ask("eth_getBlockByNumber", "safe", False)
-    with reading(methods) as reader:
-        heads = reader.heads()
-        assert heads.latest == CanonicalHead(block.header.number, block.hash)
-        assert heads.safe == CanonicalHead(int(safe["number"], 16), bytes.fromhex(safe["hash"][2:]))
-        assert heads.finalized is not None
+
+    async def body(blocks: BlockFetcher) -> None:
+        for _ in range(2):
+            heads = await blocks.heads()
+            assert heads.latest == CanonicalHead(block.header.number, block.hash)
+            safe_hash = bytes.fromhex(safe["hash"][2:])
+            assert heads.safe == CanonicalHead(int(safe["number"], 16), safe_hash)
+            assert heads.finalized is not None
+
+    reading(methods, body)
 
 
 def test_an_endpoint_need_not_know_safe_and_finalized(methods: Methods, block: Block) -> None:
@@ -152,6 +187,9 @@ def test_an_endpoint_need_not_know_safe_and_finalized(methods: Methods, block: B
         return None if params[0] == "finalized" else by_number(params)
 
     methods["eth_getBlockByNumber"] = latest_only
-    with reading(methods) as reader:
+
+    async def body(blocks: BlockFetcher) -> None:
         latest = CanonicalHead(block.header.number, block.hash)
-        assert reader.heads() == CanonicalHeads(latest, None, None)
+        assert await blocks.heads() == CanonicalHeads(latest, None, None)
+
+    reading(methods, body)

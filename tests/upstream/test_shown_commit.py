@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.errors import NotAnAnswer, Unreachable
+from foreblock.errors import NotAnAnswer
 from foreblock.upstream.rpc_client import TRIES, Endpoint, ShownCommit, pause_before_next
 from support.each_case import each_case
 
@@ -75,13 +75,6 @@ def test_answers_never_go_backwards() -> None:
         assert balanced.demanded == [None, "5", "5", "7", "7"]
 
 
-def test_unless_the_client_is_told_that_they_may() -> None:
-    balanced = Balanced([5, 3, 7])
-    with serving(balanced) as url, Endpoint(url, may_go_back=True) as endpoint:
-        assert [endpoint.request("x") for _ in range(3)] == [5, 3, 7]
-        assert balanced.demanded == [None] * 3
-
-
 def test_nothing_is_demanded_of_other_servers() -> None:
     balanced = Balanced([0])
     with serving(balanced) as url, Endpoint(url) as endpoint:
@@ -108,7 +101,7 @@ def test_a_commit_that_does_not_come_is_an_error_once_and_then_given_up() -> Non
         assert balanced.demanded[-2:] == [None, "2"]
 
 
-def test_pauses_end_with_the_timeout_and_when_given_up() -> None:
+def test_pauses_end_with_the_timeout() -> None:
     balanced = Balanced([5], pause="2")
     with serving(balanced) as url, Endpoint(url, timeout=1.5) as endpoint:
         endpoint.request("x")
@@ -116,25 +109,6 @@ def test_pauses_end_with_the_timeout_and_when_given_up() -> None:
         with pytest.raises(NotAnAnswer, match="HTTP 503"):
             endpoint.request("x")
         assert len(balanced.demanded) == 2, "the pause is longer than the timeout"
-    balanced = Balanced([5], pause="2")
-    with serving(balanced) as url, Endpoint(url) as endpoint:
-        endpoint.request("x")
-        balanced.commits, failures = [2], []
-        balanced.asked.clear()
-
-        def ask() -> None:
-            try:
-                endpoint.request("x")
-            except Unreachable as why:
-                failures.append(why)
-
-        asking = threading.Thread(target=ask)
-        asking.start()
-        balanced.asked.wait()
-        endpoint.abort()
-        asking.join()
-        assert len(failures) == 1
-        assert len(balanced.demanded) == 2
 
 
 @each_case(

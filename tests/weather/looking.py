@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from foreblock._engine import Block
 from foreblock.sources.feed_source import FeedSource
+from foreblock.upstream.block_fetcher import CanonicalHead
 from foreblock.upstream.canonical_source import (
     CanonicalOptions,
     Follow,
@@ -17,7 +18,6 @@ from foreblock.upstream.canonical_source import (
     Walk,
     plan,
 )
-from foreblock.upstream.reader import CanonicalHead
 from weather.source_chain import SourceChain
 
 SECOND_NS = 10**9

@@ -21,7 +21,7 @@ from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock
-from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.block_fetcher import CanonicalHead
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
 
 TRANSFER = bytes.fromhex("a9059cbb")

@@ -193,7 +193,7 @@ class BusClient:
     async def get_state(self, network: str, epoch: int, keys: bytes, seconds: float) -> bytes:
         """Fetch packed keys of the state; the result is packed too.
 
-        Raises `NoUpstream`, `UnitsSpent`, `NewEpoch`, `UntrueState` and `BusMessageTooLong`.
+        Raises `NoUpstream`, `UnitsSpent`, `NewEpoch`, `InvalidProofData` and `BusMessageTooLong`.
         """
         return await self._fetched(network, GetState(epoch, keys), seconds)
 

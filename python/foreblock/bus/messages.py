@@ -24,6 +24,7 @@ from foreblock.errors import (
     CommandUnknown,
     ErrorAnswer,
     ForeblockError,
+    InvalidProofData,
     NewEpoch,
     NoUpstream,
     OutcomeUnknown,
@@ -33,7 +34,6 @@ from foreblock.errors import (
     SequencerBusy,
     SequencerUnavailable,
     UnitsSpent,
-    UntrueState,
 )
 
 STATE_PART_BYTES: Final = 256 << 10
@@ -218,7 +218,7 @@ FAILURES: Final[dict[str, type[ForeblockError]]] = {
         SequencerBusy,
         SequencerUnavailable,
         UnitsSpent,
-        UntrueState,
+        InvalidProofData,
     )
 }
 

@@ -18,7 +18,7 @@ from foreblock.settings import ServeSettings
 from foreblock.settings.following import followed_network
 from foreblock.settings.networks import FeedChain, LogOptions, Network, NetworkSettings, networks_of
 from foreblock.settings.replication import log_options
-from foreblock.upstream.rpc_client import Endpoint
+from foreblock.upstream.rpc_client import split_http_url
 
 
 @verb()
@@ -87,7 +87,7 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
     for url in wanted.feed:
         check_url(url)
     if wanted.canonical:
-        Endpoint(wanted.canonical).close()  # refuses a bad URL
+        split_http_url(wanted.canonical)
     feed = FeedChain(
         genesis=str(Path(wanted.genesis).absolute()),
         feeds=list(wanted.feed),

@@ -1,34 +1,24 @@
 """Fill the chain of a network that knows its state in part, from its upstreams.
 
-As `source.CanonicalSource`, within the budgets of the upstreams, and with one way out more: where
-the chain is too far behind, or on a branch that parts below its base, it begins anew at another
-block.
+As `canonical_source.CanonicalSource`, within the budgets of the upstreams. A chain that is too far
+behind, or on a branch that parts below its base, begins again at another block.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable
-from functools import partial
-from itertools import islice
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import NoSuchBlock, Unreachable
+from foreblock.errors import NoSuchBlock
 from foreblock.types import Block
-from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead
 from foreblock.upstream.canonical_source import (
     FAR_BEHIND,
     CanonicalOptions,
     CanonicalSource,
     LocalChain,
 )
-from foreblock.upstream.reader import CanonicalHead
-
-T = TypeVar("T")
 
 LOOKED_LATELY: Final = 4.0  # seconds in which heads that were read are good enough
 CATCH_UP: Final = 4.0  # seconds for many blocks; a new anchor takes less
-AHEAD: Final = 4  # blocks that are asked for at once; readers need connections too
 
 
 class AnchoredChain(LocalChain, Protocol):
@@ -50,13 +40,12 @@ class FollowedSource(CanonicalSource):
         lag: int,
     ) -> None:
         """More than `lag` blocks behind, it does not catch up; nor with half of them for long."""
-        self._blocks: Final = blocks
         self._anchored: Final = chain
         self._lag: Final = lag
         self._parted: Final[list[CanonicalHead]] = []  # where upstreams lead below the base
         self._looked_ns = 0  # when the heads were read, monotonic
         self._far: tuple[int, int] | None = None  # when it was far behind first, and at which block
-        super().__init__(blocks.shown, chain, clock, options)
+        super().__init__(blocks, chain, clock, options)
 
     async def _step(self) -> bool:
         """Fetch a block that is wanted at once, if the heads were read not long ago.
@@ -118,7 +107,7 @@ class FollowedSource(CanonicalSource):
         blocks: list[Block] = []
         parent, earliest = hash, await self._chain.earliest()
         while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
-            block = await self._fetch(partial(self._reader.block, parent))
+            block = await self._fetch(self._blocks.block(parent))
             if block.header.number <= earliest:
                 is_tip = self.tip is not None and hash == self.tip.hash
                 if is_tip or hash != self._wanted:
@@ -128,38 +117,10 @@ class FollowedSource(CanonicalSource):
             parent = block.header.parent_hash
         return blocks[::-1]
 
-    async def _blocks_at(self, numbers: Iterable[int]) -> AsyncGenerator[Block]:
-        """As there, with some of the next ones on their way: each takes a round trip."""
-        left, ahead = iter(numbers), deque[asyncio.Task[Block]]()
-        try:
-            while True:
-                for number in islice(left, AHEAD - len(ahead)):
-                    read = self._fetch(partial(self._reader.block_at, number))
-                    ahead.append(asyncio.create_task(read))
-                if not ahead:
-                    return
-                yield await ahead.popleft()
-        except NoSuchBlock:
-            return
-        finally:
-            for task in ahead:
-                task.cancel()
-            await asyncio.gather(*ahead, return_exceptions=True)
-
     async def _part(self, head: CanonicalHead) -> bool:
         why = f"the chain parts from ours at block {head.number} or below"
         await self._anchored.anchor_anew(why)
         return True
 
-    async def _ask(self, question: Callable[[], Any]) -> Any:  # noqa: ANN401, of any question
-        try:
-            async with asyncio.timeout(self._options.timeout):
-                return await question()
-        except TimeoutError:
-            raise Unreachable(self.url, f"no answer in {self._options.timeout:g} s") from None
-
-    def _open(self) -> None:
-        self._reader = self._blocks  # type: ignore[assignment]  # the same, with coroutines
-
     def _close(self) -> None:
-        """Leave the upstreams open: they are not its own."""
+        """Leave the upstreams open: others use them too."""

@@ -129,7 +129,7 @@ class TransactionForwarding:
         self._network: Final = network
         self._shown: Final = redact_urls(url)
         self._clock: Final = clock or SystemClock()
-        self._connections: Final = connections or Connections(url, SECONDS)
+        self._connections: Final = connections or Connections(url)
         self._tasks: Final[set[asyncio.Task[None]]] = set()
 
     def submit(self, request: BusRequest) -> None:

@@ -46,7 +46,6 @@ from foreblock.follow.working_set import (
     WorkingSetRefresh,
 )
 from foreblock.ledger.following.missing_state import MOST_ROUNDS, MissingNodes, MissingState
-from foreblock.ledger.following.wanting import MOST_ROUNDS
 from foreblock.ledger.rules.profile import RulesEnd, diverged, rules_end
 from foreblock.ledger.storage.follow_rows import Trust
 from foreblock.ledger.storage.open_store import Anchor

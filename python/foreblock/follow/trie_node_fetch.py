@@ -26,9 +26,9 @@ from foreblock.errors import (
     WaysMissing,
 )
 from foreblock.follow.fetch_result import ClaimedProof
+from foreblock.follow.learned_state import KnownValues, LearnedState
 from foreblock.follow.requests import BlockAt, BlockForm, GetProof
 from foreblock.follow.responses import read_proof
-from foreblock.ledger.reading.learned_state import KnownValues, LearnedState
 from foreblock.ledger.reading.view import Ledger
 from foreblock.types import Misses
 from foreblock.upstream.old_blocks import AskUpstream

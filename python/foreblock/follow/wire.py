@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from foreblock.errors import BusBroken
 from foreblock.follow.fetch_result import FetchResult
-from foreblock.ledger.reading.learned_state import KnownValues
+from foreblock.follow.learned_state import KnownValues
 from foreblock.ledger.storage.state_keys import packed_int
 from foreblock.types import Account
 

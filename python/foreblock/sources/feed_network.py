@@ -25,9 +25,9 @@ from foreblock.sources.feed_metrics import FeedMetrics
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.sources.network_thread import STATUS_SECONDS, NetworkThread, RunningNetwork
 from foreblock.types import Block, Flashblock, FlashblockId
+from foreblock.upstream.block_fetcher import CanonicalHead
 from foreblock.upstream.canonical_source import CanonicalSource
 from foreblock.upstream.polled_feed import PolledFeed
-from foreblock.upstream.reader import CanonicalHead
 
 LONGEST_REST: Final = 60.0
 _DEFAULT: Final = FeedClientOptions()
@@ -86,7 +86,7 @@ class FeedNetwork(RunningNetwork):
         chain = self._network.feed
         if chain is None or not chain.canonical:
             return None
-        return CanonicalSource(chain.canonical, NetworkChain(self), self._clock)
+        return CanonicalSource.at(chain.canonical, NetworkChain(self), self._clock)
 
     def _make_source(
         self, publish: Callable[[Flashblock], None], wanted: Callable[[bytes], None]

@@ -28,7 +28,7 @@ from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.types import Block, Flashblock, FlashblockId
-from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.block_fetcher import CanonicalHead
 
 
 class Arrived(NamedTuple):

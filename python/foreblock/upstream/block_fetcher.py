@@ -1,13 +1,13 @@
 """Read blocks and heads of a chain from its upstreams, within their budgets.
 
-The face of `reader.BlockReader`, with coroutines. An upstream that does not answer, or answers
+An upstream that does not answer, or answers
 what is no block, is counted as failing, and the next one is asked. A block has the hash that was
 asked for, computed here from its header, and the transactions that its header names.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -21,13 +21,12 @@ from foreblock.errors import (
     Unreachable,
 )
 from foreblock.primitives import format_data, format_quantity, parse_data
-from foreblock.types import Block, Header, Withdrawal, transactions_root
+from foreblock.types import Block, Header, Withdrawal, decode_block, transactions_root
 from foreblock.upstream.block_json import UnclesMissing, rebuild_block, rebuild_header
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.json_rpc import RefusalKind, is_null, refuse
 from foreblock.upstream.old_blocks import MOST_UNCLES, UNCLE, OldBlock, OldBlocks
-from foreblock.upstream.reader import CanonicalHead, CanonicalHeads
 
 SECONDS: Final = 10.0  # for one answer
 AGREE: Final = 2.0  # for an answer that others are compared with
@@ -40,6 +39,24 @@ MOST_KEPT: Final = 4  # blocks that came with a head
 
 T = TypeVar("T")
 
+_RAW: Final = "debug_getRawBlock"
+_NO_METHOD: Final = (RefusalKind.NO_METHOD, RefusalKind.FORBIDDEN)
+
+
+class CanonicalHead(NamedTuple):
+    """Number and hash of a block."""
+
+    number: int
+    hash: bytes
+
+
+class CanonicalHeads(NamedTuple):
+    """The heads of the endpoint's chain; it may have no safe or finalized block."""
+
+    latest: CanonicalHead
+    safe: CanonicalHead | None
+    finalized: CanonicalHead | None
+
 
 class _Witness(Struct):
     state: list[str]
@@ -48,8 +65,17 @@ class _Witness(Struct):
 class BlockFetcher:
     """Reads from these upstreams, the best first."""
 
-    def __init__(self, upstreams: Sequence[Upstream], purpose: Purpose = Purpose.SEALED) -> None:
+    def __init__(
+        self,
+        upstreams: Sequence[Upstream],
+        purpose: Purpose = Purpose.SEALED,
+        *,
+        is_unmetered: bool = False,
+    ) -> None:
+        """If `is_unmetered`, blocks come as RLP where it is served, and all heads each time."""
         self._upstreams: Final = upstreams
+        self._asks_for_bytes = is_unmetered
+        self._slow_heads: Final = 1 if is_unmetered else SLOW_HEADS
         self.purpose = purpose
         # Whether the latest block comes whole: where nothing else brings it, one request is saved.
         self.brings_latest = False
@@ -70,7 +96,7 @@ class BlockFetcher:
         latest = await self._latest_whole() if self.brings_latest else None
         if latest is None:
             latest = await self.head("latest")
-        if self._reads % SLOW_HEADS == 0:
+        if self._reads % self._slow_heads == 0:
             self._slow = await self._head_if_known("safe"), await self._head_if_known("finalized")
         self._reads += 1
         return CanonicalHeads(latest, *self._slow)
@@ -113,6 +139,14 @@ class BlockFetcher:
         number: int | None = None,
     ) -> Block:
         """A block; a mined one with its uncles, which are asked for one by one."""
+        if self._asks_for_bytes:
+            try:
+                return await self._read_once(
+                    _RAW, params[:1], lambda said: _decoded_block(said, hash, number)
+                )
+            except RefusedAnswer as refused:
+                # A missing block is an error of this method too: the other method is asked.
+                self._asks_for_bytes = refused.kind not in _NO_METHOD
         try:
             return await self._read(method, params, lambda said: _block(said, hash, number))
         except UnclesMissing as missing:
@@ -210,6 +244,11 @@ class BlockFetcher:
         except Unreachable:
             return None  # asked again later
 
+    def close(self) -> None:
+        """Close the upstreams."""
+        for upstream in self._upstreams:
+            upstream.close()
+
     def _keep(self, block: Block) -> None:
         self._kept[block.hash] = block
         while len(self._kept) > MOST_KEPT:
@@ -269,13 +308,31 @@ def _block(
     said: Raw, hash: bytes | None, number: int | None, uncles: Sequence[Header] = ()
 ) -> Block:
     block = _decoded(said, lambda answer: rebuild_block(answer, uncles))
+    _check_claim(said, block.header)
+    return _checked(block, hash, number)
+
+
+def _decoded_block(said: Raw, hash: bytes | None, number: int | None) -> Block:
+    """A block that came as the JSON of its RLP."""
+    if is_null(said):
+        raise refuse(RefusalKind.NULL, "there is no such block")
+    try:
+        data = parse_data(msgspec.json.decode(said))
+        block, end = decode_block(data)
+    except (msgspec.MsgspecError, ValueError, CallerError) as why:
+        raise refuse(RefusalKind.WRONG_SHAPE, f"{_RAW}: {why}") from why
+    if end != len(data):
+        raise refuse(RefusalKind.WRONG_SHAPE, f"{_RAW}: bytes after the block")
+    return _checked(block, hash, number)
+
+
+def _checked(block: Block, hash: bytes | None, number: int | None) -> Block:
     if hash is not None and block.hash != hash:
         raise refuse(RefusalKind.WRONG_BLOCK, f"{format_data(block.hash)} for {format_data(hash)}")
     if number is not None and block.header.number != number:
         raise refuse(RefusalKind.WRONG_BLOCK, f"block {block.header.number} for {number}")
     if transactions_root(block.transactions) != block.header.transactions_root:
         raise refuse(RefusalKind.WRONG_BLOCK, "its transactions are not those of its header")
-    _check_claim(said, block.header)
     return block
 
 

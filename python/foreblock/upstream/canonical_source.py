@@ -1,8 +1,8 @@
 """Fill one network's chain with canonical blocks from an endpoint.
 
-One request is in flight at a time, on a thread; failures are followed by growing waits. Fetches
-are bounded: a number of ancestors of one block, a number of blocks before they are handed over.
-The chain executes and verifies what it gets, and calls `want` for a block it cannot do without.
+Failures are followed by growing waits. Fetches are bounded: a number of ancestors of one block, a
+number of blocks before they are handed over. The chain executes and verifies what it gets, and
+calls `want` for a block it cannot do without.
 
 If the chain is on a branch abandoned long ago, the fork is searched for by number, down to the
 oldest state that the chain keeps. If the chains part below it, nothing can be done: that is
@@ -10,13 +10,14 @@ logged once, and one request checks it again from time to time.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import math
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import islice
 from random import Random
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, Self, TypeVar
 
 import structlog
 
@@ -25,8 +26,9 @@ from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
 from foreblock.primitives import harmless
 from foreblock.types import Block
-from foreblock.upstream.reader import BlockReader, CanonicalHead, CanonicalHeads
-from foreblock.upstream.rpc_client import Endpoint
+from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead, CanonicalHeads
+from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.endpoint import Upstream
 
 log = structlog.get_logger()
 
@@ -123,13 +125,13 @@ class CanonicalOptions:
     branch_blocks: int = 1024
     branch_bytes: int = 64 * 1024 * 1024
     timeout: float = 20.0  # for one request
-    longest_answer: int = 32 * 1024 * 1024  # hex of a block; no OP block may have 10 MiB
     waits: Waits = field(default_factory=Waits)
 
 
 T = TypeVar("T")
 
 
+AHEAD: Final = 4  # blocks that are requested at once; readers need connections too
 _DEFAULT: Final = CanonicalOptions()
 
 
@@ -157,19 +159,18 @@ class CanonicalSource:
 
     def __init__(
         self,
-        url: str,
+        blocks: BlockFetcher,
         chain: LocalChain,
         clock: Clock,
         options: CanonicalOptions = _DEFAULT,
         chance: Random | None = None,
     ) -> None:
-        """Raises `InvalidArgument` for a bad URL."""
-        self.url: Final = url
+        self.url: Final = blocks.shown
+        self._blocks: Final = blocks
         self._chain: Final = chain
         self._clock: Final = clock
         self._options: Final = options
         self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
-        self._open()
 
         self._wanted: bytes | None = None
         self._tries = 0  # to fetch it
@@ -186,6 +187,20 @@ class CanonicalSource:
         self.fetched = 0
         self.failures = 0
         self.last_error = ""
+
+    @classmethod
+    def at(
+        cls,
+        url: str,
+        chain: LocalChain,
+        clock: Clock,
+        options: CanonicalOptions = _DEFAULT,
+        chance: Random | None = None,
+    ) -> Self:
+        """Fill a chain from one endpoint, without a budget. Raises `InvalidArgument`."""
+        upstream = Upstream(url, clock, UnitBudget(math.inf), is_only=True)
+        blocks = BlockFetcher([upstream], is_unmetered=True)
+        return cls(blocks, chain, clock, options, chance)
 
     def want(self, hash: bytes | None) -> None:
         """Fetch this block as soon as possible; none cancels that.
@@ -216,7 +231,7 @@ class CanonicalSource:
 
     async def _step(self) -> bool:
         """Read the heads and fetch what is next; true if nothing is left to fetch."""
-        heads = await self._ask(self._reader.heads)
+        heads = await self._ask(self._blocks.heads())
         self.tip = heads.latest
         await self._chain.heads(*_hashes(heads))
         self._wake.clear()
@@ -278,7 +293,7 @@ class CanonicalSource:
         blocks: list[Block] = []
         parent = hash
         while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
-            block = await self._fetch(partial(self._reader.block, parent))
+            block = await self._fetch(self._blocks.block(parent))
             blocks.append(block)
             parent = block.header.parent_hash
         return blocks[::-1]
@@ -288,7 +303,7 @@ class CanonicalSource:
         known = self._foreign
         if known is None:
             return False
-        if await self._ask(partial(self._reader.head_at, known.number)) == known:
+        if await self._ask(self._blocks.head_at(known.number)) == known:
             return True
         self._foreign = None
         return False
@@ -302,11 +317,11 @@ class CanonicalSource:
         latest, head = await self._chain.latest(), self.tip
         search = ForkSearch(await self._chain.earliest(), min(latest.number, head.number) + 1)
         while (number := search.next) is not None:
-            head = await self._ask(partial(self._reader.head_at, number))
+            head = await self._ask(self._blocks.head_at(number))
             search = search.narrow(number, is_shared=await self._chain.knows(head.hash))
         if search.shared is None:
             return await self._part(head)
-        first = await self._fetch(partial(self._reader.block_at, search.shared + 1))
+        first = await self._fetch(self._blocks.block_at(search.shared + 1))
         if await self._chain.knows(first.header.parent_hash):
             last = min(latest.number + 1, self.tip.number)
             await self._hand_over(await self._run_of(first, last))
@@ -327,7 +342,7 @@ class CanonicalSource:
         False if there is more to fetch now.
         """
         end = min(last, first + self._options.portion - 1)
-        block = await self._fetch(partial(self._reader.block_at, first))
+        block = await self._fetch(self._blocks.block_at(first))
         if not await self._chain.knows(block.header.parent_hash):
             return await self._walk(block.hash)
         await self._hand_over(await self._run_of(block, end))
@@ -347,50 +362,48 @@ class CanonicalSource:
         return blocks
 
     async def _blocks_at(self, numbers: Iterable[int]) -> AsyncGenerator[Block]:
-        """The endpoint's blocks of these numbers, as far as its branch goes."""
-        for number in numbers:
-            try:
-                yield await self._fetch(partial(self._reader.block_at, number))
-            except NoSuchBlock:
-                return
+        """Yield the endpoint's blocks of these numbers, as far as its branch goes.
+
+        Some are requested at the same time, since each takes a round trip.
+        """
+        left, ahead = iter(numbers), deque[asyncio.Task[Block]]()
+        try:
+            while True:
+                for number in islice(left, AHEAD - len(ahead)):
+                    ahead.append(asyncio.create_task(self._block_at(number)))
+                if not ahead:
+                    return
+                yield await ahead.popleft()
+        except NoSuchBlock:
+            return
+        finally:
+            for task in ahead:
+                task.cancel()
+            await asyncio.gather(*ahead, return_exceptions=True)
+
+    async def _block_at(self, number: int) -> Block:
+        return await self._fetch(self._blocks.block_at(number))
 
     async def _hand_over(self, blocks: Sequence[Block]) -> None:
         if blocks:
             log.info("canonical_blocks", first=blocks[0].header.number, count=len(blocks))
             await self._chain.add(blocks)
 
-    async def _fetch(self, read: Callable[[], Block]) -> Block:
-        block = await self._ask(read)
+    async def _fetch(self, reading: Awaitable[Block]) -> Block:
+        block = await self._ask(reading)
         self.fetched += 1
         return block
 
-    async def _ask(self, question: Callable[[], T]) -> T:
-        """The answer to a question to the reader."""
-        answer = asyncio.get_running_loop().run_in_executor(self._executor, question)
-        answer.add_done_callback(_retrieve)
-        done, _ = await asyncio.wait([answer], timeout=self._options.timeout)
-        if done:
-            return answer.result()
-        # An endpoint that answers byte by byte would block the thread for ever.
-        self._endpoint.abort()
-        await asyncio.wait([answer])
-        self._endpoint.close()
-        self._connect()
-        raise Unreachable(self.url, f"no answer in {self._options.timeout:g} s")
-
-    def _open(self) -> None:
-        self._executor = ThreadPoolExecutor(1, "foreblock-canonical")
-        self._connect()
-
-    def _connect(self) -> None:
-        options = self._options
-        self._endpoint = Endpoint(self.url, options.timeout, options.longest_answer)
-        self._reader = BlockReader(self._endpoint)
+    async def _ask(self, reading: Awaitable[T]) -> T:
+        """Wait for a response, for a bounded time."""
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                return await reading
+        except TimeoutError:
+            raise Unreachable(self.url, f"no answer in {self._options.timeout:g} s") from None
 
     def _close(self) -> None:
-        self._endpoint.abort()
-        self._executor.submit(self._endpoint.close)  # after the request in flight
-        self._executor.shutdown(wait=False)
+        self._blocks.close()
 
     async def _rest(self) -> None:
         """Wait for the next poll, or until a block is wanted."""
@@ -408,12 +421,6 @@ class CanonicalSource:
     def _note(self, why: str) -> None:
         self.last_error = why
         log.info("canonical_failed", url=self.url, why=why)
-
-
-def _retrieve(answer: asyncio.Future[T]) -> None:
-    """Retrieve the exception so that asyncio does not log it after a cancellation."""
-    if not answer.cancelled():
-        answer.exception()
 
 
 def _hashes(heads: CanonicalHeads) -> tuple[bytes | None, bytes | None]:

@@ -91,9 +91,10 @@ class Upstream:
         self.requests = 0
         self.units = 0
         self.refusals: Final[Counter[str]] = Counter()
-        self._connections: Final = Connections(url, PROBE_SECONDS)
+        self._connections: Final = Connections(url)
         self._clock: Final = clock
         self._limited = 0  # rate limits in a row
+        self._why = ""  # it failed last
         self._warn_short_at = 0.0
         self._has_failed = False  # since it was probed
 
@@ -136,7 +137,7 @@ class Upstream:
                 raise refuse(RefusalKind.RATE_LIMITED, f"{BUDGET_SPENT} for {wait:.1f} s")
             await urgency.wait(wait)
         if not self.circuit.may_ask(self.now):
-            raise refuse(RefusalKind.UNREACHABLE, "it failed too often, and rests")
+            raise refuse(RefusalKind.UNREACHABLE, f"it failed too often, and rests: {self._why}")
         self.requests += len(calls)
         self.units += units
         self.circuit.asking()
@@ -214,6 +215,7 @@ class Upstream:
         refused = refuse(RefusalKind.UNTRUE, why)
         self.refuse(refused)
         self._has_failed = True
+        self._why = why
         self.circuit.trip(ONLY_SECONDS if is_only else UNTRUE_SECONDS, self.now)
         log.info("upstream_failed", url=self.shown, why=str(refused))
 
@@ -238,6 +240,7 @@ class Upstream:
             self.circuit.succeeded()
             return
         self._has_failed = True
+        self._why = refused.why
         self.circuit.failed(self.now)
         log.info("upstream_failed", url=self.shown, why=str(refused))
 

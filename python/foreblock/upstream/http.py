@@ -1,28 +1,34 @@
-"""Post bodies to one endpoint, several at a time, each within its time.
+"""Post bodies to one endpoint over HTTP, several at a time, each within its time.
 
-Every body has a thread and a connection of its own, which is kept for the next one. A post that
-takes too long, or that nobody waits for any more, is cut off: an endpoint that sends byte after
-byte holds nothing. What goes wrong is a refusal with a name, without the secrets of the URL.
+Connections are kept for the next post. A post that takes too long, or that is cancelled, aborts
+its connection: an endpoint that sends byte after byte holds nothing. A failure is a refusal with a
+name, without the secrets of the URL.
 """
 
 import asyncio
+import os
+import ssl
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
+from urllib.parse import SplitResult
 
-from foreblock.errors import ErrorAnswer, NotAnAnswer, RefusedAnswer, Unreachable
-from foreblock.secret_urls import redact, secrets_of
+import httptools
+
+from foreblock.errors import ErrorAnswer, InvalidArgument, RefusedAnswer
+from foreblock.secret_urls import redact, redact_urls, secrets_of
 from foreblock.upstream.json_rpc import RefusalKind, refuse
-from foreblock.upstream.rpc_client import Endpoint
+from foreblock.upstream.rpc_client import split_http_url
 
 MOST: Final = 8  # posts at a time, and as many that are urgent beside them
 LONGEST_ANSWER: Final = 32 * 1024 * 1024  # bytes
-
-Posted = tuple[int, bytes, Mapping[str, str]]
+LONGEST_HEAD: Final = 64 * 1024  # bytes
+# Commas and brackets of an answer: a value takes many times the memory of its text.
+MOST_VALUES: Final = 500_000
+_FIRST_FINAL_STATUS: Final = 200  # those below announce another response
 
 
 class HttpReply(NamedTuple):
-    """What came back."""
+    """A complete response."""
 
     status: int
     body: bytes
@@ -30,84 +36,215 @@ class HttpReply(NamedTuple):
 
 
 class Connections:
-    """Connections to one endpoint; `close` them."""
+    """Connections to one endpoint, used on one loop; `close` them."""
 
-    def __init__(self, url: str, timeout: float, most: int = MOST) -> None:
-        """`timeout` bounds each step of a post. Raises `InvalidArgument` for a bad URL."""
-        self._url: Final = url
-        self._timeout: Final = timeout
+    def __init__(self, url: str, most: int = MOST) -> None:
+        """Raises `InvalidArgument` for a bad URL."""
+        parts = split_http_url(url)
+        assert parts.hostname is not None
+        self._host: Final = parts.hostname
+        self._port: Final = parts.port or (443 if parts.scheme == "https" else 80)
+        self._tls: Final = ssl.create_default_context() if parts.scheme == "https" else None
+        self._head: Final = _request_head(parts)
         self.secrets: Final = secrets_of(url)
-        self._idle: Final = [self._open()]
+        self._idle: Final[list[_Connection]] = []
+        self._busy: Final[set[_Connection]] = set()
         self._is_closed = False
         self._places: Final = asyncio.Semaphore(most)
         self._urgent_places: Final = asyncio.Semaphore(most)
-        # A thread that was cut off may take some time to notice.
-        self._threads: Final = ThreadPoolExecutor(4 * most, "foreblock-upstream")
 
     async def post(self, body: bytes, seconds: float, *, is_urgent: bool = False) -> HttpReply:
-        """Post a body. Raises `RefusedAnswer` if nothing comes back in these seconds.
+        """Post a body. Raises `RefusedAnswer` if no response arrives in these seconds.
 
-        What is urgent does not wait for a place behind what is not.
+        An urgent post does not wait for a connection behind those that are not.
         """
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        until = asyncio.get_running_loop().time() + seconds
         places = self._urgent_places if is_urgent else self._places
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(until):
                 await places.acquire()
         except TimeoutError:
             raise refuse(RefusalKind.UNREACHABLE, "no connection was free in time") from None
-        if self._is_closed:
-            places.release()
-            raise refuse(RefusalKind.UNREACHABLE, "it is not asked any more")
-        endpoint = self._idle.pop() if self._idle else self._open()
-        work = self._threads.submit(endpoint.post_once, body)
-        posted = asyncio.wrap_future(work)
-        posted.add_done_callback(_retrieve)
         try:
-            done, _ = await asyncio.wait([posted], timeout=max(0.0, until - loop.time()))
-            if not done:
-                raise refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:g} s")
-            return HttpReply(*self._result(posted))
+            if self._is_closed:
+                raise refuse(RefusalKind.UNREACHABLE, "it is not asked any more")
+            async with asyncio.timeout_at(until):
+                return await self._post(self._head % len(body) + body)
+        except TimeoutError:
+            raise refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:g} s") from None
+        except (OSError, EOFError) as failure:
+            raise refuse(RefusalKind.UNREACHABLE, self.hide(_reason(failure))) from None
         finally:
-            if posted.done() and not self._is_closed:
-                self._idle.append(endpoint)
-            else:
-                endpoint.abort()
-                work.add_done_callback(lambda _: endpoint.close())
             places.release()
 
-    def _result(self, posted: "asyncio.Future[Posted]") -> Posted:
+    async def _post(self, request: bytes) -> HttpReply:
+        """Post on a kept connection, and again on a new one if the endpoint had closed it."""
+        kept = self._take_idle()
+        if kept is not None:
+            try:
+                return await self._exchange(kept, request)
+            except (ConnectionError, EOFError):
+                if kept.has_begun:
+                    raise
+        loop = asyncio.get_running_loop()
+        name = self._host if self._tls else None
+        _, connection = await loop.create_connection(
+            _Connection, self._host, self._port, ssl=self._tls, server_hostname=name
+        )
+        return await self._exchange(connection, request)
+
+    def _take_idle(self) -> "_Connection | None":
+        loop = asyncio.get_running_loop()
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.loop is loop and connection.is_open:
+                return connection
+        return None
+
+    async def _exchange(self, connection: "_Connection", request: bytes) -> HttpReply:
+        self._busy.add(connection)
         try:
-            return posted.result()
-        except Unreachable as why:
-            raise refuse(RefusalKind.UNREACHABLE, self.hide(why.why)) from None
-        except NotAnAnswer as why:
-            raise refuse(RefusalKind.TOO_LONG, self.hide(why.why)) from None
+            reply = await connection.post(request)
+        except BaseException:
+            connection.abort()
+            raise
+        finally:
+            self._busy.discard(connection)
+        if connection.may_be_kept and not self._is_closed:
+            self._idle.append(connection)
+        else:
+            connection.abort()
+        return reply
 
     def hide(self, text: str) -> str:
-        """The text without the secrets of the URL, which the endpoint may repeat."""
+        """Return the text without the secrets of the URL, which the endpoint may repeat."""
         return redact(text, self.secrets)
 
     def hidden(self, refused: RefusedAnswer) -> RefusedAnswer:
-        """The refusal without them."""
+        """Return the refusal without them."""
         said = refused.said
         if said is not None:
             said = ErrorAnswer(said.code, self.hide(said.message), self.hide(said.data))
         return RefusedAnswer(refused.kind, self.hide(refused.why), said)
 
     def close(self) -> None:
-        """Close what is idle, and give up what is not."""
+        """Close idle connections, and abort those in use."""
         self._is_closed = True
-        for endpoint in self._idle:
-            endpoint.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _open(self) -> Endpoint:
-        return Endpoint(self._url, self._timeout, LONGEST_ANSWER, may_go_back=True)
+        for connection in (*self._idle, *self._busy):
+            connection.abort()
+        self._idle.clear()
 
 
-def _retrieve(posted: "asyncio.Future[Posted]") -> None:
-    """Retrieve the exception, so that asyncio does not log it when nobody waits."""
-    if not posted.cancelled():
-        posted.exception()
+class _Connection(asyncio.Protocol):
+    """One connection: a request, its response, and then the next. httptools calls `on_…`."""
+
+    def __init__(self) -> None:
+        self.loop: Final = asyncio.get_running_loop()
+        self.is_open = False
+        self.may_be_kept = False
+        self.has_begun = False  # some of the response has arrived
+        self._reply: asyncio.Future[HttpReply] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self.is_open = True
+
+    async def post(self, request: bytes) -> HttpReply:
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers: dict[str, str] = {}
+        self._body = bytearray()
+        self._head_bytes = 0
+        self._is_in_body = False
+        self.has_begun = self.may_be_kept = False
+        self._reply = self.loop.create_future()
+        if not self.is_open:
+            raise ConnectionResetError("the endpoint closed the connection")
+        self._transport.write(request)
+        try:
+            return await self._reply
+        finally:
+            self._reply = None
+
+    def data_received(self, data: bytes) -> None:
+        if self._reply is None or self._reply.done():
+            self.abort()  # nothing was requested
+            return
+        self.has_begun = True
+        if not self._is_in_body:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as why:
+            self._fail(ConnectionError(f"not HTTP: {why}"))
+        if not self._is_in_body and self._head_bytes > LONGEST_HEAD:
+            self._fail(refuse(RefusalKind.TOO_LONG, f"a head of more than {LONGEST_HEAD} bytes"))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name.decode("latin-1")] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        self._is_in_body = True
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+        if len(self._body) > LONGEST_ANSWER:
+            self._fail(refuse(RefusalKind.TOO_LONG, f"more than {LONGEST_ANSWER} bytes"))
+
+    def on_message_complete(self) -> None:
+        if self._parser.get_status_code() < _FIRST_FINAL_STATUS:
+            self._headers, self._is_in_body = {}, False
+            return
+        self.may_be_kept = self._parser.should_keep_alive()
+        self._finish()
+
+    def _finish(self) -> None:
+        if sum(map(self._body.count, (b",", b"[", b"{"))) > MOST_VALUES:
+            self._fail(refuse(RefusalKind.TOO_LONG, f"more than {MOST_VALUES} values"))
+        elif self._reply is not None and not self._reply.done():
+            status = self._parser.get_status_code()
+            self._reply.set_result(HttpReply(status, bytes(self._body), self._headers))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = self.may_be_kept = False
+        if self._reply is None or self._reply.done():
+            return
+        names = {name.lower() for name in self._headers}
+        if exc is None and self._is_in_body and not names & {"content-length", "transfer-encoding"}:
+            self._finish()  # such a body ends with the connection
+        else:
+            self._fail(exc or EOFError("the endpoint closed the connection"))
+
+    def _fail(self, why: Exception) -> None:
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_exception(why)
+
+    def abort(self) -> None:
+        self.is_open = False
+        self._transport.abort()
+
+
+def _request_head(parts: SplitResult) -> bytes:
+    """Return the head of a request, with a place for the length of its body."""
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    host = parts.netloc.rpartition("@")[2]
+    lines = (
+        f"POST {target} HTTP/1.1",
+        f"Host: {host.encode('idna').decode()}",
+        "Accept: application/json",
+        "Accept-Encoding: identity",
+        "Content-Type: application/json",
+    )
+    if any(each <= " " or each > "~" for each in target):
+        raise InvalidArgument(f"{redact_urls(parts.geturl())!r} is not a URL: it is not encoded")
+    text = "\r\n".join(lines).encode()
+    return text.replace(b"%", b"%%") + b"\r\nContent-Length: %d\r\n\r\n"
+
+
+def _reason(failure: Exception) -> str:
+    if isinstance(failure, ssl.SSLError):
+        return (failure.strerror or str(failure)).lower()
+    if isinstance(failure, OSError) and failure.errno and failure.errno > 0:
+        return os.strerror(failure.errno).lower()
+    if isinstance(failure, OSError) and failure.strerror:
+        return failure.strerror.lower()
+    return str(failure) or type(failure).__name__

@@ -1,6 +1,6 @@
 """A blocking JSON-RPC client: one endpoint over HTTP, one connection kept open.
 
-Used by the reading verbs, conformance, benchmarks and the canonical source. A request is
+Used by the reading verbs, conformance and benchmarks. A request is
 retried if the server had closed the idle connection before it arrived, and a few times if it
 is refused with 503 and a time to ask again. It demands the highest commit that was seen at this
 address (`shown_commit`), so answers never go backwards. `exchange` and `post` keep bytes, for tools
@@ -10,11 +10,9 @@ that compare bytes.
 import http.client
 import json
 import re
-import socket
 import ssl
-import threading
+import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
@@ -93,26 +91,22 @@ class Endpoint:
         url: str = DEFAULT_URL,
         timeout: float = TIMEOUT_SECONDS,
         longest_answer: int | None = None,
-        *,
-        may_go_back: bool = False,
     ) -> None:
         """`timeout` bounds each step of an exchange, and all pauses of one request together.
 
-        `may_go_back` accepts answers of older commits than were seen.
         `longest_answer`, in bytes, is for untrusted endpoints: it also bounds the nesting and
         the number of values of an answer.
         """
         self.url = url
         self.shown = redact_urls(url)  # in errors, which go to logs
         self._longest_answer = longest_answer
-        parts = _split(url)
+        parts = split_http_url(url)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._connection = _connection(parts, timeout)
         self._timeout = timeout
-        self._seen = None if may_go_back else ShownCommit()
+        self._seen = ShownCommit()
         self._number = 0
         self.headers: Mapping[str, str] = {}  # of the last answer to `request`
-        self._aborted = threading.Event()
 
     def exchange(self, body: bytes) -> bytes:
         """Post a body and return the body of the answer, also of an HTTP error with JSON."""
@@ -125,10 +119,6 @@ class Endpoint:
             text = answer[:EXCERPT].decode("utf-8", "replace").strip()
             raise NotAnAnswer(self.shown, f"HTTP {status} {text}".strip())
         return answer, headers
-
-    def post_once(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
-        """Post a body and return status, body and headers of any answer, pauses or not."""
-        return self._post_again(body)
 
     def post(self, body: bytes) -> tuple[int, bytes]:
         """Post a body and return status and body of any answer."""
@@ -144,11 +134,10 @@ class Endpoint:
             if pause is None:
                 break
             if not tries_left or pause > left:
-                if self._seen is not None:
-                    self._seen.give_up(answer)
+                self._seen.give_up(answer)
                 break
             left -= pause
-            self._aborted.wait(pause)
+            time.sleep(pause)
         return status, answer, headers
 
     def _post_again(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
@@ -170,15 +159,11 @@ class Endpoint:
             raise Unreachable(self.shown, _reason(failure)) from failure
 
     def _post(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
-        if self._aborted.is_set():
-            raise ConnectionAbortedError("given up")
-        demanded = {} if self._seen is None else self._seen.demand()
-        self._connection.request("POST", self._target, body, _HEADERS | demanded)
+        self._connection.request("POST", self._target, body, _HEADERS | self._seen.demand())
         response = self._connection.getresponse()
         answer = response.read() if self._longest_answer is None else self._read_some(response)
         headers = dict(response.headers)
-        if self._seen is not None:
-            self._seen.see(headers)
+        self._seen.see(headers)
         return response.status, answer, headers
 
     def _read_some(self, response: http.client.HTTPResponse) -> bytes:
@@ -225,14 +210,6 @@ class Endpoint:
             raise NotAnAnswer(self.shown, "neither a result nor an error of this request")
         return answer["result"]
 
-    def abort(self) -> None:
-        """Fail the exchange that another thread is in, and every later one, as unreachable."""
-        self._aborted.set()
-        sock = self._connection.sock
-        if sock is not None:
-            with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
-
     def close(self) -> None:
         """Close the connection; the next request opens another."""
         self._connection.close()
@@ -249,7 +226,7 @@ class Endpoint:
         self.close()
 
 
-def _split(url: str) -> SplitResult:
+def split_http_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -17,7 +17,6 @@ from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import partials_of_sealed
-from foreblock.ledger.storage.chain_head import made_of
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import decode_transaction, keccak256
 

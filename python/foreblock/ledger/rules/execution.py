@@ -82,6 +82,7 @@ class WorkingState:
 
 BEACON_ROOTS: Final = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
 HISTORY_STORAGE: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")  # EIP-2935
+HISTORY_WINDOW: Final = 8191  # blocks whose hashes it has, in a ring of slots
 # OP, forced into the state by Canyon's first block.
 CREATE2_DEPLOYER: Final = bytes.fromhex("13b0d85ccb8bf860b6b79af3029fca081ae9bef2")
 

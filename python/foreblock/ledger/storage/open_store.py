@@ -19,6 +19,7 @@ from foreblock._engine import (
     Block,
     Header,
     Learned,
+    Misses,
     Overlay,
     Store,
     Transaction,
@@ -27,7 +28,7 @@ from foreblock._engine import (
     decode_receipt,
     decode_transactions,
 )
-from foreblock.errors import BadGenesis, DifferentGenesis, MissedKeys
+from foreblock.errors import BadGenesis, DifferentGenesis
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.json_value import JsonValue
@@ -306,7 +307,7 @@ def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
 
 def unknown_in(
     store: Store, accounts: Iterable[bytes], slots: Mapping[bytes, Iterable[int]]
-) -> MissedKeys:
+) -> Misses:
     """The keys that neither the store nor the values fetched beside it know."""
     with store.view() as view:
         assert view.heads.latest is not None, "a store begins with its anchor"

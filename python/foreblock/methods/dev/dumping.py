@@ -19,7 +19,7 @@ from msgspec import Raw
 
 from foreblock.bus.commands import LoadState
 from foreblock.errors import BadGenesis
-from foreblock.ledger.reading.learned_state import AccountPage, account_pages
+from foreblock.ledger.reading.state_proofs import AccountPage, account_pages
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.dev_rows import write_loaded
 from foreblock.methods.dev.commanding import Commands

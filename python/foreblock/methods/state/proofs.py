@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Raw
 
 from foreblock.errors import BadArgument, InvalidParams
-from foreblock.ledger.reading.learned_state import prove
+from foreblock.ledger.reading.state_proofs import prove
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.options import Options
