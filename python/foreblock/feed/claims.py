@@ -53,7 +53,7 @@ _balances: Final = msgspec.json.Decoder(dict[str, str])
 
 
 def read_claims(receipts: msgspec.Raw, balances: msgspec.Raw) -> Claims | None:
-    """The claimed receipts and balances, or none if there are none that can be read."""
+    """Return the claimed receipts and balances, or None if none can be read."""
     texts = (bytes(receipts), bytes(balances))
     if not any(texts) or sum(map(len, texts)) > LONGEST:
         return None

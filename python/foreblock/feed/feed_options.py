@@ -32,7 +32,7 @@ class FeedServerOptions:
     ping_timeout: float = 30.0
     # Quality 1 is within a few percent of quality 5 on hex texts, in a seventh of its time.
     brotli_quality: int = 1
-    # HOST:PORT of the JSON-RPC of the same chain, for those who look for it here.
+    # HOST:PORT of the JSON-RPC of the same chain, for clients that expect it here.
     rpc: str = ""
     # Whether messages name their predecessor, as on feeds since June 2026.
     predecessor: bool = True

@@ -143,7 +143,7 @@ def rpc_hint(address: str) -> str:
 
 
 def rpc_answer(message: bytes | str, address: str) -> bytes | None:
-    """The answer to a request or a batch; none if the message is neither."""
+    """Return the answer to a request or a batch; None if the message is neither."""
     try:
         asked = _decode(message)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -155,7 +155,7 @@ def rpc_answer(message: bytes | str, address: str) -> bytes | None:
 
 
 def rpc_http_answer(data: bytes, address: str) -> bytes | None:
-    """The answer to the first bytes of a POST; none if they are not of one.
+    """Return the answer to the first bytes of a POST; None for other bytes.
 
     Its status is 200, as for every error of JSON-RPC: clients show what the text says.
     """

@@ -1,7 +1,7 @@
-"""A pending block that is seen again and again, as flashblocks. No I/O.
+"""A polled pending block as flashblocks. No I/O.
 
 For chains whose feed is closed, and whose endpoints show the block in progress as `pending`. Each
-time it has grown, its new transactions are one flashblock. How often it is looked at decides how
+time it has grown, its new transactions are one flashblock. The polling interval decides how
 many there are, so indices are not those of the chain's own feed.
 
 Endpoints of many nodes go back: a block that is older than what was seen, or a shorter form of it,
@@ -40,7 +40,7 @@ class PolledPending:
     def see(
         self, header: Header, transactions: tuple[bytes, ...], block_hash: bytes
     ) -> Flashblock | None:
-        """The flashblock that brings what is new in this block; none if nothing is.
+        """Return the flashblock with the new transactions of this block; None without any.
 
         `block_hash` is the hash that the endpoint provides, or zero. Raises
         `MalformedFlashblock` for a block of no OP chain from Ecotone on.

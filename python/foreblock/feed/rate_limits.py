@@ -198,7 +198,7 @@ class FrameScan:
 
 
 def _head_size(head: bytes) -> int | None:
-    """The size of a header, or none if it is incomplete."""
+    """Return the size of a header, or None if it is incomplete."""
     if len(head) < 2:
         return None
     size = 2 + _LENGTH_BYTES.get(head[1] & ~_MASKED & 0xFF, 0) + (4 if head[1] & _MASKED else 0)

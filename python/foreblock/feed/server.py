@@ -82,7 +82,7 @@ class FeedServer:
         self._server: Server | None = None
         self._job = CurrentJob(self._options.replay_bytes)
         # Accepted connections, also while opening and closing.
-        # None for those who look for JSON-RPC.
+        # None for clients that expect JSON-RPC.
         self._accepted: dict[ServerConnection, Subscription | None] = {}
         self._clients: set[_Client] = set()
         self._closing: set[asyncio.Task[None]] = set()
@@ -113,7 +113,7 @@ class FeedServer:
         self._server = await server
 
     def _connect(self, server: Server, address: str) -> LimitedConnection | None:
-        """The protocol of a new connection, or none to refuse it."""
+        """Return the protocol of a new connection, or None to refuse it."""
         options = self._options
         if not self._limits.admit(address, asyncio.get_running_loop().time()):
             return None
@@ -226,7 +226,7 @@ class FeedServer:
             self._clients.discard(client)
 
     async def _turn_away(self, connection: ServerConnection) -> None:
-        """Answer the first request of one who looks for JSON-RPC, and close."""
+        """Answer the first request of a client that expects JSON-RPC, and close."""
         with contextlib.suppress(ConnectionClosed, TimeoutError):
             async with asyncio.timeout(self._options.handshake_timeout):
                 async for message in connection:

@@ -86,7 +86,7 @@ class LimitedConnection(ServerConnection):
         self._gone()
 
     def _was_post(self, data: bytes) -> bool:
-        """Answer one who speaks JSON-RPC over HTTP, and close."""
+        """Answer a client that speaks JSON-RPC over HTTP, and close."""
         if self._answer_post is None:
             return False
         answer, self._answer_post = self._answer_post(data), None
@@ -129,7 +129,7 @@ class Acceptor:
         admit: Callable[[str], asyncio.Protocol | None],
         release: Callable[[str], None],
     ) -> None:
-        """`admit` makes the protocol for an address, or returns none to refuse it.
+        """`admit` makes the protocol for an address, or returns None to refuse it.
 
         `release` is called if a connection ends before its protocol is connected.
         """

@@ -145,7 +145,7 @@ def compress(data: bytes, quality: int) -> bytes:
 
 
 def decompress(data: bytes, limit: int) -> bytes:
-    """Expand a brotli stream. Raises `ValueError` if it is none or exceeds `limit`."""
+    """Expand a brotli stream. Raises `ValueError` if it is invalid or exceeds `limit`."""
     decompressor = brotli.Decompressor()
     pieces: list[bytes] = []
     size = 0

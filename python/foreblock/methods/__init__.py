@@ -89,7 +89,7 @@ def _dev(
     shared: SharedFamilies,
     events: Events,
 ) -> tuple[Family, ...]:
-    """The methods of a chain that takes commands; none of others."""
+    """Return the methods of a chain that accepts commands; other chains have none."""
     commands, keys, priority_fees = sequencing.commands, sequencing.keys, shared.priority_fees
     if commands is None:
         return ()

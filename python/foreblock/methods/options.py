@@ -34,7 +34,7 @@ class Options:
     pending_nonce: PendingNonce = "pool"  # whether nonces at `pending` count the pool
     view: Shown = "preconfirmed"  # what is shown above `latest` to requests that do not name it
     pending_by_number: bool = False  # whether a number may mean the block in progress
-    sync_timeout_ms: int = 20_000  # of eth_sendRawTransactionSync, where the request has none
+    sync_timeout_ms: int = 20_000  # default of eth_sendRawTransactionSync
     sync_timeout_most_ms: int = 60_000  # longer ones are lowered to it
 
     client_version: str = ""  # in web3_clientVersion; empty is the software's own
@@ -53,7 +53,7 @@ class Options:
 
     @property
     def unnamed_block(self) -> Literal["latest", "pending"]:
-        """The block in which a transaction is prepared that names none: what it builds on."""
+        """The default block of a prepared transaction: the one that it builds on."""
         return "pending" if self.view == "preconfirmed" else "latest"
 
     @property

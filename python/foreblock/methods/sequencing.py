@@ -1,4 +1,4 @@
-"""The ways from methods to the sequencer of a network: what it takes, shows and lets be done."""
+"""The sequencer of a network as methods use it: submissions, pool, commands and keys."""
 
 from typing import Literal, NamedTuple
 
@@ -16,4 +16,4 @@ class Sequencing(NamedTuple):
     commands: Commands | None = None  # of a development chain only
     keys: Keys = NO_KEYS  # of its accounts
     order: Literal["fees", "fifo"] = "fees"  # of its transactions
-    hidden: str = ""  # why methods of development chains are not answered, where they are not
+    hidden: str = ""  # why methods of development chains are refused, if they are

@@ -1,6 +1,6 @@
-"""Transactions that wait in the pool, as methods see them: the way to ask, and their JSON text.
+"""Transactions that wait in the pool: the interface of methods to it, and their JSON text.
 
-The pool is the writer's. A chain without a sequencer has none, which is an empty one.
+The writer has the pool. A chain without a sequencer has an empty one.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from foreblock.types import Header, Transaction, decode_transactions
 
 RECEIPT_VERSION: Final = 1  # of a deposit, from Canyon on
 _ZEROS: Final = bytes(32)
-# The block of a transaction that is in none. Without a base fee, the price of gas is the highest
-# that was offered, as in geth.
+# The block of a transaction that is in no block. Without a base fee, the price of gas is the
+# highest that was offered, as in geth.
 _NO_BLOCK: Final = Header(
     parent_hash=_ZEROS, beneficiary=bytes(20), state_root=_ZEROS, number=0, gas_limit=0, timestamp=0
 )

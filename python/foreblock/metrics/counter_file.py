@@ -27,7 +27,7 @@ _BYTES: Final = 2 * NAMES_BYTES
 # Of counters that no other process reads.
 _PRIVATE_NAMES: Final = 64 << 10
 _PRIVATE_BYTES: Final = 256 << 10
-# Rows for which there is no room left share the first cells, which nobody reads.
+# Rows that do not fit share the first cells, which are never read.
 _SPARE: Final = 64
 _SEPARATOR: Final = "\t"
 
@@ -44,7 +44,7 @@ class CounterFile:
     """The rows and cells of one process."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Without a file nobody else reads it."""
+        """Without a file the counters are private to the process."""
         names = _PRIVATE_NAMES if file is None else NAMES_BYTES
         memory = memoryview(bytearray(_PRIVATE_BYTES) if file is None else _mapped(file))
         self._names: Final = memory[:names]

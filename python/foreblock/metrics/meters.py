@@ -96,7 +96,7 @@ class NetworkMetrics:
 
     @classmethod
     def private(cls) -> "NetworkMetrics":
-        """Those that nobody reads."""
+        """Make metrics that no other process reads."""
         return cls(CounterFile(), "")
 
     def committed(self, took_ns: int) -> None:
@@ -121,7 +121,7 @@ class StateMetrics:
 
     @classmethod
     def private(cls) -> "StateMetrics":
-        """Those that nobody reads."""
+        """Make metrics that no other process reads."""
         return cls(CounterFile(), "")
 
     def ended(self, outcome: str, seconds: float) -> None:
@@ -157,7 +157,7 @@ class RequestMeter:
 
     @classmethod
     def private(cls) -> "RequestMeter":
-        """One that nobody reads."""
+        """Make a meter that no other process reads."""
         return cls(CounterFile(), "")
 
     def row(self, method: str) -> int:

@@ -71,7 +71,7 @@ class Batch:
         """`refused` is called for each item that is not begun."""
         self.slice: Final = limits.slice_seconds
         self.until: Final = now + limits.batch_seconds
-        self.rest: Final[Iterator[Item]] = iter(items)  # who takes an item answers it
+        self.rest: Final[Iterator[Item]] = iter(items)  # taking an item is a promise to answer it
         self.done = False  # whether nothing is left to take
         self.answers: list[bytes] = []  # the last ones, which are not in the text yet
         self.bytes_left = limits.batch_bytes

@@ -60,16 +60,16 @@ class BeforeRequests(Protocol):
     """Hears of requests before they are answered."""
 
     def one(self, method: str) -> None:
-        """A request alone; the state is looked at next."""
+        """A single request, before its state is read."""
 
     def batch(self) -> None:
-        """A batch; the state is looked at next."""
+        """A batch, before its state is read."""
 
     def item(self, method: str) -> None:
         """A request of a batch; all before it are answered."""
 
     def join(self) -> None:
-        """Requests of a batch, of which one before has to be waited for."""
+        """Requests of a batch that follow one that waits."""
 
 
 C = TypeVar("C", bound=Context)
@@ -96,10 +96,10 @@ class Dispatcher(Generic[C]):
     ) -> None:
         """`queue` and `budget` are those of the worker; `counts` has a row for each method.
 
-        `before` is told what comes, before the state is looked at and before each method.
+        `before` is called before the state is read and before each method.
         """
         counts = counts or RequestCounts(RequestMeter.private(), methods)
-        self._methods: Final = methods  # looked into anew for each request: functions may change
+        self._methods: Final = methods  # read again for each request: functions may change
         self._rows: Final = counts.rows
         self._counts: Final = counts
         self._count: Final = counts.count
@@ -230,7 +230,7 @@ class Dispatcher(Generic[C]):
     async def _finish_apart(
         self, headers: bytes, waiting: Waiting, result: DetachedWait[Text], lease: Lease
     ) -> Reply:
-        """The reply to a request that waits for a later snapshot and holds none meanwhile."""
+        """Reply to a request that waits for a later snapshot and holds no view meanwhile."""
         asked, _, began = waiting
         method = asked[0].method
         try:

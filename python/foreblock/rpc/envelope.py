@@ -84,7 +84,7 @@ def read_usual(body: bytes) -> Asked | None:
 def read(body: bytes, most: int) -> Item | list[Item]:
     """Read a body: one request, or those of a batch in their order.
 
-    Of more than `most` that are not all requests, one more is looked at.
+    Of more than `most` that are not all requests, one more is checked.
     """
     if not body.isascii() and not _is_utf8(body):
         return Malformed(PARSE_ERROR)
@@ -112,7 +112,7 @@ def _judge_items(body: bytes, most: int) -> Item | list[Item]:
 
 
 def judge(item: Raw) -> Item:
-    """One JSON value: the request it is, or why it is none. Of equal keys the last counts."""
+    """Read a request from a JSON value, or say why it is invalid. The last of equal keys counts."""
     try:
         fields = _decode_fields(item)
     except DECODING:
@@ -121,7 +121,7 @@ def judge(item: Raw) -> Item:
 
 
 def judge_fields(fields: dict[str, Raw] | None) -> Item:
-    """The members of one JSON object; none for what is no object."""
+    """Return the members of a JSON object, or None for any other value."""
     if fields is None:
         return Malformed(INVALID_REQUEST)
     id = fields.get("id", NULL)  # noqa: A001, its name on the wire

@@ -1,4 +1,4 @@
-"""Answers bodies over a state of which only a part is here: fetches what is missing, runs again.
+"""Answers bodies over a partial state: fetches what is missing and runs again.
 
 A run that misses something gives no answer. All that the requests of a body have missed is asked
 for together, and then the whole body runs again on a fresh snapshot, until nothing is missing:

@@ -132,7 +132,7 @@ class JsonRpcSession:
         return found
 
     def _start_soon(self, starting: Starting) -> None:
-        """Start when whoever asked has had time to send the reply."""
+        """Start after the reply to the request was sent."""
         loop = asyncio.get_running_loop()
         loop.call_soon(loop.call_soon, self._start, starting)
 

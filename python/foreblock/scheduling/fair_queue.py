@@ -1,4 +1,4 @@
-"""Share a loop: slices in order, a budget for each round, places for half-done work.
+"""Share a loop: slices in order, a budget for each round, slots for half-done work.
 
 Long work runs in slices, one slice in each round of the loop (`FairQueue`). So an ordinary
 request waits for one slice at most, however many requests take long. Work that is done
@@ -34,7 +34,7 @@ class FairQueue:
         return self._giving
 
     async def wait(self) -> None:
-        """Wait for a slice behind all who wait already. The caller ends the slice itself."""
+        """Wait for a slice behind all that wait already. The caller ends the slice itself."""
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
         self._waiting.append(turn)
@@ -66,7 +66,7 @@ class RoundBudget:
             try:
                 asyncio.get_running_loop().call_soon(self._begin)
             except RuntimeError:
-                return  # without a running loop nobody else waits
+                return  # without a running loop nothing else waits
         self.spent += seconds
 
     def _begin(self) -> None:
@@ -74,21 +74,21 @@ class RoundBudget:
 
 
 class WorkSlots:
-    """A number of places, given to waiting addresses in turn."""
+    """A number of slots, given to waiting addresses in turn."""
 
     def __init__(self, count: int) -> None:
         self._free = count
         self._waiting: Final[OrderedDict[Hashable, deque[asyncio.Future[None]]]] = OrderedDict()
 
     def try_acquire(self) -> bool:
-        """Take a place, if one is free."""
+        """Take a slot if one is free."""
         if self._free <= 0:
             return False
         self._free -= 1
         return True
 
     async def wait(self, client: Hashable) -> None:
-        """Wait for a place, which the caller then has."""
+        """Wait for a slot, which the caller then has."""
         address = getattr(client, "address", None)
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(address, deque()).append(place)
@@ -100,7 +100,7 @@ class WorkSlots:
             raise
 
     def release(self) -> None:
-        """Give the place to the next address that waits, else free it."""
+        """Give the slot to the next address that waits, else free it."""
         while self._waiting:
             address, places = self._waiting.popitem(last=False)
             place = places.popleft()

@@ -17,7 +17,7 @@ class Minimum(NamedTuple):
 
     commit: int = 0
     place: Place | None = None
-    wait_ms: int | None = None  # the longest wait that it wants; none: as long as it may
+    wait_ms: int | None = None  # the longest wait; None is the longest that is allowed
 
 
 class Reached(NamedTuple):
@@ -25,7 +25,7 @@ class Reached(NamedTuple):
 
     commit: int
     latest: int  # the number of the last sealed block
-    pending: Place | None  # none where `pending` means the latest block
+    pending: Place | None  # None if `pending` means the latest block
 
 
 class Missing(NamedTuple):

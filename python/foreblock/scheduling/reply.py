@@ -58,7 +58,7 @@ class Reply(Struct, frozen=True, gc=False):
 class Client(Struct, frozen=True, gc=False):
     """The sender of a request, as far as fairness needs to know it."""
 
-    address: str  # of the other end; empty where there is none
+    address: str  # of the other end; may be empty
     connection: int  # a number that no other connection of the worker has
 
 
@@ -161,12 +161,12 @@ class Served(NamedTuple):
     # Answers as `answer` does, at every path: where it answers, all paths answer alike.
     fast_path: FastPath = NO_FAST_PATH
     at_paths: Mapping[bytes, Handler] = {}  # the handlers at other paths than the root
-    open_session: OpenSession | None = None  # none: an upgrade to WebSocket is refused
+    open_session: OpenSession | None = None  # None refuses upgrades to WebSocket
     sessions_at: Mapping[bytes, OpenSession] = {}  # those at other paths than the root
-    # Makes what is served at addresses that other machines reach; none: the same.
+    # Makes what is served at addresses that other machines reach; None is the same.
     elsewhere: "Callable[[], Served] | None" = None
     counts: ServerCounts = ServerCounts()
-    # The text of /metrics; none: there is no such path.
+    # The text of /metrics; without it there is no such path.
     metrics: Callable[[], bytes | Awaitable[Text]] | None = None
     only_metrics: bool = False  # no request is answered
     check_minimum: CheckMinimum = lambda minimum: None  # noqa: ARG005, all are met

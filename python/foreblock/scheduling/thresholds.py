@@ -145,7 +145,7 @@ class Thresholds(Struct, frozen=True):
     hinted_poll_seconds: float = 0.05
     # Notifications are sent for this long before others have their turn.
     notify_seconds: float = 0.001
-    checked_notices: int = 16  # between two looks at the clock
+    checked_notices: int = 16  # between two reads of the clock
     # To this many subscribers at most: each costs a system call, 8 µs, after the slice.
     notified_subscribers: int = 64
     # A cursor may be this many blocks old: an hour of a chain with a block every two seconds.

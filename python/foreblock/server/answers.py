@@ -29,7 +29,7 @@ PLAIN: Final = b"text/plain; charset=utf-8"
 
 
 class Answer(NamedTuple):
-    """Status code and reason, a text or none without its last line feed, and header lines."""
+    """Status code and reason, a text without its last line feed, and header lines."""
 
     status: bytes
     text: bytes = b""

@@ -74,8 +74,8 @@ class Unread:
         self._budget: Final = budget
         self._text: LongText | None = None
         self._counted = 0
-        self._left = 0  # bytes that had not arrived at the last look
-        # Bytes that arrived of all that was once unread: until now, until the last look, and
+        self._left = 0  # bytes that had not arrived at the last measurement
+        # Bytes that arrived of all that was once unread: until now, at the last measurement, and
         # until a whole portion had last arrived.
         self._taken = self._looked = self._renewed = 0
         self.slow_seconds = 0
@@ -158,7 +158,7 @@ class Outbox:
         budget: WorkerBudget,
         traffic: Callable[[int, int], None],
     ) -> None:
-        """`traffic` counts bytes received, which are none here, and sent."""
+        """`traffic` counts bytes received, which are 0 here, and sent."""
         self._traffic: Final = traffic
         self._transport: Final = transport
         self._budget: Final = budget
@@ -206,7 +206,7 @@ class Outbox:
             self._gather(message)
 
     def put_reply(self, reply: Reply) -> None:
-        """Add an answer; an empty one is none."""
+        """Add an answer; an empty one is ignored."""
         rest, body = reply.rest, reply.body
         if rest is None:
             if body:

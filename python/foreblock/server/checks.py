@@ -58,7 +58,7 @@ _TWICE: Final = bad_request("more than one minimum of a kind")
 
 
 def read_minimum(head: RequestHead, query: bytes = b"") -> Minimum | Answer | None:
-    """The minimum of a request, none if it has none, or the refusal of an unreadable one."""
+    """Return the minimum of a request, None without one, or the refusal of an unreadable one."""
     given = [each for each in head.headers if each[0] in NAMES]
     if query:
         given += _from_query(query)

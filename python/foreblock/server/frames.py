@@ -190,7 +190,7 @@ class FrameReader:
         self._body = self._received = None
 
     def step(self) -> FrameStep | None:
-        """The next step, or none if more bytes are needed."""
+        """Return the next step, or None if more bytes are needed."""
         if self._at == len(self._buffer):
             return None
         if self._left:

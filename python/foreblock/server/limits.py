@@ -107,4 +107,4 @@ class Phase(IntEnum):
     ANSWERING = 3  # with the handler, or yielding to other connections
     WRITING = 4  # the client does not read
     LINGERING = 5  # the last answer is sent; input is discarded
-    OPEN = 6  # a WebSocket, which looks after its own times
+    OPEN = 6  # a WebSocket, which has its own time limits

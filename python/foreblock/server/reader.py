@@ -197,7 +197,7 @@ class RequestReader:
         self._body = self._received = None
 
     def step(self) -> Step | None:
-        """The next step, or none if more bytes are needed."""
+        """Return the next step, or None if more bytes are needed."""
         if self._accepted is None:
             outcome = self._read_head()
             if not isinstance(outcome, AcceptedHead):
@@ -260,7 +260,7 @@ class RequestReader:
     def _take_head(
         self, head: bytes | bytearray, parser: HeadParser, piece: bytes
     ) -> AcceptedHead | RefusedRequest | None:
-        """Parse the new `piece` of a head and check it; none if it is incomplete."""
+        """Parse the new `piece` of a head and check it; None if it is incomplete."""
         try:
             parser.feed(piece)
         except UnknownVersion:

@@ -254,7 +254,7 @@ async def _has_started(child: Child, seconds: float) -> bool:
 async def _watch(child: Child, stopping: asyncio.Event) -> None:
     """Wait until a serving process ends or should stop; kill it if it hangs.
 
-    While stopping no questions are asked, since the grace bounds that time.
+    While stopping it sends no heartbeats, since the grace bounds that time.
     """
     silence = Silence(child.slot.timeout)
     while not await child.ended_within(TURN_SECONDS) and not stopping.is_set():

@@ -6,7 +6,7 @@ does not delay the others. At most `ws_requests` of them wait at once; then, or 
 does not read, nothing more is read from it.
 
 Every end has a code and a reason, which the client gets if it reads. Frames are read by
-`frames`, messages written by `outbox`; the sweep of the worker calls `look` every second.
+`frames`, messages written by the `Outbox`; the sweep calls `check_reading` every second.
 """
 
 import asyncio
@@ -342,7 +342,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._gate.settle()
 
     def _leave(self) -> None:
-        """Stop everything that belongs to this connection; its session is told later."""
+        """Stop everything that belongs to this connection; its session ends later."""
         self.phase = Phase.LINGERING
         self._outbox.clear()
         self._reader.clear()

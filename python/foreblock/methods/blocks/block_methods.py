@@ -55,7 +55,7 @@ class BlockMethods:
         self._nameless = options.pending_identity == "null"
 
     def get_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The block, or null where there is none."""
+        """The block, or null if there is no such block."""
         params = read_by_number(raw)
         named = read_block(params.block, 0)
         text = self._show(view, named, full=params.full_transactions)
@@ -66,7 +66,7 @@ class BlockMethods:
         return text
 
     def get_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The sealed or partial block, or null where there is none."""
+        """The sealed or partial block, or null if there is no such block."""
         params = read_by_hash(raw)
         return self._show(view, ByHash(hash32(params.hash, 0)), full=params.full_transactions)
 

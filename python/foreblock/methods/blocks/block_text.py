@@ -178,7 +178,7 @@ class BlockTexts:
         portions: list[PortionText] = []
         first = 0
         for part in stored.parts:
-            # A whole body goes by its block, and would be rendered anew after a reorg.
+            # A whole body goes by its block, and would be rendered again after a reorg.
             key = block.key if part.number is None else part.number
             text = self._portions.get(key)
             if text is None:

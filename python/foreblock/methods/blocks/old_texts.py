@@ -1,6 +1,6 @@
-"""Blocks that are not in the store, as JSON: the same texts as of those that are.
+"""Blocks that are not in the store, as JSON, in the same form as stored blocks.
 
-Such a block is given with its body and its receipts, verified by who gives it.
+The caller provides the body and the receipts of a block and has verified them.
 """
 
 from collections.abc import Sequence

@@ -64,7 +64,7 @@ KEPT_BYTES: Final = 4 << 20  # of starts, and as many of shapes
 
 
 class ReceiptShape:
-    """Renders receipts of one block, of which it has the shared fields."""
+    """Renders receipts of one block; has the fields that they share."""
 
     size: Final = 4096  # about how many bytes it uses
 
@@ -318,7 +318,7 @@ class ReceiptMethods:
         return self._scheduler.read(find_receipt(self._places, view, read_hash(raw)))
 
     def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """All receipts of a block, or null where there is none."""
+        """All receipts of a block, or null if there is no such block."""
         params = read_receipts(raw)
         try:
             block = view.resolve(read_block(params.block, 0))

@@ -80,7 +80,7 @@ def _text(arguments: bytes) -> str:
     return text.decode("utf-8", "replace") if len(text) == length else ""
 
 
-UNCAPPED: Final = (1 << 63) - 1  # the gas of a call where nobody says how much
+UNCAPPED: Final = (1 << 63) - 1  # the gas of a call without a limit
 
 
 class CallParams(Struct, frozen=True, gc=False):
@@ -104,7 +104,7 @@ class CallReader:
         creates: bool,
         gas: int | None = None,
     ) -> None:
-        """`unnamed` is the block where none is named, `gas` that of a call that names none."""
+        """`unnamed` is the default block, `gas` the default gas."""
         self.gas_cap: Final = gas_cap or UNCAPPED
         self._required: Final = required
         self._unnamed: Final[BlockId] = unnamed
@@ -124,7 +124,7 @@ class CallReader:
 
 
 def read_fields(fields: tuple[Any, ...], gas: int, gas_cap: int) -> Call:
-    """The call of fields as the engine gives them; `gas` is for one that names none."""
+    """Make a call of the engine's fields; `gas` is the default."""
     to, sender, data, value, asked, _nonce, rest = fields
     if asked is not None:
         gas = min(asked, gas_cap)

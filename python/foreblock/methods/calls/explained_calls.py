@@ -1,4 +1,4 @@
-"""Calls and estimates that also tell what they logged, and why they failed, for who watches.
+"""Trace calls and estimates for `--print`: their logs, and why they failed.
 
 The call is run again under a tracer, after it is answered and on the same snapshot. A trace that
 is too long, or takes too long, explains nothing.
@@ -40,7 +40,7 @@ class ExplainedCalls:
         }
         self._scheduler: Final = scheduler
         self._tell: Final = tell
-        self.with_tree = False  # whether all calls are told
+        self.with_tree = False  # report all calls
 
     def over(self, name: str, run: MethodFunction) -> MethodFunction:
         """The method, explained if it runs something."""

@@ -221,7 +221,7 @@ class SimulateMethods:
         return text or self._scheduler.run_text(partial(self._simulate, view, asked), view.client)
 
     def _single_block(self, view: LedgerView, asked: SimulateParams) -> bytes | None:
-        """The answer, if one block of plain calls is asked for and it is short."""
+        """Return the result if one short block of plain calls is requested."""
         if asked.full_transactions:
             return None
         base = find_block(view, asked.block, 1)

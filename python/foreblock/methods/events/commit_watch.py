@@ -101,7 +101,7 @@ class CommitWatch:
         self._schedule(seconds)
 
     def _wake(self, commit: int) -> bool:
-        """Wake those who know another commit; return whether more are left for the next turn."""
+        """Wake waiters that know another commit; return whether some are left for the next turn."""
         self._waiting = {
             future: known for future, known in self._waiting.items() if not future.done()
         }

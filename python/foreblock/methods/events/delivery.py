@@ -2,9 +2,9 @@
 
 Subscribers that stand at the same position of the same sequence of events are a cohort: their
 next event is found once, rendered once for each kind and filter among them, and then the whole
-cohort is at the next position. Who resumes from a cursor is a cohort of its own until it
-reaches one that is further on. So events are never queued: a position is all that is kept, and
-what a subscriber has missed is read from the store.
+cohort is at the next position. A subscriber that resumes from a cursor is a cohort of its own
+until it reaches one that is further on. So events are never queued: only positions are kept, and
+missed events are read from the store.
 
 While there are subscribers, a task delivers each new commit (`commit_watch`). Long renderings and
 long lists of subscribers take turns with other work of the loop.
@@ -182,15 +182,15 @@ class Delivery:
                 moved |= await self._advance(cohort)
 
     async def _advance(self, cohort: Cohort) -> bool:
-        """Deliver the next event of a cohort; false where there is none, or it failed."""
+        """Deliver the next event of a cohort; false if there is none, or it failed."""
         key = (cohort.track, cohort.position)
         if self._cohorts.get(key) is not cohort:
             return False  # it went into another one, or all of it left
-        del self._cohorts[key]  # who comes to its position from now on has missed the event
+        del self._cohorts[key]  # later arrivals at its position have missed the event
         try:
             step, found = await self._take_step(cohort)
         except TimedOut:
-            self._is_due = True  # the worker is busy: the next look tries again
+            self._is_due = True  # the worker is busy: try again soon
             await self._keep(cohort)
             return False
         except Exception as why:  # noqa: BLE001, the others go on
@@ -226,7 +226,7 @@ class Delivery:
     async def _send(
         self, cohort: Cohort, step: NextEvent, found: Mapping[Kind, Mapping[Wanted, list[Notice]]]
     ) -> None:
-        """Send all notices of an event to those who want them."""
+        """Send all notices of an event to their subscribers."""
         turn = SendingSlice(self._scheduler, self._clock)
         for kind, by_wanted in found.items():
             for wanted, notices in by_wanted.items():

@@ -9,7 +9,7 @@ The number and size of all filters are in a file of their own, which is locked w
 added or removed: the limits hold for all workers together.
 
 A filter that is not polled for a while expires: its file's time is that of the last poll.
-Every filter that is added looks at a few others and removes those that have expired.
+Adding a filter checks a few others and removes those that have expired.
 """
 
 import fcntl
@@ -204,7 +204,7 @@ class FilterTable:
         self._touch(descriptor)
 
     def _sweep(self, sizes: FilterSizes) -> None:
-        """Look at some filters, in rounds, and remove those that have expired."""
+        """Check some filters, in rounds, and remove those that have expired."""
         for _ in range(THRESHOLDS.swept_filters):
             entry = None if self._round is None else next(self._round, None)
             if entry is None:

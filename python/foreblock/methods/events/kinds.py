@@ -1,6 +1,6 @@
 """Kinds of subscriptions: which events each is about, and what it says of them.
 
-A kind renders an event once for all who want the same of it: each text is made once in a
+A kind renders an event once for all subscribers with the same options: each text is made once in a
 worker, for any number of subscribers. What one subscriber wants, besides the kind itself, is a
 value that can be compared, such as its filter of logs.
 
@@ -70,7 +70,7 @@ class Kind:
     def render(
         self, view: LedgerView, event: Event, wanted: Collection[Wanted]
     ) -> Steps[Mapping[Wanted, list[Notice]]]:
-        """The notices of an event for each of those who want something of it.
+        """Return the notices of an event, by the options of its subscribers.
 
         `wanted` may lose members between steps.
         """

@@ -152,7 +152,7 @@ class FilterParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """A filter that was read: which logs match, and the blocks they are looked for in."""
+    """A filter: the logs that match, and the blocks to search."""
 
     filter: LogFilter
     block_hash: bytes | None = None
@@ -237,7 +237,7 @@ def _read_position(given: str | list[str | None] | None, argument: int, path: st
 
 
 class LogMethods:
-    """Methods that look for logs."""
+    """Methods that find logs."""
 
     def __init__(self, options: Options, scheduler: Scheduler) -> None:
         self._options = options

@@ -45,7 +45,7 @@ def listening(_view: LedgerView, raw: Raw) -> bytes:
 
 
 class Identity:
-    """Methods about who answers, and for whom."""
+    """Methods about the service and its accounts."""
 
     def __init__(self, keys: Keys, client_version: str = "") -> None:
         """An empty `client_version` is the software's own."""
@@ -58,7 +58,7 @@ class Identity:
         return self._client
 
     def accounts(self, view: LedgerView, raw: Raw) -> bytes:
-        """The accounts that the service sends for: on a development chain; none on others."""
+        """The accounts that the service signs for; only development chains have some."""
         take_none(raw)
         return write_accounts(view, self._keys)
 

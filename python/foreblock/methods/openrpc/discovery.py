@@ -1,6 +1,6 @@
 """rpc.discover, rpc_modules: what a client may ask this service for.
 
-The document is made when it is first asked for, and kept: it is the same for all views.
+The document is made on its first request, and kept: it is equal for all views.
 """
 
 import re
@@ -63,7 +63,7 @@ class Signature(NamedTuple):
 
 
 def read_signature(text: str) -> Signature:
-    """A signature from the table; `ValueError` for a text that is none."""
+    """Parse a signature of the table; raises `ValueError`."""
     match = _SIGNATURE.fullmatch(text)
     if match is None:
         raise ValueError(f"not a signature: {text}")

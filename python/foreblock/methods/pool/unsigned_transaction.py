@@ -1,4 +1,4 @@
-"""A transaction that nobody has signed yet: its encoding and JSON as geth writes them. No I/O.
+"""An unsigned transaction: its encoding and JSON as geth writes them. No I/O.
 
 Its signature is zero. Which type it has follows from what it holds, as in geth: a gas price
 makes it legacy. Lists of thousands of entries are written before the rest, in steps.

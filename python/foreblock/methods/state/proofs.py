@@ -50,7 +50,7 @@ class ShownProof(Protocol):
 
     @property
     def account(self) -> Account | None:
-        """The account; none where there is none."""
+        """The account, or None."""
 
     @property
     def account_nodes(self) -> Sequence[bytes]:

@@ -142,7 +142,7 @@ def _unknown(name: str) -> RefusedTrace:
 
 
 def read_bounds(config: TraceConfig | None, output: int) -> TraceBounds:
-    """The bounds of a trace: an operator's, and a shorter time where one is asked for."""
+    """Return the bounds of a trace: the operator's, or a shorter time if requested."""
     if config is None or config.timeout is None:
         return TraceBounds(output)
     return TraceBounds(output, _duration(config.timeout))
@@ -267,7 +267,7 @@ def _joined(transaction: Raw, block: Raw, overrides: Raw, changes: Raw) -> Raw:
 
 
 def find_traced(view: LedgerView, named: BlockName) -> ReadableBlock:
-    """The block that is named; geth's text where there is none."""
+    """Return the named block; raises with geth's text if there is none."""
     block = read_block(named, 0)
     try:
         return view.resolve(block)

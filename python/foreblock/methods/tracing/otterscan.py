@@ -61,7 +61,7 @@ class SenderAndNonceParams(Params):
 
 
 class _Action(Struct, frozen=True):
-    """The part of a trace that tells who created."""
+    """The part of a trace with the creator."""
 
     sender: str = msgspec.field(name="from")
 

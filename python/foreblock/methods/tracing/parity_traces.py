@@ -42,7 +42,7 @@ class BlockParams(Params):
 
 
 class TraceFilter(Struct, rename="camel", frozen=True):
-    """Which traces are asked for."""
+    """The requested traces."""
 
     from_block: BlockParam = None
     to_block: BlockParam = None
@@ -78,7 +78,7 @@ class ParityMethods:
         return self._scheduler.run_text(partial(self._transaction, view, wanted), view.client)
 
     def block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The traces of all transactions of a block, and its rewards; null where there is none."""
+        """The traces of all transactions of a block, and its rewards; null for an unknown block."""
         params = _read_block(raw)
         try:
             block = find_block(view, params.block, 0)

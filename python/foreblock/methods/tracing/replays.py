@@ -1,6 +1,6 @@
 """trace_call, trace_callMany, trace_rawTransaction, trace_replay…: runs with what they did.
 
-The format is Parity's: what a run returned, and for each type that is asked for its traces, the
+The format is Parity's: the result of a run, and for each requested type its traces, the
 changes of state, or every instruction. `vmTrace` has the form of OpenEthereum, with the names
 and places of instructions that erigon adds. All of one request counts against one bound.
 """
