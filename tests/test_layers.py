@@ -42,7 +42,9 @@ BELOW = {
     "ledger/rules": "_engine errors primitives",
     "ledger/genesis": "_engine errors primitives ledger/rules",
     "ledger/storage": "_engine clock errors primitives types ledger/genesis ledger/rules",
-    "ledger/reading": "_engine clock errors metrics scheduling ledger/rules ledger/storage",
+    "ledger/reading": (
+        "_engine clock errors metrics primitives scheduling ledger/rules ledger/storage"
+    ),
     "ledger/calls": "_engine errors primitives scheduling ledger/reading ledger/rules",
     "ledger/tracing": (
         "_engine errors scheduling types ledger/calls ledger/reading ledger/rules ledger/storage"
@@ -85,7 +87,7 @@ BELOW = {
     ),
     # Where answers go.
     "methods": (
-        "_engine bus errors scheduling types"
+        "_engine bus errors primitives scheduling types"
         " ledger/calls ledger/reading ledger/rules"
         " ledger/storage ledger/tracing"
     ),

@@ -1,4 +1,4 @@
-"""Texts at the edges: hex read strictly and written one way, and foreign texts made safe to log.
+"""Forms at the edges: hex, read strictly; RLP; and foreign texts made safe to log.
 
 Inside foreblock numbers are `int` and byte strings are `bytes`; hex exists only in files and
 on the wire. A refused text raises `ValueError` with the reason; the caller knows the place of
@@ -6,7 +6,8 @@ the text and adds it.
 """
 
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Union
 
 ADDRESS_BYTES: Final = 20
 HASH_BYTES: Final = 32
@@ -15,6 +16,12 @@ ZERO_ADDRESS: Final = bytes(ADDRESS_BYTES)
 ZERO_HASH: Final = bytes(HASH_BYTES)
 
 LONGEST: Final = 200  # characters of a foreign text that are kept
+
+RlpItem = Union[bytes, int, "Sequence[RlpItem]"]
+
+_RLP_STRING: Final = 0x80
+_RLP_LIST: Final = 0xC0
+_RLP_SHORT: Final = 55  # payloads up to this length have a prefix of one byte
 
 _HEX_DIGITS = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 _DECIMAL = re.compile(r"0|[1-9][0-9]*", re.ASCII)
@@ -129,3 +136,32 @@ def _kind(value: object) -> str:
             return "an object"
         case _:
             return type(value).__name__
+
+
+def encode_rlp(item: RlpItem) -> bytes:
+    """Encode bytes, numbers (without leading zeros) and lists of them."""
+    if isinstance(item, int):
+        item = item.to_bytes((item.bit_length() + 7) // 8)
+    if isinstance(item, bytes):
+        if len(item) == 1 and item[0] < _RLP_STRING:
+            return item
+        return _rlp_prefix(_RLP_STRING, len(item)) + item
+    return encode_rlp_list([encode_rlp(each) for each in item])
+
+
+def encode_rlp_list(encoded: Sequence[bytes]) -> bytes:
+    """Encode a list of encoded items."""
+    payload = b"".join(encoded)
+    return rlp_list_prefix(len(payload)) + payload
+
+
+def rlp_list_prefix(length: int) -> bytes:
+    """Return the prefix of a list whose items have this total length."""
+    return _rlp_prefix(_RLP_LIST, length)
+
+
+def _rlp_prefix(kind: int, length: int) -> bytes:
+    if length <= _RLP_SHORT:
+        return bytes((kind + length,))
+    size = (length.bit_length() + 7) // 8
+    return bytes((kind + _RLP_SHORT + size,)) + length.to_bytes(size)

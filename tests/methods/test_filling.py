@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.pool.filling import MOST_BYTES
-from foreblock.methods.pool.unsigned_transaction import Item, rlp
+from foreblock.primitives import RlpItem, encode_rlp
 from foreblock.types import Transaction, keccak256
 from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
 from support.payloads.rlp import encode
@@ -25,19 +25,19 @@ ITEMS = st.recursive(
 )
 
 
-def nested(item: Item) -> bytes:
+def nested(item: RlpItem) -> bytes:
     """The encoding by the tests' own RLP."""
     return encode(item if isinstance(item, bytes | int) else [nested(each) for each in item])
 
 
 @given(ITEMS)
-def test_encoding_is_rlp(item: Item) -> None:
-    assert rlp(item) == nested(item)
+def test_encoding_is_rlp(item: RlpItem) -> None:
+    assert encode_rlp(item) == nested(item)
 
 
 @given(st.integers(0, 2**256))
 def test_numbers_have_no_leading_zeros(number: int) -> None:
-    assert rlp(number) == encode(number)
+    assert encode_rlp(number) == encode(number)
 
 
 class Pool:
@@ -105,7 +105,7 @@ def test_long_access_list_is_filled_in_whole(chain: PreconfirmingChain) -> None:
             accessList=entries,
         )  # fmt: skip
     assert found["accessList"] == entries
-    listed: Item = [[COUNTER, [bytes.fromhex(each[2:]) for each in keys]], [SENDER, []]]
+    listed: RlpItem = [[COUNTER, [bytes.fromhex(each[2:]) for each in keys]], [SENDER, []]]
     raw = b"\2" + nested([901, 0, 1, 2, 21_000, COUNTER, 0, b"", listed, 0, 0, 0])
     assert found["raw"] == "0x" + raw.hex()
     assert found["hash"] == "0x" + keccak256(raw).hex()

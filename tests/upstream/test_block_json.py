@@ -12,10 +12,9 @@ from conftest import ChainFiles
 from foreblock._engine import decode_block, decode_transactions, transactions_root
 from foreblock.errors import Undecodable
 from foreblock.ledger.reading.view import Ledger
+from foreblock.primitives import RlpItem, encode_rlp
 from foreblock.upstream.block_json import (
     Fields,
-    Item,
-    encode_rlp,
     encode_transaction,
     rebuild_block,
 )
@@ -118,15 +117,15 @@ def test_what_was_changed_does_not_have_the_hash(ethereum: Asker) -> None:
 
 
 LEAVES = st.binary(max_size=300) | st.integers(0, 2**256)
-ITEMS: st.SearchStrategy[Item] = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=5))
+ITEMS: st.SearchStrategy[RlpItem] = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=5))
 
 
-def model(item: Item) -> bytes:
+def model(item: RlpItem) -> bytes:
     if isinstance(item, bytes | int):
         return rlp.encode(item)
     return rlp.encode([model(each) for each in item])
 
 
 @given(ITEMS)
-def test_it_encodes_as_the_yellow_paper_says(item: Item) -> None:
+def test_it_encodes_as_the_yellow_paper_says(item: RlpItem) -> None:
     assert encode_rlp(item) == model(item)

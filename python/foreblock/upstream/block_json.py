@@ -10,18 +10,20 @@ along (`UnclesMissing` names them).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeVar, Union
+from typing import Final, TypeVar
 
 from foreblock.ledger.rules.transaction_rules import DEPOSIT, POST_EXEC
-from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
+from foreblock.primitives import (
+    RlpItem,
+    encode_rlp,
+    parse_address,
+    parse_data,
+    parse_hash,
+    parse_quantity,
+)
 from foreblock.types import Block, Header, Withdrawal
 
 T = TypeVar("T")
-Item = Union[bytes, int, "Sequence[Item]"]  # what RLP encodes
-
-_STRING: Final = 0x80
-_LIST: Final = 0xC0
-_SHORT: Final = 55  # payloads up to this length have a prefix of one byte
 
 
 class Fields:
@@ -185,31 +187,31 @@ def encode_transaction(transaction: Fields) -> bytes:
     return prefix + encode_rlp(_FIELDS[kind](transaction))
 
 
-def _legacy(it: Fields) -> list[Item]:
+def _legacy(it: Fields) -> list[RlpItem]:
     price = [it.number("nonce"), it.number("gasPrice")]
     return [*price, *_message(it), it.number("v"), it.number("r"), it.number("s")]
 
 
-def _with_access_list(it: Fields) -> list[Item]:
+def _with_access_list(it: Fields) -> list[RlpItem]:
     price = [it.number("chainId"), it.number("nonce"), it.number("gasPrice")]
     return [*price, *_message(it), _access_list(it), *_signature(it)]
 
 
-def _dynamic_fee(it: Fields) -> list[Item]:
+def _dynamic_fee(it: Fields) -> list[RlpItem]:
     return [*_fees(it), *_message(it), _access_list(it), *_signature(it)]
 
 
-def _blob(it: Fields) -> list[Item]:
-    blobs: list[Item] = [it.number("maxFeePerBlobGas"), it.hashes("blobVersionedHashes")]
+def _blob(it: Fields) -> list[RlpItem]:
+    blobs: list[RlpItem] = [it.number("maxFeePerBlobGas"), it.hashes("blobVersionedHashes")]
     return [*_fees(it), *_message(it), _access_list(it), *blobs, *_signature(it)]
 
 
-def _set_code(it: Fields) -> list[Item]:
-    authorizations: list[Item] = [_authorization(each) for each in it.items("authorizationList")]
+def _set_code(it: Fields) -> list[RlpItem]:
+    authorizations: list[RlpItem] = [_authorization(each) for each in it.items("authorizationList")]
     return [*_fees(it), *_message(it), _access_list(it), authorizations, *_signature(it)]
 
 
-def _deposit(it: Fields) -> list[Item]:
+def _deposit(it: Fields) -> list[RlpItem]:
     """A deposit has no signature (OP stack specification, deposits)."""
     return [
         it.hash("sourceHash"),
@@ -223,7 +225,7 @@ def _deposit(it: Fields) -> list[Item]:
     ]
 
 
-def _fees(it: Fields) -> list[Item]:
+def _fees(it: Fields) -> list[RlpItem]:
     return [
         it.number("chainId"),
         it.number("nonce"),
@@ -232,29 +234,29 @@ def _fees(it: Fields) -> list[Item]:
     ]
 
 
-def _message(it: Fields) -> list[Item]:
+def _message(it: Fields) -> list[RlpItem]:
     return [it.number("gas"), it.recipient("to"), it.number("value"), it.data("input")]
 
 
-def _access_list(it: Fields) -> Item:
+def _access_list(it: Fields) -> RlpItem:
     return [_access(each) for each in it.items("accessList")]
 
 
-def _access(it: Fields) -> Item:
+def _access(it: Fields) -> RlpItem:
     return [it.address("address"), it.hashes("storageKeys")]
 
 
-def _authorization(it: Fields) -> Item:
+def _authorization(it: Fields) -> RlpItem:
     return [it.number("chainId"), it.address("address"), it.number("nonce"), *_signature(it)]
 
 
-def _signature(it: Fields) -> list[Item]:
+def _signature(it: Fields) -> list[RlpItem]:
     """Parity, r and s; some servers give the parity as `v` only."""
     parity = it.number("yParity") if it.has("yParity") else it.number("v")
     return [parity, it.number("r"), it.number("s")]
 
 
-_FIELDS: Final[Mapping[int, Callable[[Fields], list[Item]]]] = {
+_FIELDS: Final[Mapping[int, Callable[[Fields], list[RlpItem]]]] = {
     0: _legacy,
     1: _with_access_list,
     2: _dynamic_fee,
@@ -262,22 +264,3 @@ _FIELDS: Final[Mapping[int, Callable[[Fields], list[Item]]]] = {
     4: _set_code,
     DEPOSIT: _deposit,
 }
-
-
-def encode_rlp(item: Item) -> bytes:
-    """Encode bytes, numbers (without leading zeros) and lists of them."""
-    if isinstance(item, int):
-        item = item.to_bytes((item.bit_length() + 7) // 8)
-    if isinstance(item, bytes):
-        if len(item) == 1 and item[0] < _STRING:
-            return item
-        return _prefix(len(item), _STRING) + item
-    payload = b"".join(map(encode_rlp, item))
-    return _prefix(len(payload), _LIST) + payload
-
-
-def _prefix(length: int, kind: int) -> bytes:
-    if length <= _SHORT:
-        return bytes([kind + length])
-    digits = length.to_bytes((length.bit_length() + 7) // 8)
-    return bytes([kind + _SHORT + len(digits)]) + digits

@@ -14,13 +14,11 @@ import msgspec
 from foreblock.errors import InvalidProofData
 from foreblock.ledger.rules.profile import unknown_type
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
-from foreblock.primitives import format_data, format_quantity
+from foreblock.primitives import RlpItem, encode_rlp, format_data, format_quantity
 from foreblock.types import Block, keccak256, transactions_root
 from foreblock.upstream.block_json import (
     Fields,
-    Item,
     UnclesMissing,
-    encode_rlp,
     rebuild_block,
     rebuild_header,
 )
@@ -29,8 +27,8 @@ from foreblock.upstream.block_json import (
 def encode_receipt(receipt: Fields) -> bytes:
     """The receipt as the receipts trie holds it (EIP-2718)."""
     kind = receipt.number_or_none("type") or 0
-    outcome: Item = receipt.hash("root") if receipt.has("root") else receipt.number("status")
-    fields: list[Item] = [
+    outcome: RlpItem = receipt.hash("root") if receipt.has("root") else receipt.number("status")
+    fields: list[RlpItem] = [
         outcome,
         receipt.number("cumulativeGasUsed"),
         receipt.data("logsBloom"),
@@ -42,7 +40,7 @@ def encode_receipt(receipt: Fields) -> bytes:
     return (bytes([kind]) if kind else b"") + encode_rlp(fields)
 
 
-def _log(log: Fields) -> Item:
+def _log(log: Fields) -> RlpItem:
     return [log.address("address"), log.hashes("topics"), log.data("data")]
 
 

@@ -16,7 +16,6 @@ those are skipped over, not decoded.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 from msgspec import Struct
 
@@ -41,9 +40,7 @@ from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.transaction_rules import DEPOSIT, created_address
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position, split_senders
-
-FIRST_LIST: Final = 0xC0  # bytes from here on begin a list
-SHORT: Final = 55  # payloads up to this length have a prefix of one byte
+from foreblock.primitives import rlp_list_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +175,8 @@ def _portion(view: LedgerView, block: ReadableBlock, stored: PortionRows, body: 
     return portion
 
 
-def list_prefix(length: int) -> bytes:
-    """The RLP prefix of a list whose items have this total length."""
-    if length <= SHORT:
-        return bytes((FIRST_LIST + length,))
-    size = (length.bit_length() + 7) // 8
-    return bytes((FIRST_LIST + SHORT + size,)) + length.to_bytes(size)
-
-
 def _list_size(length: int) -> int:
-    return len(list_prefix(length)) + length
+    return len(rlp_list_prefix(length)) + length
 
 
 class PlacedReceipt(Struct, frozen=True):

@@ -29,6 +29,7 @@ from typing import Final, NamedTuple
 
 from foreblock._engine import Account, Transaction, keccak256
 from foreblock.ledger.rules.forks import HOMESTEAD, ISTANBUL, PRAGUE, SHANGHAI, Rules
+from foreblock.primitives import encode_rlp
 
 LEGACY: Final = 0  # written without a type, as an RLP list
 ACCESS_LIST: Final = 1  # EIP-2930
@@ -58,11 +59,7 @@ def checksum_address(address: bytes) -> str:
 
 def created_address(creator: bytes, nonce: int) -> bytes:
     """The address of a contract: from the hash of the RLP list of its creator and nonce."""
-    number = nonce.to_bytes((nonce.bit_length() + 7) // 8)
-    if nonce == 0 or nonce >= _STRING:
-        number = bytes([_STRING + len(number)]) + number
-    payload = bytes([_STRING + len(creator)]) + creator + number
-    return keccak256(bytes([_LIST + len(payload)]) + payload)[12:]
+    return keccak256(encode_rlp((creator, nonce)))[12:]
 
 
 TRANSACTION: Final = 21_000

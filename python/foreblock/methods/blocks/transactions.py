@@ -22,7 +22,6 @@ from foreblock.ledger.reading.stored_block import (
     deposit_fields,
     encoded_receipt,
     encoded_transaction,
-    list_prefix,
     read_stored,
     read_transaction,
 )
@@ -46,6 +45,7 @@ from foreblock.methods.waiting_pool import (
     waiting_nonce,
     waiting_text,
 )
+from foreblock.primitives import rlp_list_prefix
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Mapped, Pace, Steps
@@ -229,8 +229,8 @@ def _encode_block(view: LedgerView, block: ReadableBlock) -> Steps[Text]:
             texts.append(hexlify(items.encode(start, start + some)))
             yield None
     header, end = stored.header.encode(), stored.end()
-    transactions = list_prefix(size)
-    whole = list_prefix(len(header) + len(transactions) + size + len(end))
+    transactions = rlp_list_prefix(size)
+    whole = rlp_list_prefix(len(header) + len(transactions) + size + len(end))
     beginning = hexlify(whole + header + transactions)
     return in_pieces([b'"0x' + beginning, *texts, hexlify(end) + b'"'])
 

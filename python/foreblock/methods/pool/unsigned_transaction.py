@@ -5,21 +5,15 @@ makes it legacy. Lists of thousands of entries are written before the rest, in s
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec import Struct
 
 from foreblock.methods.shapes import array, members, write_data, write_quantity
+from foreblock.primitives import RlpItem, encode_rlp, encode_rlp_list
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.types import keccak256
 
 LEGACY, DYNAMIC_FEE, BLOB, SET_CODE = 0, 2, 3, 4
-
-_STRING: Final = 0x80  # RLP: a string of 0 to 55 bytes begins with this and its length
-_LIST: Final = 0xC0  # the same for a list
-_SHORT: Final = 55
-
-Item = bytes | int | Sequence["Item"]
 
 
 class AccessEntry(Struct, rename="camel"):
@@ -77,11 +71,11 @@ class UnsignedTransaction(Struct, kw_only=True):
     def encode(self) -> bytes:
         """The EIP-2718 encoding with a signature of zeros."""
         to, type_ = self.to or b"", self.type
-        signature: tuple[Item, ...] = (0, 0, 0)
+        signature: tuple[RlpItem, ...] = (0, 0, 0)
         if type_ == LEGACY:
             price = self.gas_price or 0
-            return rlp((self.nonce, price, self.gas, to, self.value, self.data, *signature))
-        before: tuple[Item, ...] = (
+            return encode_rlp((self.nonce, price, self.gas, to, self.value, self.data, *signature))
+        before: tuple[RlpItem, ...] = (
             self.chain_id,
             self.nonce,
             self.max_priority_fee_per_gas or 0,
@@ -91,12 +85,15 @@ class UnsignedTransaction(Struct, kw_only=True):
             self.value,
             self.data,
         )
-        parts = [*map(rlp, before), self.access_list.encoded]
+        parts = [*map(encode_rlp, before), self.access_list.encoded]
         if type_ == BLOB:
-            parts += [rlp(self.max_fee_per_blob_gas or 0), rlp(list(self.blob_hashes or ()))]
+            parts += [
+                encode_rlp(self.max_fee_per_blob_gas or 0),
+                encode_rlp(list(self.blob_hashes or ())),
+            ]
         if self.authorizations is not None:
             parts.append(self.authorizations.encoded)
-        return bytes([type_]) + rlp_list([*parts, *map(rlp, signature)])
+        return bytes([type_]) + encode_rlp_list([*parts, *map(encode_rlp, signature)])
 
     def render(self, encoded: bytes) -> bytes:
         """The JSON object; fields of other types are null or absent, as in geth."""
@@ -131,23 +128,6 @@ class UnsignedTransaction(Struct, kw_only=True):
         return b"{%b}" % members(fields)
 
 
-def rlp(item: Item) -> bytes:
-    """The RLP encoding of bytes, numbers and lists of them."""
-    if isinstance(item, int):
-        item = item.to_bytes((item.bit_length() + 7) // 8)
-    if isinstance(item, bytes):
-        if len(item) == 1 and item[0] < _STRING:
-            return item
-        return _prefix(_STRING, len(item)) + item
-    return rlp_list([rlp(each) for each in item])
-
-
-def rlp_list(encoded: Sequence[bytes]) -> bytes:
-    """The RLP encoding of a list whose items are encoded already."""
-    payload = b"".join(encoded)
-    return _prefix(_LIST, len(payload)) + payload
-
-
 def write_access_list(entries: Sequence[AccessEntry], pace: Pace) -> Steps[WrittenList]:
     """An access list, entry by entry."""
     encoded, texts = [], []
@@ -155,36 +135,29 @@ def write_access_list(entries: Sequence[AccessEntry], pace: Pace) -> Steps[Writt
         address, keys, shown = _bytes(entry.address), [], []
         for text in entry.storage_keys or ():
             key = _bytes(text)
-            keys.append(rlp(key))
+            keys.append(encode_rlp(key))
             shown.append(write_data(key))
             if pace.is_over():
                 yield None
-        encoded.append(rlp_list([rlp(address), rlp_list(keys)]))
+        encoded.append(encode_rlp_list([encode_rlp(address), encode_rlp_list(keys)]))
         texts.append(b'{"address":%b,"storageKeys":%b}' % (write_data(address), array(shown)))
         if pace.is_over():
             yield None
-    return WrittenList(rlp_list(encoded), array(texts), len(texts))
+    return WrittenList(encode_rlp_list(encoded), array(texts), len(texts))
 
 
 def write_authorizations(entries: Sequence[AuthorizationEntry], pace: Pace) -> Steps[WrittenList]:
     """A list of authorizations, one by one."""
     encoded, texts = [], []
     for entry in entries:
-        encoded.append(rlp(_authorized(entry)))
+        encoded.append(encode_rlp(_authorized(entry)))
         texts.append(_authorization(entry))
         if pace.is_over():
             yield None
-    return WrittenList(rlp_list(encoded), array(texts), len(texts))
+    return WrittenList(encode_rlp_list(encoded), array(texts), len(texts))
 
 
-def _prefix(kind: int, length: int) -> bytes:
-    if length <= _SHORT:
-        return bytes([kind + length])
-    size = length.to_bytes((length.bit_length() + 7) // 8)
-    return bytes([kind + _SHORT + len(size)]) + size
-
-
-def _authorized(entry: AuthorizationEntry) -> Item:
+def _authorized(entry: AuthorizationEntry) -> RlpItem:
     numbers = (entry.nonce, entry.y_parity, entry.r, entry.s)
     return [int(entry.chain_id, 16), _bytes(entry.address), *(int(each, 16) for each in numbers)]
 
