@@ -85,7 +85,7 @@ def test_versions_are_those_that_are_locked() -> None:
 
 
 def test_methods_that_are_said_not_to_be_served_are_not() -> None:
-    table = PAGE.split("## What is not served", 1)[1]
+    table = PAGE.split("## Methods that are not served", 1)[1]
     named = set(re.findall(r"`((?:eth|debug)_\w+)`", table))
     assert named
     assert named.isdisjoint(make_methods(Options(), scheduler(1)))
