@@ -50,13 +50,11 @@ BELOW = {
         "_engine errors scheduling types ledger/calls ledger/reading ledger/rules ledger/storage"
     ),
     "ledger/building": (
-        "_engine clock errors metrics primitives types ledger/reading ledger/rules ledger/storage"
-        " ledger/tracing"
+        "_engine clock errors metrics primitives types ledger/rules ledger/storage ledger/tracing"
     ),
     "ledger/checking": "_engine errors ledger/rules ledger/storage",
     "ledger/following": (
-        "_engine clock errors primitives types ledger/building ledger/reading ledger/rules"
-        " ledger/storage"
+        "_engine clock errors primitives types ledger/building ledger/rules ledger/storage"
     ),
     "ledger/importing": (
         "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
@@ -196,7 +194,7 @@ RULES = [
     *(
         PACKAGE / "ledger" / f"{name}.py"
         for name in (
-            "calls/checks", "following/buffer",
+            "calls/call", "following/buffer",
             "following/classification", "genesis/config",
         )
     ),

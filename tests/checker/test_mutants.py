@@ -22,8 +22,8 @@ from checker.truth import Truth
 from foreblock._engine import View
 from foreblock.ledger.reading import view as ledger_view
 from foreblock.ledger.reading.blocks import KnownBlocks, PreconfirmedBlock
-from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.storage.partials import read_partial
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Client, Text, whole
 from support.each_case import sampled

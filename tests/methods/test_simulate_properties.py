@@ -3,14 +3,14 @@
 from hypothesis import given
 
 from foreblock._engine import Overlay
-from foreblock.ledger.calls.simulated_chain import SimulatedChain
-from foreblock.ledger.calls.simulation import SimulatedBlock, run_block
-from foreblock.ledger.calls.simulation_request import (
+from foreblock.ledger.calls.request import (
     BlockRequest,
     SimulationLimits,
     SimulationRequest,
     timeline,
 )
+from foreblock.ledger.calls.simulated_chain import SimulatedChain
+from foreblock.ledger.calls.simulation import SimulatedBlock, run_block
 from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
 from support.steps import finish
 from support.strategies.simulation_strategy import accounts, blocks, one_by_one

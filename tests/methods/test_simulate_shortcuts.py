@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from foreblock.errors import ForeblockError
-from foreblock.ledger.calls.request import AS_IT_IS, BlockOverrides, Call
-from foreblock.ledger.calls.simulated_chain import SimulatedChain
-from foreblock.ledger.calls.simulation import SimulatedBlock
-from foreblock.ledger.calls.simulation_request import (
+from foreblock.ledger.calls.request import (
+    AS_IT_IS,
+    BlockOverrides,
     BlockRequest,
+    Call,
     CallRequest,
     PlainCalls,
     SimulationLimits,
     SimulationRequest,
 )
+from foreblock.ledger.calls.simulated_chain import SimulatedChain
+from foreblock.ledger.calls.simulation import SimulatedBlock
 from foreblock.ledger.rules.transaction_rules import MAX_INIT_CODE
 from foreblock.methods import shapes
 from foreblock.methods.calls.simulate import BlockShape, render

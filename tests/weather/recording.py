@@ -15,13 +15,13 @@ from foreblock._engine import Store, View
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.closed_index import base_of, diff_of
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
-from foreblock.ledger.storage.freshness import empty_tail_of, last_index_of
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     decode_partial_row,
     partial_key,
     transactions_key,
 )
+from foreblock.ledger.storage.partials import empty_tail_of, last_index_of
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock, FlashblockId
 

@@ -9,10 +9,10 @@ from foreblock._engine import Block, Store, Transaction
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
+from foreblock.ledger.storage.partials import sealed_number
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults

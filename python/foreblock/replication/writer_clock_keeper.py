@@ -11,7 +11,7 @@ from typing import Final
 
 from foreblock.clock import SECOND_NS, boot_id
 from foreblock.errors import LogError
-from foreblock.ledger.storage.freshness import Freshness
+from foreblock.ledger.storage.partials import Freshness
 from foreblock.log.announce import ask_writer
 from foreblock.log.clock_offset import WriterClock
 from foreblock.replication.log_session import LogSession

@@ -14,7 +14,7 @@ from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
 from foreblock.ledger.importing.importer import Chain as ImportedChain
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_chain_head, read_header
-from foreblock.ledger.storage.freshness import decode_freshness
+from foreblock.ledger.storage.partials import decode_freshness
 from foreblock.types import FlashblockId
 from support.chains.importing import import_bytes
 from support.chains.writing import (

@@ -17,8 +17,8 @@ from foreblock._engine import View
 from foreblock.errors import NotHere
 from foreblock.ledger.building.closed_index import base_of
 from foreblock.ledger.following.classification import DEFAULT_DEPTH
-from foreblock.ledger.reading.partials import check_reachable
 from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.partials import check_reachable
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth, Wish

@@ -7,7 +7,7 @@ import pytest
 
 from foreblock.clock import DrivenClock
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.freshness import Freshness
+from foreblock.ledger.storage.partials import Freshness
 from support.chains.preconfirming import PreconfirmingChain
 
 LIFETIME_NS = 2 * 2 * 10**9  # two blocks of two seconds

@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 
 from foreblock.errors import UnknownPartial
-from foreblock.ledger.reading.partials import check_reachable, partial_at
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.freshness import EmptyTail, Freshness, decode_freshness, empty_tail_of
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key
+from foreblock.ledger.storage.partials import (
+    EmptyTail,
+    Freshness,
+    check_reachable,
+    decode_freshness,
+    empty_tail_of,
+    partial_at,
+)
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock, FlashblockId

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from foreblock._engine import Header
 from foreblock.ledger.storage import partial_rows
-from foreblock.ledger.storage.freshness import Freshness, decode_freshness
 from foreblock.ledger.storage.partial_rows import PartialRow
+from foreblock.ledger.storage.partials import Freshness, decode_freshness
 
 NUMBERS = st.integers(0, 2**64 - 1)
 HEADER = Header(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.bus.commands import Mine, Revert, TakeSnapshot
-from foreblock.ledger.building.block_run import FEW_NODES, LONG
+from foreblock.ledger.building.chain_rewriting import FEW_NODES, LONG
 from foreblock.ledger.building.parent_state import OpenTrie, StateRoots
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.dev_rows import Mining
@@ -75,7 +75,7 @@ STORE = bytes.fromhex(
 def test_a_trie_that_goes_on_from_block_to_block_has_the_roots_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str, few_nodes: int
 ) -> None:
-    monkeypatch.setattr("foreblock.ledger.building.block_run.FEW_NODES", few_nodes)
+    monkeypatch.setattr("foreblock.ledger.building.chain_rewriting.FEW_NODES", few_nodes)
     restart, restarts = StateRoots.restart, list[StateRoots]()
 
     def counted(roots: StateRoots, open_trie: OpenTrie) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from msgspec import structs
 
-from foreblock.ledger.calls.request import BlockOverrides
-from foreblock.ledger.calls.simulation import SimulatedBlock, simulate
-from foreblock.ledger.calls.simulation_request import (
+from foreblock.ledger.calls.request import (
+    BlockOverrides,
     BlockRequest,
     SimulationLimits,
     SimulationRequest,
 )
+from foreblock.ledger.calls.simulation import SimulatedBlock, simulate
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from support.chains.builder import ChainBuilder

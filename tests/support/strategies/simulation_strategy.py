@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from foreblock.ledger.calls.request import Call, Overrides
-from foreblock.ledger.calls.simulation_request import BlockRequest, CallRequest, PlainCalls
+from foreblock.ledger.calls.request import BlockRequest, Call, CallRequest, Overrides, PlainCalls
 from support.payloads.bytecode import code
 from support.payloads.params import overrides
 

@@ -18,12 +18,12 @@ from msgspec import Struct
 from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import SealsAs
-from foreblock.ledger.reading.partials import first_partials
 from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import abandoned_blocks, partial_rows, rows
 from foreblock.ledger.storage.abandoned_blocks import AbandonedBlock
 from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.ledger.storage.commits import TO_STORE, Commits, lower_indices
+from foreblock.ledger.storage.partials import first_partials
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 

@@ -24,7 +24,6 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.parent_state import on_partial, on_sealed
 from foreblock.ledger.building.resume_block import resume_pending
-from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.abandoned_blocks import (
     AbandonedBlocks,
@@ -34,7 +33,7 @@ from foreblock.ledger.storage.abandoned_blocks import (
 from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.commits import TO_STORE, Commits
-from foreblock.ledger.storage.freshness import EmptyTail, Freshness, decode_freshness
+from foreblock.ledger.storage.partials import EmptyTail, Freshness, decode_freshness, sealed_number
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.metrics.meters import NetworkMetrics

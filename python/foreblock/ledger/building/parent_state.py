@@ -29,7 +29,7 @@ from foreblock._engine import Changes, Header, NodeWrites, Overlay, StateTrie, S
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header, rules_of
-from foreblock.ledger.storage.freshness import last_index_of
+from foreblock.ledger.storage.partials import last_index_of
 from foreblock.types import FlashblockId
 
 OpenTrie = Callable[[], StateTrie]

@@ -27,8 +27,8 @@ from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row, rules_of
-from foreblock.ledger.storage.freshness import empty_tail_of
 from foreblock.ledger.storage.partial_rows import decode_partial_row, decode_seals_as
+from foreblock.ledger.storage.partials import empty_tail_of
 from foreblock.ledger.storage.rows import decode_items
 
 

@@ -15,8 +15,7 @@ from msgspec import Struct, structs
 
 from foreblock._engine import Outcome, Overlay, Precompiles, State
 from foreblock.errors import RefusedCall
-from foreblock.ledger.calls.call import overlaid, ready
-from foreblock.ledger.calls.checks import check_fields, reason_beside_gas
+from foreblock.ledger.calls.call import check_fields, overlaid, ready, reason_beside_gas
 from foreblock.ledger.calls.request import Call, Overrides
 from foreblock.ledger.reading.blocks import BlockContext
 from foreblock.ledger.rules.fees import GAS_PER_BLOB

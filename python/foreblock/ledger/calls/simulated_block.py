@@ -34,18 +34,18 @@ from foreblock.errors import (
     RefusedSimulation,
     Rule,
 )
-from foreblock.ledger.calls.call import FEE_LIMIT, message
-from foreblock.ledger.calls.checks import Reason, check_fields, first_reason
-from foreblock.ledger.calls.request import AS_IT_IS, Call
-from foreblock.ledger.calls.simulated_chain import SimulatedChain
-from foreblock.ledger.calls.simulation_request import (
+from foreblock.ledger.calls.call import FEE_LIMIT, Reason, check_fields, first_reason, message
+from foreblock.ledger.calls.request import (
+    AS_IT_IS,
     FILLER,
     BlockRequest,
+    Call,
     CallRequest,
     SimulationLimits,
     SimulationRequest,
     plain_request,
 )
+from foreblock.ledger.calls.simulated_chain import SimulatedChain
 from foreblock.ledger.reading.blocks import BlockContext, ReadableBlock
 from foreblock.ledger.rules.execution import start_calls
 from foreblock.ledger.rules.fees import GAS_PER_BLOB

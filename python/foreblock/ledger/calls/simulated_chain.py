@@ -16,8 +16,8 @@ from functools import partial
 from typing import Final
 
 from foreblock._engine import Changes, Header, SealedBody, State, StateTrie, withdrawals_root
-from foreblock.ledger.calls.request import BlockOverrides
-from foreblock.ledger.calls.simulation_request import (
+from foreblock.ledger.calls.request import (
+    BlockOverrides,
     PlannedBlock,
     SimulationLimits,
     SimulationRequest,

@@ -1,6 +1,6 @@
 """Run a simulation (eth_simulateV1): blocks that could follow one, with the requested calls.
 
-    simulation_request   the request, its limits, numbers and times of all blocks
+    request              the request, its limits, numbers and times of all blocks
     simulated_chain      the chain so far, and the header that a block begins with
     simulated_block      one block: defaults, checks and runs of its calls; the fast path
     simulation           each block: everything that happens in it, in order
@@ -36,17 +36,18 @@ from foreblock.errors import (
     Undecodable,
     WaysMissing,
 )
-from foreblock.ledger.calls.request import AS_IT_IS, BlockOverrides
-from foreblock.ledger.calls.simulated_block import OpenBlock, has_queues, run_at_once, run_calls
-from foreblock.ledger.calls.simulated_chain import SimulatedChain, header_after, open_header
-from foreblock.ledger.calls.simulation_request import (
+from foreblock.ledger.calls.request import (
+    AS_IT_IS,
     FILLER,
+    BlockOverrides,
     BlockRequest,
     PlannedBlock,
     SimulationLimits,
     SimulationRequest,
     timeline,
 )
+from foreblock.ledger.calls.simulated_block import OpenBlock, has_queues, run_at_once, run_calls
+from foreblock.ledger.calls.simulated_chain import SimulatedChain, header_after, open_header
 from foreblock.ledger.reading.blocks import BlockContext, PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.rules.execution import (
     BEACON_ROOTS,

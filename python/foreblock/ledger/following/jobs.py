@@ -29,11 +29,11 @@ from foreblock.ledger.following.classification import (
     KnownStep,
     Standing,
 )
-from foreblock.ledger.reading.partials import pending_partial
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
 from foreblock.ledger.storage.dev_rows import read_cheats
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
+from foreblock.ledger.storage.partials import pending_partial
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Content, Diff, Flashblock
 

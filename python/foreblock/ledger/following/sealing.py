@@ -21,11 +21,11 @@ from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.jobs import Job, StepRef
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Diverged, Refusal, Verdict
-from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_row
 from foreblock.ledger.storage.open_store import total_difficulty_at
+from foreblock.ledger.storage.partials import read_partial
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.primitives import format_data
 

@@ -27,15 +27,14 @@ from typing import Final, Literal
 from msgspec import Struct, structs
 
 from foreblock._engine import Env, Header, Heads, Opening, StateBase, View
-from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.rules.execution import environment
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
 from foreblock.ledger.storage.chain_head import read_first_block, read_header, rules_of
 from foreblock.ledger.storage.dev_rows import read_dev_state
-from foreblock.ledger.storage.freshness import EmptyTail
 from foreblock.ledger.storage.partial_rows import PartialRow
+from foreblock.ledger.storage.partials import EmptyTail, read_partial
 
 # Names of blocks that move with the chain.
 Tag = Literal["latest", "pending", "safe", "finalized", "earliest"]

@@ -32,11 +32,15 @@ from msgspec import Struct
 from foreblock._engine import Header
 from foreblock.errors import CursorTooOld, UnknownPartial
 from foreblock.ledger.reading.blocks import PreconfirmedBlock, SealedBlock
-from foreblock.ledger.reading.partials import first_partials, pending_partial
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.abandoned_blocks import RemovedRow, read_removed
 from foreblock.ledger.storage.chain_head import partials_of_sealed
-from foreblock.ledger.storage.freshness import empty_tail_of, last_index_of
+from foreblock.ledger.storage.partials import (
+    empty_tail_of,
+    first_partials,
+    last_index_of,
+    pending_partial,
+)
 
 _HEX: Final = "0|[1-9a-f][0-9a-f]{0,15}"  # a number below 2**64
 _TEXT: Final = re.compile(

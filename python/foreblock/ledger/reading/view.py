@@ -4,9 +4,9 @@ A `Ledger` is a store opened for reading; a `LedgerView` is one snapshot of it, 
 request or one batch and closed before the answer is sent. The heads row is turned into a
 `Snapshot` once per commit, which all views of that commit share.
 
-The clock is read once, when a view is taken, and only where there is a pending block: after
-its deadline the view has none, and `pending` means `latest`. How partial blocks are found, and
-which may be shown, is in `partials`; what is shown without being named is its `visibility`.
+The clock is read once, when a view is taken, and only if there is a pending block: after its
+deadline the view has none, and `pending` means `latest`. `storage.partials` finds partial blocks
+and decides which may be shown; `Visibility` decides which are shown without being named.
 """
 
 from collections.abc import Callable, Hashable
@@ -49,7 +49,6 @@ from foreblock.ledger.reading.fast_path import (
     make_fast_path,
     set_snapshot,
 )
-from foreblock.ledger.reading.partials import check_reachable, partial_at, pending_partial
 from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.block_indexes import ADDRESSES, read_indexed
@@ -62,7 +61,12 @@ from foreblock.ledger.storage.chain_head import (
 )
 from foreblock.ledger.storage.dev_rows import DevState, held_by_snapshots, read_dev_state
 from foreblock.ledger.storage.follow_rows import read_rules_end, read_trust
-from foreblock.ledger.storage.freshness import decode_freshness
+from foreblock.ledger.storage.partials import (
+    check_reachable,
+    decode_freshness,
+    partial_at,
+    pending_partial,
+)
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch, check_goes_on
 from foreblock.metrics.meters import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS

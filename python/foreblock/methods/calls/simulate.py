@@ -17,16 +17,17 @@ from msgspec import Raw, Struct, structs
 from foreblock._engine import read_simulation
 from foreblock.errors import IncompleteState, PartialState, WaysMissing
 from foreblock.ledger.calls.call import Outcome
-from foreblock.ledger.calls.request import AS_IT_IS, BlockOverrides
-from foreblock.ledger.calls.simulated_block import simulate_single_block
-from foreblock.ledger.calls.simulation import BodyText, SealedBody, SimulatedBlock, simulate
-from foreblock.ledger.calls.simulation_request import (
+from foreblock.ledger.calls.request import (
+    AS_IT_IS,
+    BlockOverrides,
     BlockRequest,
     CallRequest,
     PlainCalls,
     SimulationLimits,
     SimulationRequest,
 )
+from foreblock.ledger.calls.simulated_block import simulate_single_block
+from foreblock.ledger.calls.simulation import BodyText, SealedBody, SimulatedBlock, simulate
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block, named_block

@@ -10,8 +10,7 @@ from msgspec import Raw, Struct, field, structs
 
 from foreblock.bus.commands import SendUnsigned
 from foreblock.errors import InvalidParams, RefusedCall, UnsupportedType
-from foreblock.ledger.calls.call import FEE_LIMIT, Call, message
-from foreblock.ledger.calls.checks import check_fields
+from foreblock.ledger.calls.call import FEE_LIMIT, Call, check_fields, message
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import (
     ACCESS_LIST,

@@ -13,8 +13,7 @@ from msgspec import Raw, Struct, structs
 
 from foreblock._engine import read_call
 from foreblock.errors import RefusedCall
-from foreblock.ledger.calls.call import Outcome
-from foreblock.ledger.calls.checks import check_fields
+from foreblock.ledger.calls.call import Outcome, check_fields
 from foreblock.ledger.calls.gas_estimate import estimate_gas
 from foreblock.ledger.calls.request import Call, state_and_context
 from foreblock.ledger.reading.transaction_lookup import blob_fees_of, next_base_fee

@@ -16,7 +16,7 @@ import structlog
 from foreblock.clock import Clock
 from foreblock.errors import InvalidTransaction, PoolRefusal
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.block_run import BlockRun
+from foreblock.ledger.building.chain_rewriting import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed

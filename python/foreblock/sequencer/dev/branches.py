@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, SetHead, TakeSnapshot
 from foreblock.errors import RefusedCommand
-from foreblock.ledger.building.block_run import BlockRun
-from foreblock.ledger.building.chain_snapshots import SnapshotPosition, take_back
+from foreblock.ledger.building.chain_rewriting import BlockRun, SnapshotPosition, take_back
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.dev_rows import MOST, ChainSnapshot
 from foreblock.sequencer.dev.branching import BranchingSequencer

@@ -16,8 +16,7 @@ from msgspec import structs
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import AlreadyKnown, FeeCapBelowBaseFee, ReplacementUnderpriced
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.block_run import BlockRun
-from foreblock.ledger.building.chain_snapshots import Snapshots
+from foreblock.ledger.building.chain_rewriting import BlockRun, Snapshots
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.dev_rows import DevState, merged

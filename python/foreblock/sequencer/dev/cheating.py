@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.block_run import BlockRun
+from foreblock.ledger.building.chain_rewriting import BlockRun
 from foreblock.ledger.storage.dev_rows import in_portions
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 from foreblock.types import Account, Cheat

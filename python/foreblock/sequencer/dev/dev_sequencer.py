@@ -26,7 +26,7 @@ from msgspec import structs
 from foreblock.bus.commands import SendUnsigned
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.block_run import BlockRun
+from foreblock.ledger.building.chain_rewriting import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import dev_rows
