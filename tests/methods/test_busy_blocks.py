@@ -23,7 +23,7 @@ from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
 from foreblock.methods.blocks.block_text import BlockTexts
-from foreblock.methods.blocks.receipts import BlockPlaces, ReceiptsText
+from foreblock.methods.blocks.receipts import ReceiptCache, ReceiptsText
 from foreblock.methods.node import fees
 from foreblock.methods.node.fees import KEPT_BYTES
 from foreblock.methods.options import Options
@@ -188,7 +188,7 @@ def test_a_store_that_was_of_an_older_version_goes_on_with_positions(
     row = view.row(partial_rows.senders_key(view.pending.number, numbers[-1]), view.pending)
     assert partial_rows.decode_position(len(row), row[-16:]) == starts[-1]
     assert find_start(view, view.pending, numbers, 0) is None, "the first rows do not say"
-    placed = finish(BlockPlaces().portion_at(view, view.pending, 2))
+    placed = finish(ReceiptCache().portion_at(view, view.pending, 2))
     assert placed.start == starts[1]
     view.close()
 
@@ -263,7 +263,7 @@ def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.Monke
     assert isinstance(found, bytes)
     assert len(json.loads(found)["transactions"]) == 1 + sum(PORTIONS)
     text, sizes = ReceiptsText(), [0]
-    steps = text.render(view, block, BlockPlaces().shape(view, block))
+    steps = text.render(view, block, ReceiptCache().shape(view, block))
     with thresholds(rendered_receipts=2):
         sizes.extend(text.count for _ in steps)
     assert max(after - before for before, after in pairwise(sizes)) == 2

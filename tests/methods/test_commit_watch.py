@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from foreblock.methods.events.commit_watch import AwaitedCommits, CommitWatch
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.admission import WorkerBudget
-from foreblock.scheduling.minimum import Minimum, Missing, Reached
-from foreblock.scheduling.reply import Client, Reply
+from foreblock.scheduling.reply import Client, Minimum, Missing, Reached, Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
 from support.servers.driven_loop import DrivenLoop, driven_loop, in_driven_loop

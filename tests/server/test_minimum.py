@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.scheduling.minimum import Minimum, Missing
+from foreblock.scheduling.reply import Minimum, Missing
 from foreblock.server.answers import Answer
 from foreblock.server.checks import MIN_COMMIT, MIN_PLACE, read_minimum
 from foreblock.server.head import RequestHead

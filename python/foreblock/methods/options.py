@@ -8,7 +8,7 @@ from foreblock.ledger.reading.blocks import PRECONFIRMED, SEALED, Visibility
 Dialect = Literal["preconf", "ethereum"]
 PendingIdentity = Literal["real", "null"]
 PendingNonce = Literal["pool", "state"]
-Shown = Literal["preconfirmed", "sealed"]
+ViewKind = Literal["preconfirmed", "sealed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Options:
     receipt_bytes: int = 32 << 20  # cache of rendered receipts, about
     pending_identity: PendingIdentity = "real"  # number and hash of the block at `pending`
     pending_nonce: PendingNonce = "pool"  # whether nonces at `pending` count the pool
-    view: Shown = "preconfirmed"  # what is shown above `latest` to requests that do not name it
+    view: ViewKind = "preconfirmed"  # of requests to the default path
     pending_by_number: bool = False  # whether a number may mean the block in progress
     sync_timeout_ms: int = 20_000  # default of eth_sendRawTransactionSync
     sync_timeout_most_ms: int = 60_000  # longer ones are lowered to it

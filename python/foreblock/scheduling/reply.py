@@ -1,4 +1,11 @@
-"""Replies and the handlers that make them: what the server and JSON-RPC know of each other."""
+"""The interface between the server and JSON-RPC: replies, handlers, sessions, and minimum commits.
+
+A client that goes from one instance to another names the highest commit it has seen, or a
+flashblock that it knows (`Minimum`). The commit is exact: numbers of commits never fall. A
+flashblock may be replaced by a reorganisation; it counts as here when its position in the chain
+is reached. `server/checks.py` reads the minimum of a request; `methods/events/commit_watch.py`
+waits for it.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple, Protocol
@@ -6,8 +13,60 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from foreblock.scheduling.admission import LongText
-from foreblock.scheduling.minimum import Minimum, Missing
 from foreblock.scheduling.thresholds import THRESHOLDS
+
+FlashblockRef = tuple[int, int]  # the number of its block, and its index
+
+
+class Minimum(NamedTuple):
+    """The least that a request accepts."""
+
+    commit: int = 0
+    place: FlashblockRef | None = None
+    wait_ms: int | None = None  # the longest wait; None is the longest that is allowed
+
+
+class Reached(NamedTuple):
+    """The state that a commit has."""
+
+    commit: int
+    latest: int  # the number of the last sealed block
+    pending: FlashblockRef | None  # None if `pending` means the latest block
+
+
+class Missing(NamedTuple):
+    """Why a minimum is not met, in a sentence."""
+
+    text: str
+
+
+def is_met(minimum: Minimum, reached: Reached) -> bool:
+    """Return whether a commit has all that a request demands."""
+    return reached.commit >= minimum.commit and _has_place(minimum.place, reached)
+
+
+def missing(minimum: Minimum, reached: Reached | None) -> Missing:
+    """Say what is missing; without `reached` the store cannot be read."""
+    commit, latest, pending = reached or Reached(0, 0, None)
+    if minimum.place is None or commit < minimum.commit:
+        wanted, at = f"commit {minimum.commit}", f"{commit}"
+    else:
+        wanted, at = f"flashblock {_text(minimum.place)}", f"{latest:#x}"
+        at = at if pending is None else _text(pending)
+    found = "cannot read its store" if reached is None else f"is at {at}"
+    return Missing(f"{wanted} is not here yet, this instance {found}")
+
+
+def _has_place(place: FlashblockRef | None, reached: Reached) -> bool:
+    if place is None or reached.latest >= place[0]:
+        return True
+    return reached.pending is not None and reached.pending >= place
+
+
+def _text(place: FlashblockRef) -> str:
+    number, index = place
+    return f"{number:#x}.{index}"
+
 
 # A text, or the pieces of one that is too long to be joined in one go.
 Text = bytes | list[bytes]

@@ -19,7 +19,7 @@ import re
 from typing import Final, NamedTuple, Self
 from urllib.parse import unquote_to_bytes
 
-from foreblock.scheduling.minimum import Minimum
+from foreblock.scheduling.reply import Minimum
 from foreblock.server import answers
 from foreblock.server.answers import (
     MOVED,

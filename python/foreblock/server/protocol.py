@@ -21,8 +21,7 @@ from typing import Any, Final, cast
 import structlog
 
 from foreblock.scheduling.admission import Lease, LongText
-from foreblock.scheduling.minimum import Minimum, Missing
-from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply
+from foreblock.scheduling.reply import NO_FAST_PATH, Client, Minimum, Missing, Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, Scrape, render, reply_parts

@@ -1,7 +1,7 @@
 """Blocks, and the transactions and receipts in them."""
 
 from foreblock.methods.blocks.block_methods import BlockMethods, UncleMethods
-from foreblock.methods.blocks.receipts import BlockPlaces, ReceiptMethods
+from foreblock.methods.blocks.receipts import ReceiptCache, ReceiptMethods
 from foreblock.methods.blocks.transactions import RawMethods, TransactionMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
@@ -11,12 +11,12 @@ from foreblock.scheduling.scheduler import Scheduler
 
 def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> Family:
     """The methods of this folder."""
-    places = BlockPlaces()
+    cache = ReceiptCache()
     blocks = BlockMethods(options, scheduler)
-    transactions = TransactionMethods(places, scheduler, pool)
-    receipts = ReceiptMethods(options, places, scheduler)
+    transactions = TransactionMethods(cache, scheduler, pool)
+    receipts = ReceiptMethods(options, cache, scheduler)
     uncles = UncleMethods(scheduler)
-    raw = RawMethods(places, scheduler)
+    raw = RawMethods(cache, scheduler)
     return Family(
         "Blocks, transactions and receipts",
         (
@@ -40,12 +40,12 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
             Method(
                 "eth_getTransactionByBlockNumberAndIndex(block: BlockTag, "
                 "index: Quantity) -> Transaction?",
-                transactions.at_place.by_number,
+                transactions.by_index.by_number,
             ),
             Method(
                 "eth_getTransactionByBlockHashAndIndex(blockHash: Hash, "
                 "index: Quantity) -> Transaction?",
-                transactions.at_place.by_hash,
+                transactions.by_index.by_hash,
             ),
             Method(
                 "eth_getBlockTransactionCountByNumber(block: BlockTag) -> Quantity?",
@@ -73,11 +73,11 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
             ),
             Method(
                 "eth_getUncleByBlockNumberAndIndex(block: BlockTag, index: Quantity) -> Uncle?",
-                uncles.at_place.by_number,
+                uncles.by_index.by_number,
             ),
             Method(
                 "eth_getUncleByBlockHashAndIndex(blockHash: Hash, index: Quantity) -> Uncle?",
-                uncles.at_place.by_hash,
+                uncles.by_index.by_hash,
             ),
             Method(
                 "eth_getRawTransactionByHash(transactionHash: Hash) -> Data",
@@ -86,12 +86,12 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
             Method(
                 "eth_getRawTransactionByBlockNumberAndIndex(block: BlockTag, "
                 "index: Quantity) -> Data",
-                raw.at_place.by_number,
+                raw.by_index.by_number,
             ),
             Method(
                 "eth_getRawTransactionByBlockHashAndIndex(blockHash: Hash, "
                 "index: Quantity) -> Data",
-                raw.at_place.by_hash,
+                raw.by_index.by_hash,
             ),
             Method("debug_getRawHeader(block: BlockParameter) -> Data", raw.get_header),
             Method("debug_getRawBlock(block: BlockParameter) -> Data", raw.get_block),

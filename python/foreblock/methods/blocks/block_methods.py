@@ -1,6 +1,6 @@
 """eth_getBlockBy…, eth_getUncle…, and pairs of methods that name a block by number or by hash.
 
-The methods of a pair (`Counting`, `ShowingPlace`) differ only in how the block is named. The
+The methods of a pair (`CountInBlock`, `ItemByIndex`) differ only in how the block is named. The
 module that makes the pair decides what is shown of the block, and the response for an unknown
 block.
 
@@ -118,7 +118,7 @@ _read_number_and_index = reader(NumberAndIndexParams)
 _read_hash_and_index = reader(HashAndIndexParams)
 
 
-class Counting:
+class CountInBlock:
     """The number of something in a block, or null where there is no such block."""
 
     def __init__(
@@ -148,7 +148,7 @@ class Counting:
         return write_quantity(self._count(view, block))
 
 
-class ShowingPlace:
+class ItemByIndex:
     """The item at an index of a block, or `absent` if there is no such block."""
 
     def __init__(
@@ -184,8 +184,8 @@ class UncleMethods:
     """Methods that show uncles."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self.at_place = ShowingPlace(scheduler, _show)
-        self.counting = Counting(scheduler, _count)
+        self.by_index = ItemByIndex(scheduler, _show)
+        self.counting = CountInBlock(scheduler, _count)
 
 
 def _uncles(view: LedgerView, block: ReadableBlock) -> tuple[Header, ...]:

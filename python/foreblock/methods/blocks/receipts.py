@@ -6,7 +6,7 @@ unless the view is sealed. Fields of the block are rendered once for all its rec
 the prices in the block's first transaction.
 
 A receipt is read by itself: its portion is found with a few small reads, and no other portion
-is read. `BlockPlaces` caches the positions of portions whose rows lack them, and the shapes.
+is read. `ReceiptCache` caches the positions of portions whose rows lack them, and the shapes.
 """
 
 from binascii import hexlify
@@ -250,8 +250,8 @@ class _Starts:
         self.size: Final = START_BYTES * (1 + len(starts))
 
 
-class BlockPlaces:
-    """The places and shapes of one service."""
+class ReceiptCache:
+    """Positions of portions, and shapes of receipts, between requests."""
 
     def __init__(self) -> None:
         self._starts: Final = LruCache[_Starts](KEPT_BYTES)
@@ -308,14 +308,14 @@ read_receipts = reader(BlockReceiptsParams)
 class ReceiptMethods:
     """Methods that show receipts."""
 
-    def __init__(self, options: Options, places: BlockPlaces, scheduler: Scheduler) -> None:
-        self._places = places
+    def __init__(self, options: Options, cache: ReceiptCache, scheduler: Scheduler) -> None:
+        self._cache = cache
         self._scheduler = scheduler
         self._kept = LruCache[ReceiptsText](options.receipt_bytes)
 
     def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The receipt, or null where the transaction is in no block."""
-        return self._scheduler.read(find_receipt(self._places, view, read_hash(raw)))
+        return self._scheduler.read(find_receipt(self._cache, view, read_hash(raw)))
 
     def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All receipts of a block, or null if there is no such block."""
@@ -333,24 +333,24 @@ class ReceiptMethods:
             text = ReceiptsText()
         if text.whole is not None:
             return text.whole
-        steps = text.render(view, block, self._places.shape(view, block))
+        steps = text.render(view, block, self._cache.shape(view, block))
         try:
             return (yield from steps)
         finally:
             self._kept.keep(block.key, text)
 
 
-def find_receipt(places: BlockPlaces, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
+def find_receipt(cache: ReceiptCache, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
     """The receipt of a transaction, or null; some 60 to 90 µs."""
     found = find_transaction(view, transaction_hash)
     if found is None:
         return b"null"
     block, place = found
-    portion = yield from places.portion_at(view, block, place)
+    portion = yield from cache.portion_at(view, block, place)
     receipt = read_receipt(view, block, portion, place)
     if receipt is None:
         raise StoreDamaged(f"block {block.number} lacks a receipt")
-    return places.shape(view, block).receipt(receipt)
+    return cache.shape(view, block).receipt(receipt)
 
 
 def read_hash(raw: Raw) -> bytes:

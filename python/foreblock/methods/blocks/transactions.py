@@ -35,8 +35,8 @@ from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.tracing.address_search import find_sent
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockName, find_block
-from foreblock.methods.blocks.block_methods import Counting, ShowingPlace
-from foreblock.methods.blocks.receipts import BlockPlaces, read_hash
+from foreblock.methods.blocks.block_methods import CountInBlock, ItemByIndex
+from foreblock.methods.blocks.receipts import ReceiptCache, read_hash
 from foreblock.methods.params import Params, address, quantity, reader
 from foreblock.methods.shapes import write_data
 from foreblock.methods.waiting_pool import (
@@ -65,12 +65,12 @@ _read_sent = reader(SentParams)
 class TransactionMethods:
     """Methods that show transactions."""
 
-    def __init__(self, places: BlockPlaces, scheduler: Scheduler, pool: WaitingPool) -> None:
-        self._places = places
+    def __init__(self, cache: ReceiptCache, scheduler: Scheduler, pool: WaitingPool) -> None:
+        self._cache = cache
         self._scheduler = scheduler
         self._pool = pool
-        self.at_place = ShowingPlace(scheduler, self._show)
-        self.counting = Counting(scheduler, count_transactions)
+        self.by_index = ItemByIndex(scheduler, self._show)
+        self.counting = CountInBlock(scheduler, count_transactions)
 
     def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A transaction of the chain or of the pending block, or null."""
@@ -150,7 +150,7 @@ class TransactionMethods:
     def _show(
         self, view: LedgerView, block: ReadableBlock, place: int, *, placed: bool = True
     ) -> Steps[bytes]:
-        portion = yield from self._places.portion_at(view, block, place)
+        portion = yield from self._cache.portion_at(view, block, place)
         transaction = read_transaction(view, block, portion, place)
         if transaction is None:
             return b"null"
@@ -178,10 +178,10 @@ _read_raw = reader(RawParams)
 class RawMethods:
     """Methods that give bytes."""
 
-    def __init__(self, places: BlockPlaces, scheduler: Scheduler) -> None:
-        self._places = places
+    def __init__(self, cache: ReceiptCache, scheduler: Scheduler) -> None:
+        self._cache = cache
         self._scheduler = scheduler
-        self.at_place = ShowingPlace(scheduler, self._show, NOTHING)
+        self.by_index = ItemByIndex(scheduler, self._show, NOTHING)
 
     def get_header(self, view: LedgerView, raw: Raw) -> bytes:
         """The RLP of the header of a block."""
@@ -207,7 +207,7 @@ class RawMethods:
         return NOTHING if found is None else (yield from self._show(view, *found))
 
     def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[bytes]:
-        portion = yield from self._places.portion_at(view, block, place)
+        portion = yield from self._cache.portion_at(view, block, place)
         encoded = encoded_transaction(view, portion, place)
         return NOTHING if encoded is None else write_data(encoded)
 

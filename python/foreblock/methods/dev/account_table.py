@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from foreblock.methods.blocks.receipts import BlockPlaces, find_receipt
+from foreblock.methods.blocks.receipts import ReceiptCache, find_receipt
 from foreblock.methods.dev.dropping import DropMethods
 from foreblock.methods.dev.impersonation import ImpersonationMethods
 from foreblock.methods.dev.node_info import NodeInfoMethods
@@ -31,7 +31,7 @@ def account_families(
     submissions, commands, keys = sequencing.submissions, sequencing.commands, sequencing.keys
     if commands is None:
         return ()
-    find = partial(find_receipt, BlockPlaces())
+    find = partial(find_receipt, ReceiptCache())
     unlocked = UnlockedMethods(
         keys,
         commands,

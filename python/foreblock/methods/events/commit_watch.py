@@ -5,7 +5,7 @@ at intervals, because a hint may be missed and other writers give none. As long 
 was announced it polls less often. A waiting request holds no view and no thread.
 
 `AwaitedCommits` are the requests with `Foreblock-Min-Commit` or `-Min-Place`; their conditions
-are in `scheduling/minimum.py`.
+are in `scheduling/reply.py`.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Final
 from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.scheduling.admission import Lease, WorkerBudget
-from foreblock.scheduling.minimum import Minimum, Missing, Reached, is_met, missing
+from foreblock.scheduling.reply import Minimum, Missing, Reached, is_met, missing
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 # Calls a function soon after each commit, until the context is left.

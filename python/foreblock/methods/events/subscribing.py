@@ -114,7 +114,7 @@ _decode_newest = msgspec.json.Decoder(_Newest).decode
 _decode_choice = msgspec.json.Decoder(bool | _Full | None).decode
 
 
-class Asked(NamedTuple):
+class SubscriptionRequest(NamedTuple):
     """A requested subscription."""
 
     kind: Kind
@@ -132,15 +132,15 @@ class SubscriptionMethods:
         transactions = FlashblockTransactions()
         logs, pending_logs = LogKind("l", SEALED), LogKind("p", FLASHBLOCKS)
         # From the arguments after the name to what is wanted.
-        self._kinds: Final[dict[str, Callable[[list[Raw]], Asked]]] = {
-            "newHeads": lambda given: Asked(NEW_HEADS, _nothing(given)),
-            "logs": lambda given: Asked(logs, _logs(given)),
-            "pendingLogs": lambda given: Asked(pending_logs, _logs(given)),
-            "newFlashblocks": lambda given: Asked(blocks, _newest(given)),
-            "newFlashblockTransactions": lambda given: Asked(
+        self._kinds: Final[dict[str, Callable[[list[Raw]], SubscriptionRequest]]] = {
+            "newHeads": lambda given: SubscriptionRequest(NEW_HEADS, _no_options(given)),
+            "logs": lambda given: SubscriptionRequest(logs, _logs(given)),
+            "pendingLogs": lambda given: SubscriptionRequest(pending_logs, _logs(given)),
+            "newFlashblocks": lambda given: SubscriptionRequest(blocks, _newest(given)),
+            "newFlashblockTransactions": lambda given: SubscriptionRequest(
                 transactions, TransactionsWanted(full=_choice(given))
             ),
-            "newPendingTransactions": lambda given: Asked(
+            "newPendingTransactions": lambda given: SubscriptionRequest(
                 transactions, TransactionsWanted(full=_choice(given), of_pool=True)
             ),
         }
@@ -150,7 +150,7 @@ class SubscriptionMethods:
         self._subscribers.check_supported(view.client)
         name, given = _read_arguments(raw)
         if name == "syncing":
-            _nothing(given)
+            _no_options(given)
             return self._say_not_syncing(view)
         read = self._kinds.get(name)
         if read is None:
@@ -218,7 +218,7 @@ def _position(view: LedgerView, kind: Kind, cursor: str | None, argument: int) -
     return position
 
 
-def _nothing(given: list[Raw]) -> Wanted:
+def _no_options(given: list[Raw]) -> Wanted:
     if given:
         raise InvalidParams("too many arguments, want at most 1")
     return None

@@ -172,15 +172,15 @@ def config(view: LedgerView, raw: Raw) -> bytes:
     chain_id = view.profile.chain_id
     return json.dumps(
         {
-            "current": _shown(found.current, chain_id),
-            "next": _shown(found.next, chain_id),
-            "last": _shown(found.last, chain_id),
+            "current": _fork_fields(found.current, chain_id),
+            "next": _fork_fields(found.next, chain_id),
+            "last": _fork_fields(found.last, chain_id),
         },
         separators=(",", ":"),
     ).encode()
 
 
-def _shown(fork: ForkConfig | None, chain_id: int) -> dict[str, object] | None:
+def _fork_fields(fork: ForkConfig | None, chain_id: int) -> dict[str, object] | None:
     if fork is None:
         return None
     blobs = fork.blobs

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from foreblock.methods.blocks.receipts import BlockPlaces, find_receipt
+from foreblock.methods.blocks.receipts import ReceiptCache, find_receipt
 from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.options import Options
@@ -24,10 +24,10 @@ def pool_family(
     commits: CommitWatch,
 ) -> Family:
     """The methods of this folder."""
-    places = BlockPlaces()
-    waiting = PoolMethods(pool, scheduler, UnsealedTransactions(places))
+    cache = ReceiptCache()
+    waiting = PoolMethods(pool, scheduler, UnsealedTransactions(cache))
     sync = SyncSendMethods(
-        options, submissions, partial(find_receipt, places), scheduler.budget, commits
+        options, submissions, partial(find_receipt, cache), scheduler.budget, commits
     )
     return Family(
         "Sending transactions and the pool",

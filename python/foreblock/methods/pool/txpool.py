@@ -23,7 +23,7 @@ from foreblock.ledger.reading.stored_block import read_transaction
 from foreblock.ledger.reading.transaction_lookup import count_transactions, find_unsealed
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import checksum_address, is_from_user
-from foreblock.methods.blocks.receipts import BlockPlaces, read_hash
+from foreblock.methods.blocks.receipts import ReceiptCache, read_hash
 from foreblock.methods.params import Params, address, reader, take_none
 from foreblock.methods.waiting_pool import (
     InPool,
@@ -51,8 +51,8 @@ class Unsealed:
 class UnsealedTransactions:
     """The transactions above `latest`, of the blocks that a view has."""
 
-    def __init__(self, places: BlockPlaces) -> None:
-        self._places = places
+    def __init__(self, cache: ReceiptCache) -> None:
+        self._cache = cache
 
     def number(self, view: LedgerView) -> Steps[int]:
         """Return their number, without the system transactions at the start of a block."""
@@ -90,7 +90,7 @@ class UnsealedTransactions:
             yield None
 
     def _at(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[Transaction | None]:
-        portion = yield from self._places.portion_at(view, block, place)
+        portion = yield from self._cache.portion_at(view, block, place)
         return read_transaction(view, block, portion, place)
 
 

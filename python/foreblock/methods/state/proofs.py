@@ -45,7 +45,7 @@ class StorageKey(NamedTuple):
     text: bytes
 
 
-class ShownProof(Protocol):
+class ProofFields(Protocol):
     """A proof as it is shown."""
 
     @property
@@ -61,7 +61,7 @@ class ShownProof(Protocol):
         """The root of its storage."""
 
 
-class AskedProofs(NamedTuple):
+class ProofRequest(NamedTuple):
     """A request for proofs."""
 
     who: bytes
@@ -98,7 +98,7 @@ class ProofMethods:
         slots = (proof.slot(place) for place in range(len(keys)))
         return (yield from paced(render_proof(who, keys, proof, slots), pace))
 
-    def read(self, raw: Raw, pace: Pace) -> Steps[AskedProofs]:
+    def read(self, raw: Raw, pace: Pace) -> Steps[ProofRequest]:
         """The arguments of eth_getProof."""
         if len(raw) > THRESHOLDS.thread_params_bytes:
             raise _too_many("or as long as them")
@@ -106,7 +106,7 @@ class ProofMethods:
         if params.block is None and self.block_required:
             params = explain(raw, ProofParams, 3)
         keys = yield from paced(_read_keys(params.storage_keys or ()), pace)
-        return AskedProofs(address(params.address, 0), keys, params.block)
+        return ProofRequest(address(params.address, 0), keys, params.block)
 
     def _show(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
         who, named = read_account(raw, block_required=self.block_required)
@@ -114,7 +114,7 @@ class ProofMethods:
         return render_account(proof)
 
 
-def render_account(proof: ShownProof) -> bytes:
+def render_account(proof: ProofFields) -> bytes:
     """The result of eth_getAccount."""
     account = proof.account
     if account is None:
@@ -157,7 +157,7 @@ def _read_key(text: str) -> StorageKey:
 def render_proof(
     who: bytes,
     keys: Sequence[StorageKey],
-    proof: ShownProof,
+    proof: ProofFields,
     slots: Iterable[tuple[int, Sequence[bytes]]],
 ) -> Steps[Text]:
     """The result in steps of a few keys each; `slots` are their values, with their nodes."""

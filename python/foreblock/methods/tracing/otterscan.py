@@ -22,7 +22,7 @@ from foreblock.ledger.tracing.address_search import find_sent, first_block, sear
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection, read_replay
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block
-from foreblock.methods.blocks.receipts import BlockPlaces
+from foreblock.methods.blocks.receipts import ReceiptCache
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse, take_none
 from foreblock.methods.shapes import write_data, write_quantity
@@ -181,7 +181,7 @@ class OtterscanSearchMethods:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler: Final = scheduler
-        self._places: Final = BlockPlaces()
+        self._cache: Final = ReceiptCache()
 
     def before(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """A page of the transactions that touch an address, in blocks before one."""
@@ -241,7 +241,7 @@ class OtterscanSearchMethods:
         self, view: LedgerView, block: ReadableBlock, place: int
     ) -> Steps[tuple[bytes, bytes]]:
         """A transaction and its receipt."""
-        portion = yield from self._places.portion_at(view, block, place)
+        portion = yield from self._cache.portion_at(view, block, place)
         placed = read_receipt(view, block, portion, place)
         assert placed is not None, "its row names transactions of the block"
         receipt, transaction = placed.receipt, placed.transaction
@@ -250,7 +250,7 @@ class OtterscanSearchMethods:
             deposit = receipt.deposit_nonce, receipt.deposit_receipt_version
         fragment = transaction.fragment(block.header, place, deposit)
         time = b',"timestamp":%b}' % write_quantity(block.header.timestamp)
-        text = self._places.shape(view, block).receipt(placed)[:-1] + time
+        text = self._cache.shape(view, block).receipt(placed)[:-1] + time
         return shapes.whole_transaction(block.hash, fragment), text
 
 

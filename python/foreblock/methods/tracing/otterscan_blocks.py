@@ -23,7 +23,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockName, find_block
-from foreblock.methods.blocks.receipts import BlockPlaces
+from foreblock.methods.blocks.receipts import ReceiptCache
 from foreblock.methods.params import Params, hash32, reader, refuse
 from foreblock.methods.shapes import array, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces
@@ -66,7 +66,7 @@ class OtterscanBlockMethods:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler: Final = scheduler
-        self._places: Final = BlockPlaces()
+        self._cache: Final = ReceiptCache()
 
     def block_details(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """A block without its transactions, with its rewards and fees, or null."""
@@ -143,11 +143,11 @@ class OtterscanBlockMethods:
     def _receipts(
         self, view: LedgerView, block: ReadableBlock, start: int, end: int
     ) -> Steps[list[bytes]]:
-        shape = self._places.shape(view, block)
+        shape = self._cache.shape(view, block)
         time = b',"timestamp":%b}' % write_quantity(block.header.timestamp)
         receipts: list[bytes] = []
         for place in range(start, end):
-            portion = yield from self._places.portion_at(view, block, place)
+            portion = yield from self._cache.portion_at(view, block, place)
             placed = read_receipt(view, block, portion, place)
             assert placed is not None, "its transaction is there"
             receipts.append(_without_logs(shape.receipt(placed))[:-1] + time)

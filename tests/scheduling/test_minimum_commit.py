@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.scheduling.minimum import Minimum, Reached, is_met, missing
+from foreblock.scheduling.reply import Minimum, Reached, is_met, missing
 from support.each_case import each_case
 
 MOST = 6  # blocks, indexes, commits: small, so that equal ones are drawn often
