@@ -12,7 +12,7 @@ from typing import Any
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_families
-from foreblock.methods.openrpc.discovery import read_signature
+from foreblock.methods.openrpc import read_signature
 from foreblock.methods.openrpc.schemas import SCHEMAS
 from foreblock.methods.options import Dialect, Options
 from foreblock.scheduling.reply import Reply

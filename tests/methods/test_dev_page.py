@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foreblock.methods import make_families
-from foreblock.methods.openrpc.discovery import read_signature, summary_of
+from foreblock.methods.openrpc import read_signature, summary_of
 from foreblock.methods.openrpc.schemas import SCHEMAS
 from foreblock.methods.openrpc.tool_schemas import DEV
 from foreblock.methods.options import Options

@@ -11,7 +11,7 @@ import pytest
 from conftest import CHECKOUT
 from foreblock.conformance.cases import read_cases
 from foreblock.methods import make_families
-from foreblock.methods.openrpc.discovery import Shape, make_document, read_signature, summary_of
+from foreblock.methods.openrpc import Shape, make_document, read_signature, summary_of
 from foreblock.methods.openrpc.schemas import CORE, SCHEMAS
 from foreblock.methods.options import Options
 from support.each_case import each_case

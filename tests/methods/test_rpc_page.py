@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from foreblock.methods import make_families
-from foreblock.methods.openrpc.discovery import read_signature
+from foreblock.methods.openrpc import read_signature
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family
 from support.servers.long_work import scheduler
