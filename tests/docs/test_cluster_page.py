@@ -13,7 +13,7 @@ from foreblock.settings import ServeSettings
 from foreblock.settings.loading import declared, load
 from foreblock.settings.networks import networks_of
 from foreblock.settings.replication import log_options
-from foreblock.snapshot.header import HEADER, TRAILER
+from foreblock.snapshot.packing import HEADER, TRAILER
 
 
 @pytest.fixture

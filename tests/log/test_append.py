@@ -9,7 +9,7 @@ import pytest
 from foreblock.clock import SystemClock
 from foreblock.errors import Deposed, ForkedLog, LogLostCommits, LogUnreachable
 from foreblock.log.append import Appender
-from foreblock.log.journal import Journal
+from foreblock.log.held_messages import Journal
 from support.servers.log_nodes import Node, node
 from support.servers.nats_servers import NatsServer
 from support.servers.waiting import looked_until

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.log.clock_offset import RENEW_NS, RETRY_NS, WriterClock
-from foreblock.log.head import HeadAnnouncement
+from foreblock.log.position import HeadAnnouncement
 
 SECOND = 10**9
 BOOT = b"w" * 16

@@ -10,8 +10,7 @@ import pytest
 
 from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable
 from foreblock.log.connection import LogConnection, LogServers
-from foreblock.log.stream_settings import check_version, differences, new_stream
-from foreblock.log.subjects import LogSubjects
+from foreblock.log.stream_settings import LogSubjects, check_version, differences, new_stream
 from support.each_case import each_case
 from support.servers.log_nodes import Node, node, retried
 from support.servers.nats_servers import NatsServer

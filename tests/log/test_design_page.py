@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.log.head import HeadAnnouncement
 from foreblock.log.message import LogMessage
 from foreblock.log.parts import OutgoingCommit
-from foreblock.log.position import Meaning
-from foreblock.log.subjects import LogSubjects
+from foreblock.log.position import HeadAnnouncement, Meaning
+from foreblock.log.stream_settings import LogSubjects
 from foreblock.log.submission import ForwardedAnswer, ForwardedTransaction, NonceHint
 from support.each_case import each_case
 

@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from foreblock.log.first_of import end, first_of
+from foreblock.log.connection import end, first_of
 
 
 async def never() -> None:

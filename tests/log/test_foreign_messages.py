@@ -12,8 +12,8 @@ import pytest
 
 from foreblock.clock import SystemClock
 from foreblock.errors import Deposed, ForkedLog, NewerLogFormat
-from foreblock.log.head import HeadAnnouncement
 from foreblock.log.message import LogMessage
+from foreblock.log.position import HeadAnnouncement
 from foreblock.log.standby import Standby
 from support.servers.log_nodes import BOOT, REFUSED, Node, node
 from support.servers.nats_servers import NatsServer

@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import ForeignLog, ForkedLog, LogBeginsLater
-from foreblock.log.head import HeadAnnouncement
-from foreblock.log.journal import Journal
-from foreblock.log.live import FARTHEST, LiveMessages
+from foreblock.log.held_messages import FARTHEST, Journal, LiveMessages
 from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.log.parts import OutgoingCommit, StoredCommit
-from foreblock.log.place import find_place
-from foreblock.log.position import LogPosition
+from foreblock.log.position import HeadAnnouncement, LogPosition
+from foreblock.log.stream_reader import find_place
 
 LOG = b"l" * 16
 

@@ -11,9 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from foreblock.log.head import HeadAnnouncement
 from foreblock.log.message import NO_LINK, LogMessage
-from foreblock.log.position import LogPosition, Meaning
+from foreblock.log.position import HeadAnnouncement, LogPosition, Meaning
 from support.each_case import each_case
 
 LOG = b"l" * 16

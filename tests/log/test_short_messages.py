@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import InvalidArgument, MalformedLogMessage, NewerLogFormat
-from foreblock.log.head import HeadAnnouncement, decode_head
-from foreblock.log.subjects import LogSubjects
+from foreblock.log.position import HeadAnnouncement, decode_head
+from foreblock.log.stream_settings import LogSubjects
 from foreblock.log.submission import (
     LONGEST_RAW,
     LONGEST_REASON,

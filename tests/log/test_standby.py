@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from random import Random
 
 from foreblock.clock import DrivenClock, SystemClock
-from foreblock.log.announce import Announcer
-from foreblock.log.head import HeadAnnouncement
+from foreblock.log.node_messages import Announcer
+from foreblock.log.position import HeadAnnouncement
 from foreblock.log.standby import Standby
 from foreblock.log.tail import LogTail
 from foreblock.log.takeover import StandbyStep

@@ -11,9 +11,8 @@ from foreblock.errors import (
     LogBeginsLater,
     MalformedLogMessage,
 )
-from foreblock.log.head import HeadAnnouncement
 from foreblock.log.parts import outgoing
-from foreblock.log.position import LogPosition
+from foreblock.log.position import HeadAnnouncement, LogPosition
 from foreblock.log.stream_reader import BATCH
 from foreblock.log.stream_settings import new_stream
 from support.servers.log_nodes import BOOT, Node, node

@@ -9,7 +9,7 @@ from nats.aio.msg import Msg
 
 from foreblock.clock import SystemClock
 from foreblock.errors import LogError
-from foreblock.log.announce import Announcer, ask_writer
+from foreblock.log.node_messages import Announcer, ask_writer
 from foreblock.settings import DevSettings, ServeSettings
 from foreblock.settings.loading import load
 from support.servers.log_nodes import BOOT, node

@@ -38,8 +38,7 @@ from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.replication.leading import HintPublisher
 from foreblock.replication.log_network import FOLLOWS, NOT_OPEN
 from foreblock.sequencer.dev.dev_sequencer import Outlets
-from foreblock.snapshot.offers import SnapshotOffers
-from foreblock.snapshot.server import SnapshotServer
+from foreblock.snapshot.server import SnapshotOffers, SnapshotServer
 from foreblock.sources.dev_network import DevChainSource
 from support.chains.dev_chain import ACCOUNTS, send
 from support.servers.dev_processes import package_environment

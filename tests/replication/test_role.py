@@ -2,7 +2,7 @@
 
 import pytest
 
-from foreblock.replication.role import Role, first_role, next_epoch
+from foreblock.log.takeover import Role, first_role, next_epoch
 
 
 @pytest.mark.parametrize("is_empty", [False, True])

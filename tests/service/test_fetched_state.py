@@ -34,7 +34,7 @@ from foreblock.rpc.fetching import Missed
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply, whole
 from foreblock.service.app import NODE_PATH, make_served
-from foreblock.service.worker_metrics import WorkerMetrics
+from foreblock.service.service_metrics import WorkerMetrics
 from foreblock.settings import FollowSettings, Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network

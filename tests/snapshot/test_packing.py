@@ -8,16 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import DamagedSnapshot, SnapshotError, UnfitSnapshot
-from foreblock.snapshot.header import (
+from foreblock.snapshot.packing import (
     FORMAT,
     HEADER,
     PAGE,
     STORE_FORMAT,
+    Packer,
     SnapshotHeader,
+    Unpacker,
     check_header,
     decode_header,
 )
-from foreblock.snapshot.packing import Packer, Unpacker
 from support.each_case import each_case
 
 HEAD = SnapshotHeader(9, 3, 7, b"s" * 16, b"l" * 32, 1 << 20)

@@ -30,10 +30,9 @@ from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.open_store import Store as OpenedStore
 from foreblock.snapshot import bootstrap as bootstrapping
 from foreblock.snapshot.bootstrap import bootstrap, need_of
-from foreblock.snapshot.installing import Need
-from foreblock.snapshot.offers import SnapshotOffers
+from foreblock.snapshot.fetching import Need
 from foreblock.snapshot.sending import SendLimits
-from foreblock.snapshot.server import SnapshotServer
+from foreblock.snapshot.server import SnapshotOffers, SnapshotServer
 from support.chains.dev_chain import DevChain
 from support.chains.logged_chain import Chained, logged_chain, pay
 from support.servers.serving import environment

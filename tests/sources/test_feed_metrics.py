@@ -4,8 +4,7 @@ from pathlib import Path
 
 from foreblock.metrics.counter_file import CounterFile, CounterFileReader
 from foreblock.metrics.exposition import Table
-from foreblock.sources.feed_facts import CanonicalState, FeedState, Following
-from foreblock.sources.feed_metrics import FeedMetrics
+from foreblock.sources.feed_status import CanonicalState, FeedMetrics, FeedState, Following
 
 SECOND = 10**9
 FEED = FeedState("ws://key@a/ws", True, 2, 40, 1, 3, 8 * SECOND, "gone")

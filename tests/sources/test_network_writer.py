@@ -14,7 +14,7 @@ from foreblock.bus.messages import (
     failed,
 )
 from foreblock.errors import PoolUnavailable, RejectedTransaction, SequencerUnavailable
-from foreblock.sources import pool_questions
+from foreblock.sources.call_queues import MOST_QUERIES
 from support.chains.network_stage import ALICE, BOB, DEADLINE, Stage, play
 from support.chains.sequencing import transfer
 
@@ -131,15 +131,13 @@ def test_question_that_is_late_or_too_large_or_one_too_many_has_no_answer() -> N
     def scene(stage: Stage) -> None:
         stage.ask(1, stage.clock.monotonic_ns())
         stage.ask(2, DEADLINE, *([b"\0" * 32] * 33))
-        for number in range(pool_questions.MOST):
+        for number in range(MOST_QUERIES):
             stage.ask(10 + number)
 
-    stage = play(
-        scene, lambda stage: Result(10 + pool_questions.MOST - 2, PoolNumbers()) in stage.said
-    )
+    stage = play(scene, lambda stage: Result(10 + MOST_QUERIES - 2, PoolNumbers()) in stage.said)
     assert [each for each in stage.said if isinstance(each, Failed)] == [
         failed(2, PoolUnavailable()),
-        failed(10 + pool_questions.MOST - 1, PoolUnavailable()),
+        failed(10 + MOST_QUERIES - 1, PoolUnavailable()),
     ]
     assert Result(1, PoolNumbers()) not in stage.said
 

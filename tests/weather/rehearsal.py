@@ -27,8 +27,8 @@ from foreblock.sequencer.chaos.feed_faults import FeedFaults
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.settings.networks import FeedChain, Network
-from foreblock.sources.feed_facts import Following
 from foreblock.sources.feed_source import Arrived, FeedSource
+from foreblock.sources.feed_status import Following
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
 from weather.convergence import Lateness, lateness
 from weather.looking import Looking

@@ -34,8 +34,7 @@ from foreblock.errors import (
     NobodyListens,
 )
 from foreblock.log.connection import LogConnection, end_subscriptions
-from foreblock.log.jetstream import StreamState, read_answer
-from foreblock.log.journal import Journal
+from foreblock.log.held_messages import Journal
 from foreblock.log.message import NO_LINK, LogMessage, decode_header
 from foreblock.log.parts import (
     ForeignMessage,
@@ -44,9 +43,9 @@ from foreblock.log.parts import (
     StreamEntry,
     outgoing,
 )
-from foreblock.log.place import placed
 from foreblock.log.position import LogPosition, Meaning
-from foreblock.log.stream_reader import StreamReader
+from foreblock.log.stream_reader import StreamReader, placed
+from foreblock.log.stream_settings import StreamState, read_answer
 
 log = structlog.get_logger()
 

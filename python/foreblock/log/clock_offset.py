@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock.clock import SECOND_NS
-from foreblock.log.head import HeadAnnouncement
+from foreblock.log.position import HeadAnnouncement
 
 RENEW_NS: Final = 10 * SECOND_NS
 RETRY_NS: Final = SECOND_NS // 4  # after a question without an answer

@@ -1,17 +1,21 @@
-"""The connection to the NATS servers of a log, and the stream's own questions.
+"""The connection to the NATS servers of a log, and requests about its stream.
 
 nats-py connects, pings every second, and connects to the next server when one is lost. Each
-server must be new enough, and use TLS where a certificate authority is given, before it is told
-who we are. Nothing of nats-py is raised from here: `LogUnreachable` says that there was no
-answer, which is no answer about the log.
+server must be new enough, and use TLS if a certificate authority is given, before it gets our
+credentials. Nothing of nats-py is raised from here: `LogUnreachable` says that there was no
+response, which says nothing about the log.
 
-Appending is in `append`, following in `tail`, announcements are in `announce`.
+Before Python 3.12 `asyncio.wait_for` swallows a cancellation that comes together with its
+result, and nats-py uses it for each request; so `end` repeats a cancellation until it takes
+effect.
+
+Appending is in `append`, following in `tail`, announcements are in `node_messages`.
 """
 
 import asyncio
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,18 +30,44 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable, NobodyListens
-from foreblock.log.first_of import end
-from foreblock.log.jetstream import ApiAnswer, StreamState, read_answer
 from foreblock.log.stream_settings import (
     STREAM_BYTES,
+    ApiAnswer,
+    LogSubjects,
+    StreamState,
     check_version,
     differences,
     new_stream,
+    read_answer,
 )
-from foreblock.log.subjects import LogSubjects
 from foreblock.secret_urls import redact_urls
 
 log = structlog.get_logger()
+
+CANCEL_SECONDS: Final = 0.1
+
+
+async def first_of(*works: Coroutine[Any, Any, object]) -> None:
+    """Return when the first of these ends, and end the others; raises what the first one raises."""
+    tasks = [asyncio.create_task(each) for each in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await end(tasks)
+    # All are asked, since asyncio complains of a failure that nobody asked for.
+    failures = [each.exception() for each in tasks if not each.cancelled()]
+    for failure in failures:
+        if failure is not None:
+            raise failure
+
+
+async def end(tasks: Collection[asyncio.Future[Any]]) -> None:
+    """Cancel tasks, and return when all have ended."""
+    while left := [each for each in tasks if not each.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=CANCEL_SECONDS)
+
 
 PING_SECONDS: Final = 1
 MOST_PINGS: Final = 2  # without an answer: then the connection is lost

@@ -1,19 +1,74 @@
-"""What a node has applied of a log, and what a message or a head means to it. No I/O.
+"""The position of a node in a log, and the announcement of a log's head. No I/O.
 
     row `log` of a store: epoch (8) ‖ link (32) ‖ stream sequence (8)
 
 The link decides, never the number: a message is the next one if it names the commit that was
-applied last. Sequences say where to look for it. A stream that lost its end or was made anew has
-other sequences, so `FORK` means: look for the place by commit number. If the stream has the
-commit at its place, then what follows it and does not continue it is no part of this log, and is
+applied last. Sequences say where to search for it. A stream that lost its end or was created
+again has other sequences, so `FORK` means: search by commit number. If the stream has the commit
+at its position, then what follows it and does not continue it is not part of this log, and is
 skipped.
+
+    head, 81 bytes: format, 1 (1) ‖ epoch (8) ‖ commit (8) ‖ sequence (8) ‖ link (32)
+    ‖ boot id of the writer (16) ‖ its monotonic clock, nanoseconds (8)
+
+The writer sends a head after each acknowledged append and once a second, and answers requests for
+its clock with it. Replicas apply a published message only when a head covers it, because the
+stream may have refused it. A head whose clock is 0 is the last one of its writer, which has
+stopped and will not append any more.
 """
 
+import struct
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from typing import Final
 
-from foreblock.log.head import HeadAnnouncement
+from foreblock.errors import MalformedLogMessage, NewerLogFormat
 from foreblock.log.message import NO_LINK, LogMessage
+
+HEAD_FORMAT: Final = 1
+HEAD: Final = struct.Struct(">BQQQ32s16sQ")
+
+
+@dataclass(frozen=True, slots=True)
+class HeadAnnouncement:
+    """The last commit of a log, and the writer's clock when it said so."""
+
+    epoch: int
+    commit: int
+    sequence: int
+    link: bytes
+    boot_id: bytes
+    monotonic_ns: int
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the writer has said that it stops."""
+        return self.monotonic_ns == 0
+
+    def encode(self) -> bytes:
+        return HEAD.pack(
+            HEAD_FORMAT,
+            self.epoch,
+            self.commit,
+            self.sequence,
+            self.link,
+            self.boot_id,
+            self.monotonic_ns,
+        )
+
+
+def decode_head(data: bytes) -> HeadAnnouncement:
+    """Raises `MalformedLogMessage` or `NewerLogFormat`."""
+    what = "head announcement"
+    if not data:
+        raise MalformedLogMessage(what, "it is empty")
+    if data[0] > HEAD_FORMAT:
+        raise NewerLogFormat(f"format of a {what}", data[0], HEAD_FORMAT)
+    if data[0] < HEAD_FORMAT:
+        raise MalformedLogMessage(what, f"format {data[0]}")
+    if len(data) != HEAD.size:
+        raise MalformedLogMessage(what, f"{len(data)} bytes, not {HEAD.size}")
+    return HeadAnnouncement(*HEAD.unpack(data)[1:])
 
 
 class Meaning(Enum):

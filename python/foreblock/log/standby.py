@@ -12,7 +12,7 @@ from typing import Final
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import LogError
 from foreblock.log.connection import LogConnection
-from foreblock.log.head import HeadAnnouncement
+from foreblock.log.position import HeadAnnouncement
 from foreblock.log.tail import LogTail
 from foreblock.log.takeover import LOOK_SECONDS, SilenceWatch, StandbyStep
 

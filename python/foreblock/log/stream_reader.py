@@ -1,14 +1,20 @@
-"""Read a stream by sequence: JetStream's direct get, many messages a question.
+"""Read a stream by sequence, and find a commit whose sequence is not known.
 
-There is no consumer, so nothing has to be found again after a reconnect or a change of the
-stream's leader: each question says where it begins. Any server that has the stream may answer,
-and one that is behind answers with less; what it has is never wrong.
+JetStream's direct get returns many messages per request. There is no consumer, so nothing has to
+be found again after a reconnect or a change of the stream's leader: each request says where it
+begins. Any server that has the stream may answer, and one that is behind returns less; what it
+returns is never wrong. A stream may hold messages that are not commits of its log. Readers skip
+them, and report that here.
 
-A stream may hold messages that are no commits of its log. Those who read it skip them, and say so
-here.
+A stream that was created again, or restored, has the same commits at other sequences. Commit
+numbers rise along the stream, so a commit is found by binary search; the link says whether it is
+the same commit. Messages that are not commits, or of another log, are skipped. The stream comes in
+as a function from a sequence to the entry that is there or next.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import count
 from typing import Final
 
@@ -17,9 +23,11 @@ import structlog
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from foreblock.errors import LogUnreachable
+from foreblock.errors import ForeignLog, ForkedLog, LogBeginsLater, LogUnreachable
 from foreblock.log.connection import LogConnection, end_subscriptions
+from foreblock.log.message import NO_LINK
 from foreblock.log.parts import Joiner, StoredCommit, StoredPart, StreamEntry
+from foreblock.log.position import LogPosition
 
 log = structlog.get_logger()
 
@@ -138,3 +146,84 @@ class StreamReader:
         if status in {_END, _NOTHING}:
             return None
         raise LogUnreachable(f"the stream answers with status {status or 'none'}")
+
+
+ReadEntry = Callable[[int], Awaitable[StreamEntry | None]]
+
+
+def placed(position: LogPosition, found: StreamEntry | None) -> LogPosition | None:
+    """Return the position, with the id of its log, if this entry of its sequence is its commit."""
+    if not isinstance(found, StoredCommit) or found.last != position.sequence:
+        return None
+    is_same = found.message.link == position.link
+    return replace(position, log_id=found.message.log_id) if is_same else None
+
+
+async def find_place(
+    position: LogPosition, first: int, last: int, read: ReadEntry
+) -> LogPosition | None:
+    """Return the position in a stream with these ends; None if it ends before the commit.
+
+    Raises `ForkedLog` or `ForeignLog` if the stream has another history, `LogBeginsLater`
+    if it begins after the commit.
+    """
+    await _check_log(position, first, last, read)
+    lowest: StoredCommit | None = None  # of those after the commit
+    highest: StoredCommit | None = None  # of those before it
+    while first <= last:
+        middle = (first + last) // 2
+        commit = await _commit_from(position, middle, last, read)
+        if commit is None:
+            last = middle - 1
+        elif commit.message.after == position.commit:
+            return _same(position, commit)
+        elif commit.message.after < position.commit:
+            first, highest = commit.last + 1, commit
+        else:
+            last, lowest = middle - 1, commit
+    if lowest is not None:
+        return _before(position, lowest, has_more=highest is not None)
+    if highest is not None and highest.message.epoch > position.epoch:
+        raise ForkedLog(highest.last, "a newer writer has gone on before the end of this store")
+    return None
+
+
+async def _check_log(position: LogPosition, first: int, last: int, read: ReadEntry) -> None:
+    """Raise `ForeignLog` if both ends of the stream are of another log."""
+    if position.log_id is None:
+        return
+    ends = [await read(first), await read(last)]
+    ids = {each.message.log_id for each in ends if isinstance(each, StoredCommit)}
+    if ids and position.log_id not in ids:
+        raise ForeignLog(ids.pop(), position.log_id)
+
+
+async def _commit_from(
+    position: LogPosition, first: int, last: int, read: ReadEntry
+) -> StoredCommit | None:
+    """Return the first commit of the log that has a part between these sequences."""
+    while first <= last:
+        found = await read(first)
+        if found is None or found.first > last:
+            return None
+        if isinstance(found, StoredCommit) and position.log_id in {None, found.message.log_id}:
+            return found
+        first = found.last + 1
+    return None
+
+
+def _same(position: LogPosition, commit: StoredCommit) -> LogPosition:
+    if commit.message.link != position.link:
+        raise ForkedLog(commit.last, f"another commit {position.commit} is there")
+    return position.at(commit.last)
+
+
+def _before(position: LogPosition, commit: StoredCommit, *, has_more: bool) -> LogPosition:
+    """Return the place before the first commit that is after the position's."""
+    if commit.message.previous == position.link and commit.message.before == position.commit:
+        return position.at(commit.first - 1)
+    if NO_LINK == commit.message.previous != position.link:
+        raise ForkedLog(commit.first, "it was begun anew from another store")
+    if has_more or commit.message.before < position.commit:
+        raise ForkedLog(commit.first, f"commit {position.commit} is not there")
+    raise LogBeginsLater(position.commit, commit.message.before)

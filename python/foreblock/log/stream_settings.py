@@ -1,15 +1,69 @@
-"""What the stream of a log and its servers must be. No I/O.
+"""The stream of a log: its subjects, its required settings, and responses of its API. No I/O.
 
-The age and the size that a stream keeps are its operator's to choose; the rest is what the rules
-of the log rely on, and a stream that differs is refused with all that is wrong.
+| Subject | Sent by | Contains |
+|---|---|---|
+| `fb.NET.log` | the writer, into the stream `FB_NET` | commits |
+| `fb.NET.head` | the writer | head announcements |
+| `fb.NET.ask.EPOCH` | replicas; the reply is a head | nothing |
+| `fb.NET.submit.EPOCH` | replicas, who get a reply | transactions |
+| `fb.NET.nonce` | the writer | nonce hints |
+
+Its operator chooses the age and the size that a stream keeps. The rules of the log rely on the
+other settings, and a stream that differs is refused with a list of the differences. An error of
+JetStream is a response with a code; `LogUnreachable` is raised if there is none.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from foreblock.errors import LogServerTooOld
-from foreblock.log.subjects import LogSubjects
+import msgspec
+
+from foreblock.errors import InvalidArgument, LogServerTooOld, LogUnreachable
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class LogSubjects:
+    """The names that follow from the name of a log."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise InvalidArgument(
+                f"{self.name!r} cannot name a log: letters, digits, - and _ only, at most 64"
+            )
+
+    @property
+    def stream(self) -> str:
+        return f"FB_{self.name}"
+
+    @property
+    def log(self) -> str:
+        return f"fb.{self.name}.log"
+
+    @property
+    def head(self) -> str:
+        return f"fb.{self.name}.head"
+
+    @property
+    def nonce(self) -> str:
+        return f"fb.{self.name}.nonce"
+
+    @property
+    def asks(self) -> str:
+        """Questions to the writers of all epochs."""
+        return f"fb.{self.name}.ask.*"
+
+    def ask(self, epoch: int) -> str:
+        return f"fb.{self.name}.ask.{epoch}"
+
+    def submit(self, epoch: int) -> str:
+        return f"fb.{self.name}.submit.{epoch}"
+
 
 NEEDED_VERSION: Final = (2, 12)  # the first with atomic batches
 _HOUR_NS: Final = 3600 * 10**9
@@ -69,3 +123,46 @@ def check_version(text: str) -> None:
     version = (int(found[1]), int(found[2])) if found else (0, 0)
     if version < NEEDED_VERSION:
         raise LogServerTooOld(text or "unknown", ".".join(map(str, NEEDED_VERSION)))
+
+
+_NO_ROOM: Final = (10047, 10023)  # for a stream of this size: on a server, in a cluster
+_NO_PEERS: Final = 10005  # to place a stream on: they are away, or they have no room
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """The first and the last sequence of a stream; of an empty one the first is one above."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """An answer of JetStream: fields, or an error."""
+
+    fields: dict[str, Any]
+
+    @property
+    def error(self) -> int:
+        """The code of its error, 0 if there is none."""
+        return int(self.fields.get("error", {}).get("err_code", 0))
+
+    @property
+    def why(self) -> str:
+        return str(self.fields.get("error", {}).get("description", ""))
+
+    @property
+    def is_out_of_room(self) -> bool:
+        """Whether a stream was refused for its size; 10005 has other causes beside."""
+        if self.error == _NO_PEERS:
+            return "insufficient storage" in self.why
+        return self.error in _NO_ROOM
+
+
+def read_answer(data: bytes) -> ApiAnswer:
+    """An answer of JetStream. Raises `LogUnreachable` for anything else."""
+    try:
+        return ApiAnswer(msgspec.json.decode(data, type=dict[str, Any]))
+    except msgspec.MsgspecError as why:
+        raise LogUnreachable(f"not an answer of JetStream: {why}") from None

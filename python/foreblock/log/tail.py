@@ -1,10 +1,10 @@
 """Follow a log: what is published, once a head covers it, and the rest by sequence. One loop.
 
-Messages are heard as they are published, and applied when a head names them (`live`). Whatever
-is missing is read from the stream by its sequence: a lost message, the time of a lost
-connection, the hours since the last start, and every commit of several parts. Where nobody says
-anything for a second, the stream is read too. So there is one way to be level, and nothing that
-has to be resumed.
+Messages are received as they are published, and applied when a head names them
+(`held_messages`). Missing ones are read from the stream by sequence: a lost message, the time of
+a lost connection, the hours since the last start, and every commit of several parts. After a
+second of silence the stream is read too. So there is one way to catch up, and nothing has to be
+resumed.
 
 Applying is the caller's: a call with the next commits, in order, each with the position that it
 leads to; one as a rule, and many where the stream is read. It returns how many of them the store
@@ -34,9 +34,7 @@ from foreblock.errors import (
     NewerLogFormat,
 )
 from foreblock.log.connection import LogConnection, end_subscriptions
-from foreblock.log.head import HeadAnnouncement, decode_head
-from foreblock.log.journal import Journal
-from foreblock.log.live import LiveMessages
+from foreblock.log.held_messages import Journal, LiveMessages
 from foreblock.log.message import NO_LINK, decode_message
 from foreblock.log.parts import (
     BATCH,
@@ -46,9 +44,8 @@ from foreblock.log.parts import (
     StoredCommit,
     StreamEntry,
 )
-from foreblock.log.place import find_place, placed
-from foreblock.log.position import LogPosition, Meaning
-from foreblock.log.stream_reader import StreamReader
+from foreblock.log.position import HeadAnnouncement, LogPosition, Meaning, decode_head
+from foreblock.log.stream_reader import StreamReader, find_place, placed
 
 log = structlog.get_logger()
 

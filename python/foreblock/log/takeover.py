@@ -1,15 +1,19 @@
-"""When a standby takes over: after silence of the writer, while the log answers. No I/O.
+"""When a node that may write a log tries to lead. No I/O.
 
-A standby that hears neither a commit nor a head looks at the end of the log every quarter of a
-second. It may take over once nothing was heard for `silence` seconds and a chance of up to half
-a second, and every look in that time was answered with nothing new. Whatever else happens starts
-the time anew: a look without an answer, because silence of a log that does not answer says
-nothing about its writer; and a time in which the standby itself did not run, because what was
-said then may not be read yet. A writer that stops says so, and then only the chance is waited for.
+Nobody appoints a writer: the log accepts an append of the next epoch from one node only. So these
+rules decide only whether a node tries, and a mistake costs a change of the writer, but no commit.
 
-Taking over is an append of the next epoch, which the log takes from one standby only; so a
-mistake here costs a change of the writer and no commit. Times are of the standby's monotonic
-clock, passed in; no clock of another machine is involved.
+A node that has just reached the end of the log tries at once if the log has no commit, or if
+nobody listens to the requests that a writer answers. Otherwise it follows, and tries after
+silence. A standby that receives neither a commit nor a head checks the end of the log every
+quarter of a second. It may take over once nothing was received for `silence` seconds and a random
+time of up to half a second, and every check in that time was answered with nothing new. Anything
+else restarts the time: a check without a response, because silence of a log that does not respond
+says nothing about its writer; and a time in which the standby itself did not run, because messages
+of that time may not be read yet. A writer that stops says so, and then only the random time is
+waited for.
+
+Times are of the standby's monotonic clock, passed in; no clock of another machine is involved.
 """
 
 from enum import Enum, auto
@@ -85,3 +89,22 @@ class SilenceWatch:
     def next_look_ns(self) -> int:
         """When the next look is due, if nothing is heard."""
         return self._look_ns
+
+
+class Role(Enum):
+    """What a node does."""
+
+    FOLLOW = auto()
+    LEAD = auto()
+
+
+def first_role(*, may_write: bool, log_is_empty: bool, writer_listens: bool) -> Role:
+    """The role of a node that has read the log to its end for the first time."""
+    if not may_write:
+        return Role.FOLLOW
+    return Role.FOLLOW if writer_listens and not log_is_empty else Role.LEAD
+
+
+def next_epoch(applied: int) -> int:
+    """The epoch of a node that leads after what it has applied; the first one is 1."""
+    return applied + 1

@@ -25,19 +25,17 @@ from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.commits import LogRow
 from foreblock.ledger.storage.open_store import Store, begin_chain
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
-from foreblock.log.first_of import first_of
-from foreblock.log.forwarding import hearing_hints
-from foreblock.log.head import HeadAnnouncement
+from foreblock.log.connection import first_of
+from foreblock.log.node_messages import hearing_hints
 from foreblock.log.parts import StoredCommit
-from foreblock.log.position import LogPosition
+from foreblock.log.position import HeadAnnouncement, LogPosition
 from foreblock.log.standby import Standby
 from foreblock.log.submission import NonceHint
 from foreblock.log.tail import LogTail, NextCommit
+from foreblock.log.takeover import Role, first_role
 from foreblock.metrics.meters import NetworkMetrics
-from foreblock.replication.log_facts import LogFacts, Pursuit
-from foreblock.replication.log_session import LogSession
-from foreblock.replication.role import Role, first_role
-from foreblock.replication.writer_clock_keeper import WriterClockKeeper
+from foreblock.replication.log_session import LogSession, WriterClockKeeper
+from foreblock.replication.log_status import LogFacts, Pursuit
 from foreblock.settings.networks import Network
 from foreblock.sources.network_store import StaleReaders, open_followed_store
 from foreblock.sources.network_thread import STATUS_SECONDS, NetworkThread

@@ -29,7 +29,7 @@ from foreblock.errors import (
     SequencerUnavailable,
 )
 from foreblock.log.connection import LogConnection
-from foreblock.log.forwarding import SUBMIT_SECONDS, submit
+from foreblock.log.node_messages import SUBMIT_SECONDS, submit
 from foreblock.log.submission import ForwardedAnswer, ForwardedTransaction
 from foreblock.sources.network_thread import RunningNetwork
 

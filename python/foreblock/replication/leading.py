@@ -16,17 +16,15 @@ from foreblock.bus.messages import Committed, NextNonce, ToWorker
 from foreblock.clock import boot_id
 from foreblock.errors import LogUnreachable
 from foreblock.ledger.storage.commits import Store
-from foreblock.log.announce import Announcer
-from foreblock.log.connection import LogConnection
-from foreblock.log.first_of import end, first_of
-from foreblock.log.forwarding import publish_hint, taking_submissions
+from foreblock.log.connection import LogConnection, end, first_of
+from foreblock.log.node_messages import Announcer, publish_hint, taking_submissions
 from foreblock.log.position import LogPosition
 from foreblock.log.submission import NonceHint
+from foreblock.log.takeover import next_epoch
 from foreblock.replication.forwarded import Reception
-from foreblock.replication.log_facts import LogFacts, facts_of_writer
 from foreblock.replication.log_session import LogSession
+from foreblock.replication.log_status import LogFacts, facts_of_writer
 from foreblock.replication.logged_commits import LoggedCommits
-from foreblock.replication.role import next_epoch
 from foreblock.sources.network_thread import RunningNetwork
 
 log = structlog.get_logger()

@@ -2,8 +2,8 @@
 
 Each node begins by following: it reads the log to its end into its own store. One that may
 write goes on to lead where there is no writer, or once the writer is silent; deposed, it throws
-away what it was building and follows again. A replica only follows. Which role comes when is
-`role` and `log.takeover`; this runs one after the other, and hands workers to the one that runs.
+away what it was building and follows again. A replica only follows. `log.takeover`
+decides which role comes when; this runs one after the other, and passes calls to the one that runs.
 
 The first start waits until there is a block to serve; a node whose store has one serves it at
 once, whatever the log does.
@@ -27,19 +27,18 @@ from foreblock.errors import (
 )
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.log.first_of import end
-from foreblock.log.journal import Journal
+from foreblock.log.connection import end
+from foreblock.log.held_messages import Journal
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.replication.following import Listeners, LogFollowing
 from foreblock.replication.forwarded import Forwarding
 from foreblock.replication.leading import Leading, OpenSource
-from foreblock.replication.log_facts import LogFacts
-from foreblock.replication.log_metrics import LogMetrics
 from foreblock.replication.log_session import LogSession
+from foreblock.replication.log_status import LogFacts, LogMetrics
 from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.replication.store_copies import StoreCopies
 from foreblock.settings.networks import Network
-from foreblock.snapshot.offers import SnapshotOffers
+from foreblock.snapshot.server import SnapshotOffers
 from foreblock.sources.network_thread import STATUS_SECONDS, RunningNetwork
 
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"

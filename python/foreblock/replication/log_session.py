@@ -1,25 +1,33 @@
-"""The log of one network, as a process has it open: connection, reader, appender, memory.
+"""The log of one network, as a process has it open: connection, reader, appender, journal, clock.
 
-One session serves a node in all its roles, so that what it followed can be appended again where
+One session serves a node in all its roles, so that what it followed can be appended again if
 the log has lost its end. It is opened once, and waits as long as it takes: for a server, and for
 a stream that is a log. Everything runs on the loop.
+
+`WriterClockKeeper` requests the writer's clock when it is due, and of each new epoch at once. It
+determines how long a pending block is fresh here (`log.clock_offset`); without a response of its
+epoch the block is not fresh.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
 
-from foreblock.clock import Clock
+from foreblock.clock import SECOND_NS, Clock, boot_id
 from foreblock.errors import BadLogStream, LogError, LogUnreachable, NobodyListens
-from foreblock.log.announce import ask_writer
+from foreblock.ledger.storage.partials import Freshness
 from foreblock.log.append import Appender
+from foreblock.log.clock_offset import WriterClock
 from foreblock.log.connection import LogConnection, LogServers
-from foreblock.log.journal import Journal
+from foreblock.log.held_messages import Journal
+from foreblock.log.node_messages import ask_writer
 from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
-from foreblock.log.subjects import LogSubjects
-from foreblock.replication.log_facts import LogFacts
+from foreblock.log.stream_settings import LogSubjects
+from foreblock.replication.log_status import LogFacts
 from foreblock.settings.networks import LogOptions
 
 RETRY_SECONDS: Final = 0.25
@@ -111,3 +119,52 @@ class LogSession:
             return position.log_id
         found = await self.reader.commit_covering(position.sequence)
         return None if found is None else found.message.log_id
+
+
+LONGEST_SLEEP: Final = 1.0
+
+
+class WriterClockKeeper:
+    """Asks the writer of a log for its clock."""
+
+    def __init__(self, session: LogSession, epoch: Callable[[], int]) -> None:
+        """`epoch` is the one that was applied last."""
+        self._session: Final = session
+        self._epoch: Final = epoch
+        self._clock: Final = WriterClock()
+        self._boot_id: Final = boot_id()
+        self._wake: Final = asyncio.Event()
+        self.answered_ns: int | None = None  # when the writer answered last
+
+    def localize(self, freshness: Freshness, epoch: int) -> Freshness:
+        """A freshness of the writer of an epoch, on this machine; on any thread."""
+        until_ns = self._clock.local_deadline_ns(epoch, freshness.boot_id, freshness.until_ns)
+        return Freshness(self._boot_id, max(0, until_ns or 0), freshness.empty_tail)
+
+    def look(self) -> None:
+        """There may be a new epoch."""
+        self._wake.set()
+
+    async def run(self, answered: Callable[[], Awaitable[None]]) -> None:
+        """Ask until cancelled; `answered` is awaited after each answer."""
+        while True:
+            self._wake.clear()
+            epoch, now_ns = self._epoch(), self._session.clock.monotonic_ns()
+            left = (self._clock.next_question_ns(epoch) - now_ns) / SECOND_NS
+            if epoch and left <= 0:
+                await self._ask(epoch, answered)
+            else:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(left, LONGEST_SLEEP) if epoch else None):
+                        await self._wake.wait()
+
+    async def _ask(self, epoch: int, answered: Callable[[], Awaitable[None]]) -> None:
+        asked_ns = self._session.clock.monotonic_ns()
+        self._clock.asked(asked_ns)
+        try:
+            head = await ask_writer(self._session.connection, epoch)
+        except LogError:
+            return  # it is asked again soon
+        self._clock.answered(asked_ns, head)
+        self.answered_ns = self._session.clock.monotonic_ns()
+        await answered()

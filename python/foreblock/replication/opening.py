@@ -8,12 +8,12 @@ from foreblock.clock import Clock
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.log.journal import Journal
+from foreblock.log.held_messages import Journal
 from foreblock.replication.log_network import LogNetwork, WritableSource
 from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.replication.store_copies import StoreCopies
 from foreblock.settings.networks import Network
-from foreblock.snapshot.offers import SnapshotOffers
+from foreblock.snapshot.server import SnapshotOffers
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import NO_WATCHERS, Watchers, open_dev_network
 from foreblock.sources.network_thread import RunningNetwork

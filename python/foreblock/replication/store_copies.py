@@ -20,8 +20,8 @@ from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.settings.networks import Network
 from foreblock.snapshot.bootstrap import bootstrap, need_of, remove_leftovers
-from foreblock.snapshot.installing import Need
-from foreblock.snapshot.offers import SnapshotOffers
+from foreblock.snapshot.fetching import Need
+from foreblock.snapshot.server import SnapshotOffers
 
 WAITS: Final = Waits(shortest=0.2, longest=5.0)  # between two rounds of asking all nodes
 NOTICED_SECONDS: Final = 3.0  # workers look at their stores every second

@@ -62,8 +62,7 @@ from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.chain_commands import Settling, WriterCommands
 from foreblock.service.follower_wiring import follower_parts
 from foreblock.service.printed_requests import PrintedRequests
-from foreblock.service.scraping import Scraper
-from foreblock.service.worker_metrics import WorkerMetrics
+from foreblock.service.service_metrics import Scraper, WorkerMetrics
 from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
 from foreblock.settings.networks import DevChain, Network

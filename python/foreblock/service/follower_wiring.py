@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from foreblock.bus.bus_client import BusClient
 from foreblock.ledger.reading.availability import AbsentLedger
 from foreblock.ledger.reading.view import Ledger
-from foreblock.service.worker_metrics import WorkerMetrics
+from foreblock.service.service_metrics import WorkerMetrics
 from foreblock.settings.networks import Network
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from foreblock.server.process import Listener, prepare, run_ordered, serve_until
 from foreblock.server.sweep import Ticker
 from foreblock.service.launch import WorkerOrder
 from foreblock.service.logs import configure_queued
-from foreblock.service.worker_metrics import WorkerMetrics
+from foreblock.service.service_metrics import WorkerMetrics
 
 # Headers that pages of other origins may read.
 EXPOSED_HEADERS = b"Foreblock-Snapshot, Foreblock-Source, Retry-After"

@@ -211,8 +211,7 @@ def _begin_with_log(
     Its store is sent at the socket `snapshots`, if there is one.
     """
     from foreblock.replication import opening  # noqa: PLC0415, only with a log
-    from foreblock.snapshot.offers import SnapshotOffers  # noqa: PLC0415
-    from foreblock.snapshot.server import SnapshotServer  # noqa: PLC0415
+    from foreblock.snapshot.server import SnapshotOffers, SnapshotServer  # noqa: PLC0415
 
     journal, offers = opening.Journal(), SnapshotOffers()
     if snapshots is not None:

@@ -30,8 +30,16 @@ from foreblock.errors import (
 )
 from foreblock.ledger.storage.store_watch import DATA_FILE, WRITER_LOCK
 from foreblock.secret_urls import redact_urls
-from foreblock.snapshot.fetching import Report, address_of, fetch
-from foreblock.snapshot.installing import Need, Taken, check_place, put_in_place, settle
+from foreblock.snapshot.fetching import (
+    Need,
+    Report,
+    Taken,
+    address_of,
+    check_place,
+    fetch,
+    put_in_place,
+    settle,
+)
 
 PART: Final = ".snapshot.part"  # the folder of what comes, inside that of the store
 _SAY_SECONDS: Final = 5.0

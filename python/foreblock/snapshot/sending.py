@@ -18,8 +18,7 @@ from typing import Final
 
 from foreblock.errors import UnfitSnapshot
 from foreblock.ledger.storage.open_store import Store
-from foreblock.snapshot.header import SnapshotHeader
-from foreblock.snapshot.packing import Packer
+from foreblock.snapshot.packing import Packer, SnapshotHeader
 
 PIECE: Final = 1 << 18
 _PIPE_BYTES: Final = 1 << 20

@@ -1,31 +1,77 @@
 """The HTTP address at which stores can be fetched, on threads of its own: `GET /NETWORK`.
 
-One snapshot is sent at a time: a second client is answered 503 with `Retry-After`, and asks
-another node or later. Nothing here runs on the loop of the process, and little of it needs the
-interpreter, so commits go on beside it.
+A network offers its store when it has opened it and withdraws it before it closes it; a copy in
+progress is aborted then, since closing a store waits for its readers. One snapshot is sent at a
+time: a second client gets 503 with `Retry-After`, and asks another node or later. Nothing here
+runs on the loop of the process, and little of it needs the interpreter, so commits go on.
 """
 
 import socket
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from threading import BoundedSemaphore, Lock, Thread
+from threading import BoundedSemaphore, Condition, Lock, Thread
 from typing import Final
 
 import structlog
 
 from foreblock.errors import ForeblockError, StoreError, UnfitSnapshot
 from foreblock.ledger.storage.open_store import Store
-from foreblock.snapshot.offers import SnapshotOffers
 from foreblock.snapshot.sending import SendLimits, header_of, send_snapshot
+
+log = structlog.get_logger()
+
+
+class SnapshotOffers:
+    """What can be sent. Any thread may call anything."""
+
+    def __init__(self) -> None:
+        self._changed: Final = Condition()
+        self._stores: Final[dict[str, Store]] = {}
+        self._copied: Final[dict[Store, Callable[[], None]]] = {}  # and what cuts each copy
+
+    def offer(self, name: str, store: Store) -> None:
+        """Send this store to those who ask for the name."""
+        with self._changed:
+            self._stores[name] = store
+
+    def withdraw(self, name: str) -> None:
+        """Send it no more; returns when nobody copies it."""
+        with self._changed:
+            store = self._stores.pop(name, None)
+            if store is not None:
+                self._copied.get(store, lambda: None)()
+                self._changed.wait_for(lambda: store not in self._copied)
+
+    def is_offered(self, name: str, store: Store) -> bool:
+        """Whether a store may still be sent; asked before each piece."""
+        return self._stores.get(name) is store
+
+    @contextmanager
+    def copying(self, name: str, cut: Callable[[], None]) -> Iterator[Store | None]:
+        """The store of a name, which stays open meanwhile; none where there is none.
+
+        `cut` is called on another thread when the store is withdrawn.
+        """
+        with self._changed:
+            store = self._stores.get(name)
+            if store is not None:
+                self._copied[store] = cut
+        try:
+            yield store
+        finally:
+            with self._changed:
+                if store is not None:
+                    del self._copied[store]
+                self._changed.notify_all()
+
 
 CONNECTIONS: Final = 16  # that are answered at once; others wait in the queue of the system
 HEAD_SECONDS: Final = 5.0
 HEAD_BYTES: Final = 8192
 RETRY_SECONDS: Final = 5
 TURN_SECONDS: Final = 0.5  # that a client waits for one that has all but its end
-
-log = structlog.get_logger()
 
 
 class SnapshotServer:

@@ -20,9 +20,8 @@ from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.networks import Network
-from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
-from foreblock.sources.feed_metrics import FeedMetrics
 from foreblock.sources.feed_source import Arrived, FeedSource
+from foreblock.sources.feed_status import CanonicalState, FeedMetrics, FeedState, feed_facts
 from foreblock.sources.network_thread import STATUS_SECONDS, NetworkThread, RunningNetwork
 from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.block_fetcher import CanonicalHead

@@ -25,7 +25,7 @@ from foreblock.ledger.storage.partials import sealed_number
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.networks import FeedChain, Network
-from foreblock.sources.feed_facts import Following
+from foreblock.sources.feed_status import Following
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.block_fetcher import CanonicalHead

@@ -4,7 +4,7 @@ The loop waits for the next thing that is due, and for calls. Transactions are h
 thread in portions from a `SubmissionQueue`. If commits do not wait for a disk, work that takes
 less time than handing it over is done on the loop, while the thread rests. Work behind the head
 comes in slices, so that due indices and transactions come in between. Pool queries come after
-transactions (`pool_questions`), so that a client finds a transaction that it has sent.
+transactions (`call_queues`), so that a client finds a transaction that it has sent.
 """
 
 import asyncio
@@ -44,10 +44,9 @@ from foreblock.errors import (
     SequencerUnavailable,
 )
 from foreblock.metrics.meters import NetworkMetrics
+from foreblock.sources.call_queues import PoolQueries, SubmissionQueue
 from foreblock.sources.chain_source import ChainSource
 from foreblock.sources.network_thread import NetworkThread, RunningNetwork
-from foreblock.sources.pool_questions import PoolQuestions
-from foreblock.sources.submission_queue import SubmissionQueue
 from foreblock.types import Transaction
 
 HINTS: Final = 10_000  # senders whose nonces are followed
@@ -106,7 +105,7 @@ class NetworkWriter(RunningNetwork):
         # All hints that workers keep; None if there are many, so that any may be stale.
         self._announced_nonces: dict[bytes, int] | None = {}
         self._submitted: Final = SubmissionQueue()
-        self._queries: Final = PoolQuestions(clock)
+        self._queries: Final = PoolQueries(clock)
         self._wake: Final = asyncio.Event()
         self._stopping = False
         self._is_resting = False  # nothing is done

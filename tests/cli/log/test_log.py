@@ -12,8 +12,8 @@ import pytest
 from foreblock._engine import Store
 from foreblock.clock import SystemClock
 from foreblock.errors import ForeignLog, LogBeginsLater
-from foreblock.log.announce import Announcer
 from foreblock.log.message import LogMessage
+from foreblock.log.node_messages import Announcer
 from foreblock.log.position import LogPosition
 from support.chains.logged_chain import logged_chain
 from support.servers.log_nodes import BOOT, Node, node

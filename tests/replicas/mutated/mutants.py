@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from foreblock.ledger.building.replica_writer import ReplicaWriter
-from foreblock.log.live import LiveMessages
+from foreblock.log.held_messages import LiveMessages
 from foreblock.log.message import decode_message
 from foreblock.log.parts import EXPECTED_LAST, OutgoingCommit
 from foreblock.log.position import LogPosition, Meaning

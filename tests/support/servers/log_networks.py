@@ -18,13 +18,13 @@ from foreblock.bus.messages import (
 from foreblock.clock import SystemClock
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.ledger.reading.view import Ledger
-from foreblock.log.journal import Journal
+from foreblock.log.held_messages import Journal
 from foreblock.replication.log_network import LogNetwork
 from foreblock.replication.opening import Feeds, source_of
 from foreblock.replication.store_copies import StoreCopies
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings.networks import DevChain, LogOptions, Network
-from foreblock.snapshot.offers import SnapshotOffers
+from foreblock.snapshot.server import SnapshotOffers
 from support.servers.waiting import PATIENCE
 
 CHAIN: dict[str, Any] = {

@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 
 from foreblock.clock import SystemClock
 from foreblock.errors import BadLogStream, LogUnreachable
-from foreblock.log.announce import Announcer
 from foreblock.log.append import Appender
 from foreblock.log.connection import LogConnection, LogServers
-from foreblock.log.journal import Journal
+from foreblock.log.held_messages import Journal
 from foreblock.log.message import LogMessage
+from foreblock.log.node_messages import Announcer
 from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
-from foreblock.log.subjects import LogSubjects
+from foreblock.log.stream_settings import LogSubjects
 from foreblock.log.tail import LogTail, NextCommit
 from support.servers.waiting import PATIENCE
 

@@ -13,7 +13,7 @@ from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Readiness, Reply, Served
-from foreblock.service.worker_metrics import WorkerMetrics
+from foreblock.service.service_metrics import WorkerMetrics
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
 

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from foreblock.log.head import HeadAnnouncement
 from foreblock.log.message import LogMessage
+from foreblock.log.position import HeadAnnouncement
 
 U64 = st.integers(0, (1 << 64) - 1)
 

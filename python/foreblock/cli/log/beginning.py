@@ -21,11 +21,11 @@ from foreblock.ledger.storage.commits import LogRow
 from foreblock.ledger.storage.copy_store import heads_of
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import DATA_FILE
-from foreblock.log.announce import ask_writer
 from foreblock.log.append import Appender
 from foreblock.log.connection import LogConnection
-from foreblock.log.journal import Journal
+from foreblock.log.held_messages import Journal
 from foreblock.log.message import LogMessage
+from foreblock.log.node_messages import ask_writer
 from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from foreblock.clock import SECOND_NS
 from foreblock.errors import BadLogStream, LogError
-from foreblock.log.announce import ask_writer
 from foreblock.log.connection import LogConnection
+from foreblock.log.node_messages import ask_writer
 from foreblock.log.parts import StoredCommit
 from foreblock.log.stream_reader import StreamReader
 

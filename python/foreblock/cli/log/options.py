@@ -87,7 +87,7 @@ def which_log(options: Mapping[str, str]) -> WhichLog:
 async def connected(which: WhichLog) -> "AsyncIterator[LogConnection]":
     """A connection to the log; raises `LogUnreachable` where nobody answers within seconds."""
     from foreblock.log.connection import LogConnection, LogServers  # noqa: PLC0415
-    from foreblock.log.subjects import LogSubjects  # noqa: PLC0415
+    from foreblock.log.stream_settings import LogSubjects  # noqa: PLC0415
 
     servers = LogServers(which.servers, LogSubjects(which.name), which.credentials, which.ca)
     connection = LogConnection(servers, "foreblock log")

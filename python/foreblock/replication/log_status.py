@@ -1,4 +1,4 @@
-"""What a node says of its log: one line for people, and its numbers. No I/O.
+"""The status of a node of a log: one line for people, and metrics. No I/O.
 
 A node is behind since the moment at which it last had all that the writer had announced; heads
 come with each commit and once a second.
@@ -7,8 +7,18 @@ come with each commit and once a second.
 from typing import Final, NamedTuple
 
 from foreblock.clock import SECOND_NS
-from foreblock.log.head import HeadAnnouncement
-from foreblock.log.position import LogPosition
+from foreblock.log.position import HeadAnnouncement, LogPosition
+from foreblock.metrics.catalogue import (
+    LOG_BEHIND,
+    LOG_CONNECTED,
+    LOG_EPOCH,
+    LOG_EPOCHS_BEGUN,
+    LOG_FORWARDED,
+    LOG_SEQUENCE,
+    LOG_SKIPPED,
+    LOG_WRITES,
+)
+from foreblock.metrics.counter_file import Count, CounterFile, Gauge
 
 FAR_COMMITS: Final = 64
 REACHABLE_NS: Final = 2 * SECOND_NS  # after the last word of a writer
@@ -83,3 +93,26 @@ def facts_of_writer(position: LogPosition, *, waits: bool) -> LogFacts:
     """The state of the node that writes."""
     writer = "this node writes" + (", and waits for the log" if waits else "")
     return LogFacts(position.epoch, position.sequence, position.commit, 0.0, writer, writes=True)
+
+
+class LogMetrics:
+    """The metrics of one network; each cell is of the loop."""
+
+    def __init__(self, counters: CounterFile, network: str) -> None:
+        self._connected: Final = Gauge(counters, LOG_CONNECTED, network)
+        self._writes: Final = Gauge(counters, LOG_WRITES, network)
+        self._epoch: Final = Gauge(counters, LOG_EPOCH, network)
+        self._sequence: Final = Gauge(counters, LOG_SEQUENCE, network)
+        self._behind: Final = Gauge(counters, LOG_BEHIND, network)
+        self._skipped: Final = Count(counters, LOG_SKIPPED, network)
+        self.begun: Final = Count(counters, LOG_EPOCHS_BEGUN, network)
+        self.forwarded: Final = Count(counters, LOG_FORWARDED, network)
+
+    def sample(self, facts: LogFacts, *, connected: bool) -> None:
+        """Show the state of the node."""
+        self._connected.set(connected)
+        self._writes.set(facts.writes)
+        self._epoch.set(facts.epoch)
+        self._sequence.set(facts.sequence)
+        self._behind.set(facts.behind)
+        self._skipped.follow(facts.skipped)

@@ -1,18 +1,25 @@
-"""Hand transactions from replicas to the writer, and its answers and hints back.
+"""Messages between the writer and replicas beside the stream: heads, clocks, transactions, nonces.
 
-A transaction goes to the writer of the epoch that the replica has applied. Where nobody listens
-there, it was certainly not taken; where no answer comes, that is not known, and handing it in
-again is harmless.
+The writer announces its head after each acknowledged commit and once a second. It does not while
+an append has waited for over a second: a writer that is cut off from the log must fall silent, so
+that a standby takes over. Requests for the clock are answered at the subject of the writer's epoch
+only, so nobody takes the clock of one writer for that of another.
+
+A transaction goes to the writer of the epoch that the replica has applied. If nobody listens
+there, it was certainly not accepted; if there is no reply, that is unknown, and sending it again
+is harmless.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Final
 
 import structlog
 from nats.aio.msg import Msg
 
+from foreblock.clock import Clock
 from foreblock.errors import (
     LogError,
     LogUnreachable,
@@ -21,7 +28,9 @@ from foreblock.errors import (
     SequencerBusy,
     SequencerUnavailable,
 )
+from foreblock.log.append import Appender
 from foreblock.log.connection import LogConnection, end_subscriptions
+from foreblock.log.position import HeadAnnouncement, LogPosition, decode_head
 from foreblock.log.submission import (
     ForwardedAnswer,
     ForwardedTransaction,
@@ -128,3 +137,73 @@ async def hearing_hints(
         yield
     finally:
         await end_subscriptions([subscription])
+
+
+EVERY_SECONDS: Final = 1.0
+
+
+class Announcer:
+    """Announces the head of the writer of one epoch."""
+
+    def __init__(
+        self,
+        connection: LogConnection,
+        appender: Appender,
+        position: LogPosition,
+        boot_id: bytes,
+        clock: Clock,
+    ) -> None:
+        """`position` is after the first commit of the epoch."""
+        self._connection: Final = connection
+        self._appender: Final = appender
+        self._boot_id: Final = boot_id
+        self._clock: Final = clock
+        self._position = position
+
+    async def run(self) -> None:
+        """Announce once a second and answer questions, until cancelled."""
+        subject = self._connection.subjects.ask(self._position.epoch)
+        subscription = await self._connection.subscribe(subject, self._answer)
+        try:
+            while True:
+                await self._announce()
+                await asyncio.sleep(EVERY_SECONDS)
+        finally:
+            await end_subscriptions([subscription])
+
+    async def committed(self, position: LogPosition) -> None:
+        """Announce a commit that the log has acknowledged."""
+        self._position = position
+        await self._announce()
+
+    async def resign(self) -> None:
+        """Say that this writer stops: a standby need not wait for silence."""
+        await self._publish(replace(self._head(), monotonic_ns=0))
+
+    async def _announce(self) -> None:
+        if not self._appender.waits:
+            await self._publish(self._head())
+
+    async def _publish(self, head: HeadAnnouncement) -> None:
+        try:
+            await self._connection.publish(self._connection.subjects.head, head.encode())
+        except LogUnreachable as why:
+            log.info("log_head_not_sent", stream=self._connection.subjects.stream, why=str(why))
+
+    async def _answer(self, question: Msg) -> None:
+        try:
+            await self._connection.publish(question.reply, self._head().encode())
+        except LogUnreachable as why:
+            log.info("log_head_not_sent", stream=self._connection.subjects.stream, why=str(why))
+
+    def _head(self) -> HeadAnnouncement:
+        at, now_ns = self._position, self._clock.monotonic_ns()
+        return HeadAnnouncement(at.epoch, at.commit, at.sequence, at.link, self._boot_id, now_ns)
+
+
+async def ask_writer(connection: LogConnection, epoch: int) -> HeadAnnouncement:
+    """The head and the clock of the writer of an epoch.
+
+    Raises `LogUnreachable` where it does not answer, `MalformedLogMessage` or `NewerLogFormat`.
+    """
+    return decode_head(await connection.request(connection.subjects.ask(epoch)))

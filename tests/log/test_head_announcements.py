@@ -7,8 +7,8 @@ from nats.aio.msg import Msg
 
 from foreblock.clock import DrivenClock, SystemClock
 from foreblock.errors import LogUnreachable
-from foreblock.log.announce import Announcer, ask_writer
-from foreblock.log.head import decode_head
+from foreblock.log.node_messages import Announcer, ask_writer
+from foreblock.log.position import decode_head
 from support.servers.log_nodes import BOOT, Node, node
 from support.servers.nats_servers import NatsServer
 from support.servers.waiting import PATIENCE, looked_until

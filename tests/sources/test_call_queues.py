@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from foreblock.bus.messages import BusCall, BusRequest, Failed, Started, Submit, ToWorker, failed
 from foreblock.errors import SequencerBusy, SequencerUnavailable
-from foreblock.sources.submission_queue import PORTION, SubmissionQueue
+from foreblock.sources.call_queues import PORTION, SubmissionQueue
 
 GONE = "sequencer not available"
 

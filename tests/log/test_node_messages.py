@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from foreblock.errors import OutcomeUnknown, SequencerBusy, SequencerUnavailable
-from foreblock.log import forwarding
-from foreblock.log.forwarding import hearing_hints, publish_hint, submit, taking_submissions
+from foreblock.log import node_messages
+from foreblock.log.node_messages import hearing_hints, publish_hint, submit, taking_submissions
 from foreblock.log.submission import ForwardedAnswer, ForwardedTransaction, NonceHint, decode_answer
 from support.servers.log_nodes import node
 from support.servers.nats_servers import NatsServer
@@ -57,7 +57,7 @@ def test_many_are_examined_at_once_and_one_too_many_is_refused(
         return ForwardedAnswer(transaction.raw[0])
 
     async def run() -> None:
-        monkeypatch.setattr(forwarding, "MOST_WAITING", 5)
+        monkeypatch.setattr(node_messages, "MOST_WAITING", 5)
         async with (
             node(server.url) as writer,
             node(server.url) as replica,

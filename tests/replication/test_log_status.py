@@ -1,8 +1,7 @@
 """What a node says of its log."""
 
-from foreblock.log.head import HeadAnnouncement
-from foreblock.log.position import LogPosition
-from foreblock.replication.log_facts import Pursuit, facts_of_writer
+from foreblock.log.position import HeadAnnouncement, LogPosition
+from foreblock.replication.log_status import Pursuit, facts_of_writer
 
 SECOND = 10**9
 AT = LogPosition(3, b"l" * 32, 8812, 9120, b"i" * 16)

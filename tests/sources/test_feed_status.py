@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foreblock.sources.feed_facts import CanonicalState, FeedState, Following, feed_facts
+from foreblock.sources.feed_status import CanonicalState, FeedState, Following, feed_facts
 
 SECOND = 10**9
 FEED = FeedState("ws://a/ws", True, 2, 40, 1, 3, 8 * SECOND, "gone")
