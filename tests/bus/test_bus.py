@@ -25,7 +25,7 @@ from foreblock.errors import (
     SequencerBusy,
     SequencerUnavailable,
 )
-from support.servers.bus_sockets import closed, listening
+from support.servers.in_loop import closed, listening
 from support.servers.waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20

@@ -18,7 +18,7 @@ from foreblock.errors import (
     RefusedCommand,
     SequencerUnavailable,
 )
-from support.servers.bus_sockets import closed, listening
+from support.servers.in_loop import closed, listening
 from support.servers.waiting import PATIENCE
 
 ALICE = b"\1" * 20

@@ -19,7 +19,7 @@ from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.sequencer.predeploys import TOKEN
-from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import ANYBODY, body_of
 from support.servers.long_work import scheduler
 
 TIMEOUT_MS = 5_000

@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 from follow.witness_files import real_blocks
 from foreblock.cli import main
 from support.chains import long_chain as made
-from support.chains.witnessed import text_of, witness_file
-from support.servers.asking import Asker
+from support.servers.asking import Asker, text_of, witness_file
 
 Json = Any
 

@@ -11,8 +11,7 @@ from click.testing import CliRunner, Result
 from foreblock.cli import main
 from support.each_case import each_case
 from support.payloads.bytecode import code
-from support.servers.asking import Asker
-from support.servers.simulating import A0, A1, A2, block, funded
+from support.servers.asking import A0, A1, A2, Asker, block, funded
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 BLOCKS = [

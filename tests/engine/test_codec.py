@@ -13,7 +13,7 @@ import pytest
 from foreblock import _engine
 from foreblock.errors import InvalidArgument, Undecodable
 from support.each_case import each_case
-from support.payloads.typed_transactions import BLOB, SET_CODE
+from support.payloads.signing import BLOB, SET_CODE
 
 SENDER = bytes.fromhex("7435ed30a8b4aeb0877cef0c6e8cffe834eb865f")
 CHAIN_ID = 0xC72DD9D5E883E

@@ -35,8 +35,8 @@ from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
 from foreblock.upstream.block_json import Fields, encode_transaction
 from support.chains.writing import KEYS, SENDERS
+from support.payloads.signing import BLOB, SET_CODE
 from support.payloads.small_store import append
-from support.payloads.typed_transactions import BLOB, SET_CODE
 
 FIRST, SECOND = b"first", b"second"
 

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from faults.disk import ALL, Disk, Fault
-from support.chains.followed import sealed
-from support.servers.dev_processes import Network, dev_chain, following
+from support.servers.dev_processes import Network, dev_chain, following, sealed
 
 BOUND = 6.0  # seconds
 LASTS = 8.0  # seconds of a fault that lasts: longer than the longest wait between two tries

@@ -18,7 +18,7 @@ import pytest
 from follow.transaction_json import transaction_json
 from foreblock._engine import keccak256
 from support.payloads import rlp
-from support.payloads.header_hash import FIELDS, NUMBERS
+from support.payloads.headers import FIELDS, NUMBERS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HEADERS = Path(__file__).with_name("real_headers.json")

@@ -19,7 +19,7 @@ from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.json_schema import Validator
-from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import ANYBODY, body_of
 
 INTERNAL = -32603
 DIALECTS: tuple[Dialect, ...] = ("preconf", "ethereum")

@@ -14,7 +14,7 @@ from support.chains.long_chain import CROWD, CROWDED
 from support.chains.preconfirming import PreconfirmingChain
 from support.each_case import each_case
 from support.servers.asking import Asker, asker, error
-from support.thresholds import thresholds
+from support.servers.long_work import thresholds
 
 ALWAYS = {
     "number", "hash", "parentHash", "nonce", "sha3Uncles", "logsBloom", "transactionsRoot",

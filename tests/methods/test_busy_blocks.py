@@ -33,11 +33,8 @@ from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from foreblock.types import Header
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
-from support.servers.asked_by import ANYBODY, body_of
-from support.servers.asking import Asker, request
-from support.servers.long_work import scheduler
-from support.steps import finish
-from support.thresholds import thresholds
+from support.servers.asking import ANYBODY, Asker, body_of, request
+from support.servers.long_work import finish, scheduler, thresholds
 
 PORTIONS = (3, 0, 4, 1, 0, 2)  # transactions of the indices after the first
 

@@ -27,8 +27,8 @@ from foreblock.service.app import Service, ServiceOptions, Shared, make_schedule
 from support.chains.following import Following, Truth
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.in_loop import run, turns, until
+from support.servers.long_work import thresholds
 from support.servers.sessions import Connection
-from support.thresholds import thresholds
 
 Json = Any
 T = TypeVar("T")

@@ -24,8 +24,7 @@ from foreblock.methods.options import Options
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.each_case import each_case
 from support.servers.asking import Asker, asker
-from support.servers.long_work import scheduler
-from support.thresholds import thresholds
+from support.servers.long_work import scheduler, thresholds
 
 Params = list[Any]
 

@@ -16,9 +16,9 @@ from support.chains.long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
 from support.payloads.bytecode import LOOP
 from support.servers.asking import asker, request
+from support.servers.long_work import thresholds
 from support.servers.two_ways import UNHURRIED_US, Ways
 from support.servers.wire import post
-from support.thresholds import thresholds
 
 CONTRACTS = [
     SURROUNDED,

@@ -20,9 +20,8 @@ from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply, whole
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
-from support.servers.asked_by import ANYBODY, body_of
-from support.servers.asking import error, request
-from support.thresholds import thresholds
+from support.servers.asking import ANYBODY, body_of, error, request
+from support.servers.long_work import thresholds
 
 Json = Any
 ADDED = "0x" + COUNTER.hex()

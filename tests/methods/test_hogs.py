@@ -12,7 +12,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.each_case import each_case
-from support.servers.asked_by import ANYBODY
+from support.servers.asking import ANYBODY
 
 LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
 ROUNDS = 5

@@ -9,7 +9,7 @@ from foreblock._engine import Log
 from foreblock.ledger.reading.logs import LogFilter
 from foreblock.methods.events import log_index
 from foreblock.methods.events.log_index import FEW, LogIndex, LogsWanted, keys_of
-from support.thresholds import thresholds
+from support.servers.long_work import thresholds
 
 ADDRESSES = [bytes([number]) * 20 for number in range(6)]
 TOPICS = [bytes([number]) * 32 for number in range(6)]

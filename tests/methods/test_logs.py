@@ -11,7 +11,7 @@ from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.chains.writing import PASSER
 from support.each_case import each_case
 from support.servers.asking import Asker, asker, error
-from support.thresholds import thresholds
+from support.servers.long_work import thresholds
 
 ALL = {"fromBlock": "0x0", "toBlock": "latest"}
 LONG_CHAIN = "0x" + "e1" * 20  # the contract that logs on it

@@ -9,10 +9,9 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.scheduler import Scheduler
 from support.each_case import each_case
 from support.payloads.bytecode import LOOP, returning
-from support.servers.asking import Asker, asker, error, request
-from support.servers.simulating import A0, A1, A2, funded, word
-from support.strategies.odd_overrides import ODD, ODD_OVERRIDES, SLOTS
-from support.thresholds import nearly_all_is_long
+from support.servers.asking import A0, A1, A2, Asker, asker, error, funded, request, word
+from support.servers.long_work import nearly_all_is_long
+from support.strategies.simulation_strategy import ODD, ODD_OVERRIDES, SLOTS
 
 METHODS = ("eth_call", "eth_estimateGas")
 LONG_DATA = "0x" + "00" * 99

@@ -17,8 +17,7 @@ from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.chains import long_chain as made
-from support.servers.asked_by import ANYBODY, body_of
-from support.servers.asking import request
+from support.servers.asking import ANYBODY, body_of, request
 
 LONGEST = 0.01  # seconds of one turn; a thousand proofs in one go take several times as long
 TRIES = 3

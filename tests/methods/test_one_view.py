@@ -22,7 +22,7 @@ from foreblock.scheduling.reply import Reply, Text
 from support.chains.builder import ChainBuilder
 from support.chains.profiles import MERGED
 from support.payloads.bytecode import returning
-from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import ANYBODY, body_of
 from support.servers.long_work import scheduler
 
 PAID = "0x" + "77" * 20

@@ -6,7 +6,7 @@ import pytest
 
 from foreblock.ledger.reading.view import Ledger
 from support.chains.builder import ChainBuilder
-from support.chains.deposit_chain import CREATION, DEPOSIT, GENESIS
+from support.chains.profiles import CREATION, DEPOSIT, GENESIS
 from support.payloads.bytecode import returning
 from support.servers.asking import Asker, asker, error
 

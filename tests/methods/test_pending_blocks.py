@@ -14,9 +14,9 @@ from foreblock.types import Header
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.chains.writing import PASSER
-from support.payloads.header_hash import header_hash
+from support.payloads.headers import header_hash
 from support.servers.asking import Asker, asker, request
-from support.thresholds import thresholds
+from support.servers.long_work import thresholds
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from foreblock.ledger.reading.view import Ledger
 from support.chains.preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
 from support.chains.writing import HISTORY, SEQUENCER_VAULT
 from support.payloads.bytecode import returning
-from support.payloads.header_hash import header_hash
+from support.payloads.headers import header_hash
 from support.servers.asking import Asker, asker, error
 
 TO = "0x00000000000000000000000000000000000c0de0"

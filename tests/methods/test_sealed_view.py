@@ -20,7 +20,7 @@ from foreblock.types import Transaction
 from support.chains.preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
 from support.payloads.bytecode import code
 from support.servers.asking import Asker, asker, error
-from support.servers.toy_pool import ToyPool, Waits
+from support.servers.toys import ToyPool, Waits
 
 PAYEE, PAYER = "0x" + PAID.hex(), "0x" + SENDER.hex()
 COUNT = "0x" + COUNTER.hex()

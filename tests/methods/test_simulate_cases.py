@@ -10,7 +10,7 @@ import pytest
 
 from foreblock.conformance.dialects import promised
 from support.payloads.cases import read_case
-from support.payloads.header_hash import header_hash
+from support.payloads.headers import header_hash
 from support.servers.asking import Asker
 
 

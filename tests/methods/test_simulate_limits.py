@@ -13,9 +13,22 @@ from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.payloads.bytecode import LOOP, returning
-from support.servers.asked_by import ANYBODY, body_of
-from support.servers.asking import UNHURRIED_MS, Asker, asker, error, request
-from support.servers.simulating import A0, A1, A2, block, funded, simulate, word
+from support.servers.asking import (
+    A0,
+    A1,
+    A2,
+    ANYBODY,
+    UNHURRIED_MS,
+    Asker,
+    asker,
+    block,
+    body_of,
+    error,
+    funded,
+    request,
+    simulate,
+    word,
+)
 
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"
 

@@ -9,10 +9,9 @@ import pytest
 
 from support.each_case import each_case
 from support.payloads.cases import read_case
-from support.servers.asking import Asker, request
-from support.servers.simulating import A0, A1, A2, block, funded
-from support.strategies.odd_overrides import ODD, ODD_OVERRIDES, SLOTS
-from support.thresholds import nearly_all_is_long
+from support.servers.asking import A0, A1, A2, Asker, block, funded, request
+from support.servers.long_work import nearly_all_is_long
+from support.strategies.simulation_strategy import ODD, ODD_OVERRIDES, SLOTS
 
 
 @pytest.fixture

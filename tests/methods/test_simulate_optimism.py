@@ -10,8 +10,7 @@ from foreblock.ledger.rules.fees import next_base_fee
 from support.chains.builder import ChainBuilder
 from support.chains.profiles import JOVIAN
 from support.payloads.bytecode import returning
-from support.servers.asking import Asker, asker
-from support.servers.simulating import A0, A1, A2, ETHER, block, funded, simulate, word
+from support.servers.asking import A0, A1, A2, ETHER, Asker, asker, block, funded, simulate, word
 
 L1_BLOCK = "0x4200000000000000000000000000000000000015"
 MESSAGE_PASSER = "0x4200000000000000000000000000000000000016"

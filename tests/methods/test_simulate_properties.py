@@ -12,7 +12,7 @@ from foreblock.ledger.calls.request import (
 from foreblock.ledger.calls.simulated_chain import SimulatedChain
 from foreblock.ledger.calls.simulation import SimulatedBlock, run_block
 from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
-from support.steps import finish
+from support.servers.long_work import finish
 from support.strategies.simulation_strategy import accounts, blocks, one_by_one
 
 

@@ -21,7 +21,7 @@ from foreblock.methods.options import Dialect, Options
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
-from support.servers.asked_by import ANYBODY
+from support.servers.asking import ANYBODY
 
 
 class Over(Pace):

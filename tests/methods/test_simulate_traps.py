@@ -7,8 +7,19 @@ from support.chains.long_chain import CHAIN_ID
 from support.each_case import each_case
 from support.payloads.bytecode import code, returning
 from support.payloads.rlp import encode
-from support.servers.asking import Asker, error
-from support.servers.simulating import A0, A1, A2, A3, ETHER, block, funded, simulate, word
+from support.servers.asking import (
+    A0,
+    A1,
+    A2,
+    A3,
+    ETHER,
+    Asker,
+    block,
+    error,
+    funded,
+    simulate,
+    word,
+)
 
 IDENTITY = "0x" + "00" * 19 + "04"
 ELSEWHERE = "0x" + "00" * 17 + "123456"

@@ -17,10 +17,9 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import build_optimism
 from support.payloads.bytecode import LOOP, returning
-from support.servers.asking import Asker, asker, request
-from support.servers.simulating import A0, A1, funded, word
+from support.servers.asking import A0, A1, Asker, asker, funded, request, word
+from support.servers.long_work import thresholds
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE
-from support.thresholds import thresholds
 
 SHA256 = "0x" + "00" * 19 + "02"
 PLACES = ["0x" + each.hex() for each in (*PEOPLE, *CONTRACTS)]

@@ -15,8 +15,8 @@ from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asking import asker, error, request
 from support.servers.in_loop import run, turns, until
+from support.servers.long_work import thresholds
 from support.servers.sessions import Connection
-from support.thresholds import thresholds
 
 Json = Any
 ADDED = "0x" + COUNTER.hex()

@@ -19,11 +19,10 @@ from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
 from foreblock.types import Transaction
 from support.chains.preconfirming import PreconfirmingChain
-from support.servers.asked_by import ANYBODY, body_of
-from support.servers.asking import request
+from support.servers.asking import ANYBODY, body_of, request
 from support.servers.in_loop import turns, until
+from support.servers.long_work import thresholds
 from support.servers.waiting import PATIENCE
-from support.thresholds import thresholds
 
 UNHURRIED = int(PATIENCE * 1000)
 

@@ -16,7 +16,7 @@ from foreblock.types import decode_transaction
 from support.chains.preconfirming import PreconfirmingChain
 from support.chains.sequencing import transfer
 from support.servers.asking import Asker, asker, error
-from support.servers.toy_pool import ToyPool, Waits
+from support.servers.toys import ToyPool, Waits
 
 GETH: Final[dict[str, Any]] = json.loads(
     (CHECKOUT / "tests" / "support" / "payloads" / "geth_pool.json").read_text("utf-8")

@@ -16,10 +16,9 @@ from foreblock.ledger.storage.rows import CONFIG
 from foreblock.witness.witness_file import parse_witness
 from support.chains import long_chain as made
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
-from support.chains.witnessed import text_of, witness_file
 from support.payloads.bytecode import code
 from support.payloads.dev_state import ALICE
-from support.servers.asking import Asker, error
+from support.servers.asking import Asker, error, text_of, witness_file
 
 Json = Any
 INCOMPLETE = (MissingNode, MissingCode, MissingHeader)

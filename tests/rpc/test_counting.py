@@ -17,7 +17,7 @@ from foreblock.rpc.errors import Fault
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
 from support.each_case import each_case
-from support.servers.asked_by import ANYBODY
+from support.servers.asking import ANYBODY
 from support.servers.toys import Toys, call
 
 METHODS = ("echo", "fail", "later", "fail_later", "slow", "slow_later", UNKNOWN, INVALID)

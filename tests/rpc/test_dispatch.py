@@ -6,7 +6,7 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.scheduling.reply import Client, Reply
 from support.each_case import each_case
-from support.servers.asked_by import ANYBODY
+from support.servers.asking import ANYBODY
 from support.servers.toys import ToyContext, Toys, call, parse
 
 

@@ -4,7 +4,7 @@ import json
 
 from support.each_case import each_case
 from support.servers.toys import Toys, call, parse
-from support.strategies.malformed import MALFORMED
+from support.strategies.requests_strategy import MALFORMED
 
 
 @each_case("name", MALFORMED)

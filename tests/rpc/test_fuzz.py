@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.scheduling.reply import Reply
-from support.servers.asked_by import ANYBODY
+from support.servers.asking import ANYBODY
 from support.servers.toys import Toys, call
 
 TOYS = Toys()

@@ -8,7 +8,7 @@ from foreblock.rpc.batch import Limits
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
-from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import ANYBODY, body_of
 from support.servers.in_loop import turns
 from support.servers.toys import Toys, call, parse
 

@@ -14,9 +14,9 @@ from foreblock.rpc.long_body import Portions, read_long
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.each_case import each_case
+from support.servers.long_work import thresholds
 from support.servers.toys import Toys, call, parse
-from support.strategies.malformed import MALFORMED
-from support.thresholds import thresholds
+from support.strategies.requests_strategy import MALFORMED
 
 LONG = THRESHOLDS.long_body_bytes
 STRETCH = THRESHOLDS.stretch_bytes

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from foreblock.errors import Undecodable
 from foreblock.rpc.long_body import LongPart, portions
-from support.thresholds import thresholds
+from support.servers.long_work import thresholds
 
 SCALARS = st.one_of(
     st.none(),

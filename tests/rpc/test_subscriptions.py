@@ -10,8 +10,8 @@ from foreblock.errors import NotificationsUnsupported, SubscriptionNotFound, Too
 from foreblock.rpc.subscriptions import OpenSubscription, Sessions, new_id
 from foreblock.scheduling.reply import Client, Reply
 from support.servers.in_loop import in_loop, turns
+from support.servers.long_work import thresholds
 from support.servers.sessions import KeptChannel
-from support.thresholds import thresholds
 
 
 class Toy:

@@ -11,7 +11,7 @@ from foreblock.rpc.dispatch import Dispatcher
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
-from support.servers.asked_by import ANYBODY
+from support.servers.asking import ANYBODY
 from support.servers.toys import Toys, call, parse
 
 # A coroutine that nobody waits for and nobody closes would warn.

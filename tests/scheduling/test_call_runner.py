@@ -13,8 +13,8 @@ from foreblock.scheduling.call_threads import CallRunner, CallThreads
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.payloads.bytecode import LOOP, code, returning
 from support.servers.asking import Asker, asker, error, request
+from support.servers.long_work import thresholds
 from support.servers.two_ways import UNHURRIED_US
-from support.thresholds import thresholds
 
 TO = "0x00000000000000000000000000000000000c0de0"
 FOREVER = {TO: {"code": LOOP}}

@@ -14,8 +14,7 @@ from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.payloads.bytecode import LOOP
-from support.servers.asked_by import ANYBODY
-from support.servers.asking import asker, request
+from support.servers.asking import ANYBODY, asker, request
 from support.servers.long_work import threads
 
 TO = "0x00000000000000000000000000000000000c0de0"

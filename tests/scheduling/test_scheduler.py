@@ -12,8 +12,7 @@ from foreblock.errors import DeadlineExceeded, InvalidMessage, PoolFull, TimedOu
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
-from support.servers.long_work import Clock, scheduler, threads
-from support.steps import finish
+from support.servers.long_work import Clock, finish, scheduler, threads
 
 SLICE_SECONDS = THRESHOLDS.slice_seconds
 FIRST_SECONDS = THRESHOLDS.first_slices_seconds

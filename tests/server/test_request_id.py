@@ -7,7 +7,7 @@ import structlog
 
 from foreblock.scheduling.reply import Client, Reply
 from support.each_case import each_case
-from support.servers.asked_by import ANYBODY
+from support.servers.asking import ANYBODY
 from support.servers.wire import Wire, answer, post
 
 

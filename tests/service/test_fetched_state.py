@@ -42,8 +42,7 @@ from support.chains.long_chain import EMITTER
 from support.chains.partial_store import WholeNetwork, begin_at_latest
 from support.payloads.bytecode import code
 from support.payloads.cases import read_case
-from support.servers.asked_by import ANYBODY, body_of
-from support.servers.asking import Asker, request
+from support.servers.asking import ANYBODY, Asker, body_of, request
 from support.servers.cold_follower import follower
 from support.servers.waiting import PATIENCE
 

@@ -21,8 +21,7 @@ from foreblock.settings.networks import Network
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.payloads.bytecode import code
 from support.payloads.solidity import call_data
-from support.servers.asked_by import ANYBODY
-from support.servers.asking import request
+from support.servers.asking import ANYBODY, request
 from support.servers.two_ways import Ways
 
 OPTIONS = Options("ethereum")

@@ -14,8 +14,7 @@ from foreblock.settings import Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
-from support.servers.asked_by import ANYBODY
-from support.servers.asking import request
+from support.servers.asking import ANYBODY, request
 
 BODY = request("eth_getBalance", "0x" + ACCOUNTS[0].address.hex(), "latest")
 

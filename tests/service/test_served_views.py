@@ -23,8 +23,7 @@ from foreblock.service.app import (
 from foreblock.settings import Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
-from support.servers.asked_by import ANYBODY
-from support.servers.asking import request
+from support.servers.asking import ANYBODY, request
 
 WITHOUT_A_BLOCK = request("eth_getBalance", "0x" + "11" * 20)
 

@@ -20,8 +20,7 @@ from foreblock.bench.rpc.processes import family, resident_bytes
 from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
 from support.each_case import sampled
-from support.servers.dev_processes import children
-from support.servers.processor import loop_seconds_between
+from support.servers.dev_processes import children, loop_seconds_between
 from support.servers.waiting import PATIENCE
 
 MEBI = 2**20

@@ -12,10 +12,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.sync.server import ServerConnection, serve
 
-from support.chains.followed import sealed, until_latest
 from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
-from support.payloads.typed_transactions import deposit_running
-from support.servers.dev_processes import dev_chain, following
+from support.payloads.signing import deposit_running
+from support.servers.dev_processes import dev_chain, following, sealed, until_latest
 from support.servers.waiting import until
 
 pytestmark = pytest.mark.heavy

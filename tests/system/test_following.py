@@ -16,7 +16,6 @@ from foreblock.feed.messages import decode
 from foreblock.feed.recording import Recorder, read_recording
 from foreblock.service.running import free_port
 from foreblock.types import Flashblock
-from support.chains.followed import pins, sealed, until_latest
 from support.servers.dev_processes import (
     PACKAGE,
     Dev,
@@ -26,6 +25,9 @@ from support.servers.dev_processes import (
     children,
     dev_chain,
     following,
+    pins,
+    sealed,
+    until_latest,
 )
 from support.servers.waiting import PATIENCE, until
 

@@ -5,8 +5,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from support.chains.followed import until_latest
-from support.servers.dev_processes import dev_chain
+from support.servers.dev_processes import dev_chain, until_latest
 from support.servers.waiting import PATIENCE, until
 
 SHAKE = (

@@ -12,8 +12,16 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from foreblock.service.running import free_port
-from support.chains.followed import pins, sealed, until_latest
-from support.servers.dev_processes import Dev, Network, children, dev_chain, serving_several
+from support.servers.dev_processes import (
+    Dev,
+    Network,
+    children,
+    dev_chain,
+    pins,
+    sealed,
+    serving_several,
+    until_latest,
+)
 from support.servers.waiting import until
 
 

@@ -4,7 +4,7 @@ import random
 import socket
 from contextlib import ExitStack
 
-from support.servers.processor import loop_seconds_between
+from support.servers.dev_processes import loop_seconds_between
 from support.servers.serving import Service, serving
 from support.servers.waiting import until
 from support.servers.wire import answers, post

@@ -19,7 +19,7 @@ from foreblock.upstream.block_json import (
     rebuild_block,
 )
 from support.chains.builder import ChainBuilder
-from support.chains.deposit_chain import CREATION, DEPOSIT, GENESIS
+from support.chains.profiles import CREATION, DEPOSIT, GENESIS
 from support.each_case import each_case
 from support.payloads import rlp
 from support.servers.asking import Asker, asker

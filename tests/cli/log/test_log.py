@@ -15,7 +15,7 @@ from foreblock.errors import ForeignLog, LogBeginsLater
 from foreblock.log.message import LogMessage
 from foreblock.log.node_messages import Announcer
 from foreblock.log.position import LogPosition
-from support.chains.logged_chain import logged_chain
+from support.chains.checked_chains import logged_chain
 from support.servers.log_nodes import BOOT, Node, node
 from support.servers.nats_servers import NatsServer
 

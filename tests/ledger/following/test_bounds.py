@@ -19,7 +19,7 @@ from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth
 from support.chains.partial_following import PartialFollowing
 from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
-from support.payloads.typed_transactions import deposit_running
+from support.payloads.signing import deposit_running
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 LIMIT = 30_000_000  # of every block of the truth

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.following.buffer import BufferBounds, Buffered
 from foreblock.types import Flashblock
-from support.chains.buffering import add, forget_through, held, take
+from support.chains.following import add, forget_through, held, take
 from support.payloads.flashblocks import hash_of, job, later
 
 SMALL = BufferBounds(

@@ -10,7 +10,7 @@ from foreblock.bus.commands import IncreaseTime, Mine, SetAccount
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.messages import decode, encode
 from foreblock.types import Cheat
-from support.chains.believing import DevFollower, heads
+from support.chains.checking import DevFollower, heads
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 
 SOMEBODY = b"\xab" * 20

@@ -30,7 +30,7 @@ from foreblock.ledger.following.classification import (
     classify,
 )
 from foreblock.types import Flashblock, FlashblockId
-from support.chains.buffering import add, forget_through, held, take
+from support.chains.following import add, forget_through, held, take
 from support.payloads.flashblocks import first, hash_of, job, later
 
 START = 5

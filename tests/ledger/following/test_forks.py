@@ -19,7 +19,7 @@ from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth, flat
 from support.chains.profiles import JOVIAN
 from support.chains.writing import HOLOCENE_DATA, JOVIAN_DATA, PASSER
-from support.payloads.header_hash import header_hash
+from support.payloads.headers import header_hash
 from support.servers.asking import asker
 
 FORKING: dict[str, Any] = JOVIAN | {"isthmusTime": 4, "jovianTime": 8, "karstTime": 12}

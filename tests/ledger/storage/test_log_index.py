@@ -21,8 +21,8 @@ from foreblock.ledger.storage.block_indexes import LOGS, LogIndexing, read_index
 from foreblock.ledger.storage.section_index import Indexed, Section
 from support.chains.writing import PASSER, SCRIBE, Chain
 from support.servers.asking import Asker, asker
+from support.servers.long_work import thresholds
 from support.strategies.log_queries import Json, all_logs, matching
-from support.thresholds import thresholds
 
 CONTRACTS = (SCRIBE, PASSER)
 SLOTS = 3

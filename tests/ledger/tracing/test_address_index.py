@@ -33,8 +33,8 @@ from support.chains.writing import (
     Chain,
 )
 from support.servers.asking import asker, error
+from support.servers.long_work import thresholds
 from support.servers.waiting import PATIENCE, until
-from support.thresholds import thresholds
 from support.touching import check_pages, scan
 
 UNKNOWN = b"\x99" * 20

@@ -15,8 +15,7 @@ from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.types import Transaction, decode_transaction, decode_transactions
-from support.chains.believing import DevFollower, heads
-from support.chains.checking import check_by_import
+from support.chains.checking import DevFollower, check_by_import, heads
 from support.chains.dev_chain import ACCOUNTS, ETHER, GWEI, NOBODY, DevChain, send
 from support.chains.dev_service import dev_service
 from support.chains.ethereum_chain import genesis_of

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from foreblock.bus.commands import AddBalance, IncreaseTime, Mine, SetAccount, SetMining
 from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.view import Ledger
-from support.chains.believing import DevFollower, heads
+from support.chains.checking import DevFollower, heads
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.chains.dev_world import SLOTS, Person, World, world_of
 from support.chains.whole_state import check_roots

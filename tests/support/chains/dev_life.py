@@ -23,7 +23,7 @@ from foreblock.ledger.reading.events import (
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.keys import Keys
 from foreblock.types import Flashblock
-from support.chains.believing import DevFollower, heads
+from support.chains.checking import DevFollower, heads
 from support.chains.dev_chain import ACCOUNTS, DevChain
 from support.chains.dev_service import InProcess, InProcessPool
 from support.servers.asking import Asker, asker

@@ -29,7 +29,7 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.following.bounds import RunBounds
-from foreblock.ledger.following.buffer import BufferBounds
+from foreblock.ledger.following.buffer import BufferBounds, Buffered, Received
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.importer import Chain
@@ -40,7 +40,7 @@ from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.rows import transaction_index_key
-from foreblock.types import Base, Flashblock, FlashblockId
+from foreblock.types import Base, Content, Flashblock, FlashblockId
 from support.chains.profiles import JOVIAN
 from support.chains.writing import (
     CHAIN_ID,
@@ -379,3 +379,28 @@ class Following:
 def flat(jobs: Iterable[Built]) -> list[Flashblock]:
     """All messages, in order."""
     return [message for built in jobs for message in built.messages]
+
+
+def add(buffered: Buffered, feed: str, message: Flashblock, size: int) -> None:
+    """Keep a message that takes this many bytes of memory."""
+    buffered.keep(Received(feed, size, message))
+
+
+def take(buffered: Buffered, block: int, payload_id: bytes, index: int) -> list[Flashblock]:
+    """The messages of one place, which are no longer kept; several if they differ."""
+    taken = buffered.at(block, payload_id, index)
+    for each in taken:
+        buffered.remove(each)
+    return [each.message for each in taken]
+
+
+def held(buffered: Buffered, block: int, payload_id: bytes) -> tuple[Content, ...]:
+    """What is kept of a job."""
+    return buffered.held_by_job(lambda _: False).get((block, payload_id), ())
+
+
+def forget_through(buffered: Buffered, block: int) -> None:
+    """Keep nothing of this height and those below."""
+    for each in buffered:
+        if each.message.block_number <= block:
+            buffered.remove(each)

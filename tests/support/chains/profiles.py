@@ -1,4 +1,4 @@
-"""Genesis configurations for tests, and the profiles they make."""
+"""Genesis configurations for tests, the profiles they make, and a small OP chain with deposits."""
 
 import json
 from typing import Any
@@ -52,3 +52,26 @@ def profile(config: dict[str, Any], **changes: object) -> ChainProfile:
     """The profile of a configuration, some of it changed."""
     text = json.dumps({"config": config | changes}).encode()
     return read_profile(JsonValue.parse(text, BadGenesis).need("config"))
+
+
+L1_BLOCK = "0x4200000000000000000000000000000000000015"
+MESSAGE_PASSER = "0x4200000000000000000000000000000000000016"
+GENESIS = json.dumps(
+    {
+        "config": JOVIAN,
+        "gasLimit": "0x1c9c380",
+        "difficulty": "0x0",
+        "extraData": "0x0100000032000000060000000000000000",
+        "alloc": {
+            L1_BLOCK: {"balance": "0", "nonce": "0x1", "storage": {"0x08": hex(400 << 96)}},
+            MESSAGE_PASSER: {"balance": "0", "nonce": "0x1", "storage": {"0x00": "0x01"}},
+        },
+    }
+).encode()
+
+# From 0xd0…d0 to 0x35…35: source 0x01…01, mint 5, value 2, 100,000 gas, no data; then a
+# creation with source 0x02…02.
+DEPOSIT = bytes.fromhex(
+    "7ef853a0" + "01" * 32 + "94" + "d0" * 20 + "94" + "35" * 20 + "0502830186a08080"
+)
+CREATION = bytes.fromhex("7ef83fa0" + "02" * 32 + "94" + "d0" * 20 + "808080830186a08080")

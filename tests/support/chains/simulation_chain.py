@@ -18,7 +18,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from support.chains.builder import ChainBuilder
 from support.chains.profiles import JOVIAN
-from support.steps import finish
+from support.servers.long_work import finish
 from support.strategies.simulation_strategy import COINBASE, accounts
 
 BASE_FEE = 20

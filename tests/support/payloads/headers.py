@@ -1,9 +1,15 @@
-"""Headers for tests: one that is well formed, to be changed in what a test is about."""
+"""A well-formed header for tests to change, and the hash of a header in JSON.
+
+The hash uses RLP and keccak alone, and nothing of the service.
+"""
 
 from typing import Any
 
 from foreblock._engine import Header
 from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock._engine import Header, keccak256
+from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from support.payloads import rlp
 
 MINED: dict[str, Any] = {
     "parent_hash": bytes(32),
@@ -37,3 +43,26 @@ PRAGUE: dict[str, Any] = MINED | {
 def header(fields: dict[str, Any], **changes: object) -> Header:
     """A header with these fields, some of them changed."""
     return Header(**(fields | changes))
+
+
+# In the order in which they are hashed; numbers are encoded without leading zeros.
+FIELDS = [
+    "parentHash", "sha3Uncles", "miner", "stateRoot", "transactionsRoot", "receiptsRoot",
+    "logsBloom", "difficulty", "number", "gasLimit", "gasUsed", "timestamp", "extraData",
+    "mixHash", "nonce", "baseFeePerGas", "withdrawalsRoot", "blobGasUsed", "excessBlobGas",
+    "parentBeaconBlockRoot", "requestsHash",
+]  # fmt: skip
+NUMBERS = {
+    "difficulty", "number", "gasLimit", "gasUsed", "timestamp", "baseFeePerGas", "blobGasUsed",
+    "excessBlobGas",
+}  # fmt: skip
+
+
+def header_hash(block: dict[str, Any]) -> str:
+    """What the `hash` of this object must be."""
+    items = []
+    for field in FIELDS:
+        if field in block:
+            digits = block[field].removeprefix("0x")
+            items.append(rlp.encode(int(digits, 16) if field in NUMBERS else bytes.fromhex(digits)))
+    return "0x" + keccak256(rlp.encode(items)).hex()

@@ -1,4 +1,4 @@
-"""Ask a service in this process, as a client would over HTTP."""
+"""Send requests to a service in this process, as a client would over HTTP."""
 
 import asyncio
 import inspect
@@ -10,9 +10,21 @@ from typing import Any
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Dialect, Options
 from foreblock.methods.sequencing import Sequencing
-from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.reply import Client, Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
-from support.servers.asked_by import ANYBODY, body_of
+
+ANYBODY = Client("127.0.0.1", 0)
+
+
+def body_of(reply: Reply) -> bytes:
+    """The whole body of a reply, which is used up by it."""
+    pieces = [reply.body]
+    if isinstance(reply.rest, list):
+        return b"".join((reply.body, *reply.rest))
+    while reply.rest is not None and (taken := reply.rest.take()):
+        pieces += taken
+    return b"".join(pieces)
+
 
 UNHURRIED_MS = 600_000  # for what takes seconds at most: no call ends by being preempted
 
@@ -82,3 +94,48 @@ def asker(ledger: Ledger, dialect: Dialect = "preconf", **options: Any) -> Itera
         yield client
     finally:
         client.close()
+
+
+A0, A1, A2, A3 = ("0x" + f"c{i}" + "00" * 19 for i in range(4))
+ETHER = 10**18
+
+
+def simulate(client: Asker, *blocks: dict[str, Any], at: str = "latest", **options: bool) -> Any:  # noqa: ANN401, it is JSON
+    """The blocks, or the error object."""
+    return client.ask("eth_simulateV1", {"blockStateCalls": list(blocks), **options}, at)
+
+
+def block(
+    *calls: dict[str, Any],
+    accounts: dict[str, dict[str, Any]] | None = None,
+    **overrides: Any,  # noqa: ANN401, fields of any type
+) -> dict[str, Any]:
+    """A block with these calls and overrides."""
+    return {"calls": list(calls), "stateOverrides": accounts or {}, "blockOverrides": overrides}
+
+
+def funded(*addresses: str) -> dict[str, dict[str, Any]]:
+    """State overrides that give each an ether."""
+    return {address: {"balance": hex(ETHER)} for address in addresses}
+
+
+def word(number: int) -> str:
+    """A number as 32 bytes."""
+    return f"0x{number:064x}"
+
+
+Json = Any
+
+
+def witness_file(client: Asker, config: Json, number: int) -> dict[str, Json]:
+    """The file of a sealed block: what two methods answer, and the chain's configuration."""
+    return {
+        "chain": config,
+        "block": client.ask("debug_getRawBlock", hex(number)),
+        "witness": client.ask("debug_executionWitness", hex(number)),
+    }
+
+
+def text_of(file: dict[str, Json]) -> bytes:
+    """The text of a file."""
+    return json.dumps(file).encode()

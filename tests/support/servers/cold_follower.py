@@ -16,8 +16,7 @@ from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
 from foreblock.settings import FollowSettings
 from support.chains.partial_store import WholeNetwork, begin_at_latest
-from support.servers.asked_by import ANYBODY, body_of
-from support.servers.asking import UNHURRIED_MS, request
+from support.servers.asking import ANYBODY, UNHURRIED_MS, body_of, request
 
 
 class Follower:

@@ -1,18 +1,19 @@
-"""`foreblock dev` in processes of its own, for tests that watch it live and die."""
+"""`foreblock dev` in processes of its own: requests, flashblocks by block, processor time."""
 
 import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPMessage
 from pathlib import Path
 from typing import Any
 
-from support.servers.waiting import PATIENCE
+from support.servers.waiting import PATIENCE, until
 
 PACKAGE = Path(__file__).resolve().parents[3] / "python"
 
@@ -257,3 +258,49 @@ def _command(options: Sequence[str]) -> list[str]:
 def package_environment() -> dict[str, str]:
     """An environment in which `python -m foreblock` is that of this checkout."""
     return {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}
+
+
+CANDIDATES = 20  # indices of a block that are asked for; a block of a second has six
+
+
+def pins(network: Network, block: int) -> list[Any]:
+    """What a network answers for every flashblock of a block, up to the first it lacks."""
+    found = []
+    for index in range(CANDIDATES):
+        place = {"blockNumber": hex(block), "flashblockIndex": hex(index)}
+        try:
+            answers = network.batch(
+                ("debug_getRawBlock", (place,)),
+                ("eth_getBlockByNumber", (place, True)),
+                ("eth_getBalance", ("0x" + "00" * 20, place)),
+            )
+        except RpcError:
+            break
+        found.append(answers)
+    return found
+
+
+def sealed(network: Network, block: int) -> Any:  # noqa: ANN401, JSON
+    return network.batch(
+        ("eth_getBlockByNumber", (hex(block), True)), ("debug_getRawBlock", (hex(block),))
+    )
+
+
+def until_latest(network: Network, block: int) -> None:
+    until(lambda: network.latest() >= block, f"block {block} is sealed")
+
+
+def loop_seconds(process: int) -> float:
+    """How long the first thread of a process has run, which is the one with the loop."""
+    text = Path(f"/proc/{process}/task/{process}/schedstat").read_text("ascii")
+    return int(text.split()[0]) / 1e9
+
+
+def loop_seconds_between(process: int, ask: Callable[[], object], count: int) -> float:
+    """How long the loop has worked from a question to its answer, in the median of so many."""
+    times = []
+    for _ in range(count):
+        before = loop_seconds(process)
+        ask()
+        times.append(loop_seconds(process) - before)
+    return statistics.median(times)

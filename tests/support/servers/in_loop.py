@@ -1,6 +1,7 @@
-"""Tests as coroutines, and turns of the loop."""
+"""Tests as coroutines: turns of the loop, a loop with a driven clock, and sockets of the bus."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 
 from support.servers.waiting import PATIENCE
@@ -38,3 +39,52 @@ def in_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
 
     run.__name__ = test.__name__
     return run
+
+
+class DrivenLoop(asyncio.SelectorEventLoop):
+    """Timers of this loop go off when a test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now = 0.0
+
+    def time(self) -> float:
+        return self._now
+
+    async def advance(self, seconds: float) -> None:
+        """Let what is begun set its timers, this time pass, and what is due happen."""
+        await turns()
+        self._now += seconds
+        await turns()
+
+
+def driven_loop() -> DrivenLoop:
+    """The loop of a test that runs in one."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, DrivenLoop)
+    return loop
+
+
+def in_driven_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """A test as a coroutine, in such a loop."""
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=DrivenLoop) as runner:
+            runner.run(test())  # type: ignore[arg-type] # tests are coroutines
+
+    run.__name__ = test.__name__
+    return run
+
+
+def listening(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(path)
+    sock.listen()
+    sock.settimeout(0)
+    return sock
+
+
+async def closed() -> None:
+    """Let transports that were told to close do so."""
+    for _ in range(3):
+        await asyncio.sleep(0)

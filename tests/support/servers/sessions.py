@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from foreblock.scheduling.reply import Client, OpenSession
-from support.servers.asked_by import body_of
-from support.servers.asking import request
+from support.servers.asking import body_of, request
 from support.servers.in_loop import until
 
 Json = Any

@@ -1,12 +1,13 @@
-"""Toy methods and contexts: JSON-RPC without Ethereum."""
+"""Toy methods, contexts and a pool: JSON-RPC without Ethereum."""
 
 import asyncio
 import json
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
 
 from msgspec import Raw
 
+from foreblock.errors import PoolUnavailable
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.errors import Fault
@@ -14,7 +15,8 @@ from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.steps import Pipelined
 from foreblock.scheduling.thresholds import THRESHOLDS
-from support.servers.asked_by import ANYBODY, body_of
+from foreblock.types import Transaction
+from support.servers.asking import ANYBODY, body_of
 
 LONG = THRESHOLDS.long_bytes
 
@@ -134,3 +136,52 @@ def call(method: str, params: str = "[]", id: str = "1") -> bytes:
     """A request, its parameters and id as they are written."""
     text = f'{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}'
     return text.encode()
+
+
+class Waits(NamedTuple):
+    """A transaction that waits."""
+
+    transaction: Transaction
+    can_run: bool = True
+
+    @property
+    def raw(self) -> bytes:
+        return self.transaction.raw
+
+    @property
+    def sender(self) -> bytes:
+        return self.transaction.sender
+
+
+class ToyPool:
+    """Transactions that wait, and what happens while somebody asks for them."""
+
+    def __init__(self, *waiting: Waits) -> None:
+        self.waiting = list(waiting)
+        self.asked = 0
+        self.answers = True
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    async def find(self, transaction_hash: bytes) -> Waits | None:
+        self._ask()
+        found = (each for each in self.waiting if each.transaction.hash == transaction_hash)
+        return next(found, None)
+
+    async def numbers(self) -> tuple[int, int]:
+        self._ask()
+        runs = sum(each.can_run for each in self.waiting)
+        return runs, len(self.waiting) - runs
+
+    async def of_sender(self, sender: bytes) -> Sequence[Waits]:
+        self._ask()
+        return [each for each in self.waiting if each.sender == sender]
+
+    async def all(self) -> Sequence[Waits]:
+        self._ask()
+        return self.waiting
+
+    def _ask(self) -> None:
+        self.asked += 1
+        self.meanwhile()
+        if not self.answers:
+            raise PoolUnavailable

@@ -10,9 +10,9 @@ from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
 from foreblock.service.app import Service, ServiceOptions, fast_path_bounds, make_scheduler
+from support.servers.long_work import thresholds
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Wire, endpoint_for, post
-from support.thresholds import thresholds
 
 LIMITS = ServerLimits(body_limit=1_000_000)
 UNHURRIED_US = 20_000  # for what takes few: so nothing leaves the short way by being preempted
