@@ -31,8 +31,7 @@ from foreblock.errors import (
     NoUpstream,
     UnitsSpent,
 )
-from support.servers.bus_sockets import closed, listening
-from support.servers.in_loop import in_loop
+from support.servers.in_loop import closed, in_loop, listening
 from support.servers.waiting import PATIENCE
 
 BODY = GetState(3, b"ab")

@@ -10,10 +10,6 @@ import pytest
 from foreblock.bus.bus_client import BusClient
 from foreblock.bus.bus_server import BusServer
 from foreblock.bus.messages import Committed, NextNonce
-from support.servers.bus_sockets import closed, listening
-from foreblock.bus.exchange import Exchange
-from foreblock.bus.frames import Committed, NextNonce
-from foreblock.bus.link import WriterLink
 from support.servers.in_loop import closed, listening
 from support.servers.waiting import PATIENCE
 

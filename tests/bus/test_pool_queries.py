@@ -21,8 +21,7 @@ from foreblock.bus.messages import (
     pool_parts,
 )
 from foreblock.errors import PoolUnavailable
-from support.servers.bus_sockets import closed, listening
-from support.servers.in_loop import run
+from support.servers.in_loop import closed, listening, run
 from support.servers.waiting import PATIENCE
 
 ALICE = b"\1" * 20

@@ -6,10 +6,6 @@ from pathlib import Path
 from foreblock.bus.bus_client import PRINT_LIMIT, BusClient
 from foreblock.bus.bus_server import BusServer
 from foreblock.bus.messages import BusCall, BusRequest, Print
-from support.servers.bus_sockets import closed, listening
-from foreblock.bus.exchange import Exchange
-from foreblock.bus.frames import Accepted, Print, Submit
-from foreblock.bus.link import PRINT_LIMIT, WriterLink
 from support.servers.in_loop import closed, listening
 from support.servers.waiting import PATIENCE
 

@@ -20,6 +20,7 @@ import pytest
 
 from crash.following_life import Heads, Life, around_commits, heads, hear, life
 from support.chains.following import Following
+from support.each_case import sampled
 from support.payloads.ledger_state import root_from_scratch
 from weather.faults import RESTARTED
 from weather.phase import Phase, run
@@ -63,7 +64,7 @@ def counts(states: list[Heads]) -> Iterator[int]:
     return iter(range(1, len(states), step))
 
 
-@pytest.mark.parametrize("point", ["before", "after"])
+@pytest.mark.parametrize("point", sampled(["before", "after"], 1))
 def test_a_kill_around_a_commit_leaves_the_commit_before_it_or_it_whole(
     whole: Life, states: list[Heads], tmp_path: Path, point: str
 ) -> None:

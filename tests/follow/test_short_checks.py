@@ -3,6 +3,8 @@
 Not of the last one, which needs the build of another checkout.
 """
 
+from collections.abc import Iterator
+
 import pytest
 
 from follow.check_calls import judge_ours
@@ -10,7 +12,7 @@ from follow.check_chains import judge_abuse
 from follow.check_economy import count
 from follow.check_kills import kills
 from follow.check_live import NEED_PROOFS, judged
-from follow.check_options import CheckOptions, Outcome, scene
+from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.check_outages import judge_reorg, judge_silence
 from follow.check_trust import judge_audit
 from follow.check_weather import DAMAGE, FAULTS, LIE_RATE, judge_lacking, judge_storm
@@ -23,11 +25,17 @@ FEW_UNITS = 300  # a second: enough for the flashblocks of a calm chain
 LACKING = ("heights", "number-only", "no-overrides")
 
 
-def test_every_answer_is_that_of_the_chain_at_few_requests() -> None:
-    outcome = Outcome()
+@pytest.fixture(scope="module")
+def proven() -> Iterator[Scene]:
+    """A follower of a busy chain that verifies proofs."""
     with scene(SHORT) as found:
-        verdict = judged(SHORT, found, 6)
-        count(outcome, SHORT, found, 2)
+        yield found
+
+
+def test_every_answer_is_that_of_the_chain_at_few_requests(proven: Scene) -> None:
+    outcome = Outcome()
+    verdict = judged(SHORT, proven, 3)
+    count(outcome, SHORT, proven, 2)
     assert not verdict.differences, verdict.differences[:3]
     assert verdict.answers.total() > 0
     assert not verdict.unanswered
@@ -48,11 +56,11 @@ def test_what_was_learned_is_known_after_a_kill() -> None:
     assert not outcome.complaints, outcome.lines
 
 
-def test_nothing_wrong_is_served_where_everything_is_damaged_now_and_then() -> None:
-    with scene(SHORT) as found:
-        found.proxy.faults(",".join(f"{kind}={LIE_RATE}" for kind in DAMAGE))
-        verdict = judged(SHORT, found, 6, NEED_PROOFS)
-        struck = found.proxy.tell()["struck"]
+def test_nothing_wrong_is_served_where_everything_is_damaged_now_and_then(proven: Scene) -> None:
+    proven.proxy.faults(",".join(f"{kind}={LIE_RATE}" for kind in DAMAGE))
+    verdict = judged(SHORT, proven, 3, NEED_PROOFS)
+    struck = proven.proxy.tell()["struck"]
+    proven.proxy.faults(f"delay=1:{SHORT.delay:g}")
     assert not verdict.differences, verdict.differences[:3]
     assert verdict.answers.total() > 0
     assert struck

@@ -14,9 +14,6 @@ from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Minimum, Missing, Reached, Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
-from support.servers.driven_loop import DrivenLoop, driven_loop, in_driven_loop
-from support.servers.in_loop import turns, until
-from foreblock.service.awaited_commits import AwaitedCommits
 from support.servers.in_loop import DrivenLoop, driven_loop, in_driven_loop, turns, until
 from support.servers.websocket_wire import handshake, masked
 from support.servers.wire import Wire, answer, answers, echo, endpoint_for, post

@@ -137,7 +137,7 @@ def client(ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Asker]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("method", METHODS)
+@each_case("method", METHODS)
 def test_no_spoiled_argument_is_an_internal_error(
     client: Asker, method: str, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:

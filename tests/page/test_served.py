@@ -4,6 +4,8 @@ import json
 from http.client import HTTPConnection, HTTPResponse
 from urllib.parse import urlsplit
 
+import pytest
+
 from support.servers.dev_processes import Network, dev_chain
 from support.servers.waiting import PATIENCE
 
@@ -39,6 +41,7 @@ def test_every_network_has_the_page_and_names_all() -> None:
         assert (response.status, text) == (200, b"")
 
 
+@pytest.mark.heavy
 def test_it_can_be_switched_off() -> None:
     with dev_chain("--page=false", "--test-listen=") as dev:
         response, text = get(dev.main, "/", "text/html")

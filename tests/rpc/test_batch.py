@@ -6,8 +6,6 @@ from msgspec import Raw
 from foreblock.rpc.batch import Limits
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
-from support.servers.asked_by import ANYBODY
-from foreblock.scheduling.room import Room
 from support.servers.asking import ANYBODY
 from support.servers.long_work import thresholds
 from support.servers.toys import ToyContext, Toys, call, parse

@@ -23,8 +23,6 @@ from foreblock.rpc.errors import Fault
 from foreblock.rpc.fetching import FetchingDispatcher, Missed
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
-from support.servers.asked_by import ANYBODY
-from foreblock.scheduling.room import Room
 from support.servers.asking import ANYBODY
 from support.servers.toys import ToyContext, call, parse
 

@@ -33,7 +33,6 @@ from foreblock.snapshot.bootstrap import bootstrap, need_of
 from foreblock.snapshot.fetching import Need
 from foreblock.snapshot.sending import SendLimits
 from foreblock.snapshot.server import SnapshotOffers, SnapshotServer
-from foreblock.snapshot.server import SnapshotServer
 from support.chains.checked_chains import Chained, logged_chain, pay
 from support.chains.dev_chain import DevChain
 from support.servers.serving import environment

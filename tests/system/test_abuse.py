@@ -123,6 +123,7 @@ def test_who_never_reads_is_left(service: RunningService) -> None:
     connection.close()
 
 
+@pytest.mark.heavy
 def test_fuzzed_bodies_are_answered(service: RunningService) -> None:
     address = address_of(service.url)
     assert not list(fuzz_bodies(address, seed=1, count=1000))
@@ -132,12 +133,14 @@ def test_fuzzed_bodies_are_answered(service: RunningService) -> None:
     probe(address, 10)
 
 
+@pytest.mark.heavy
 def test_fuzzed_http_is_refused_cleanly(service: RunningService) -> None:
     address = address_of(service.url)
     assert not list(fuzz_raw(address, seed=3, count=500))
     probe(address, 10)
 
 
+@pytest.mark.heavy
 def test_fuzzed_frames_end_connections_only(service: RunningService) -> None:
     address = address_of(service.url)
     workers = children(service.pid)["worker"]

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.servers.dev_processes import dev_chain
+
+pytestmark = pytest.mark.heavy
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "dev-chain.md"
 LOCAL = "127.0.0.1:8545"

@@ -64,6 +64,7 @@ def pay(network: Network) -> tuple[str, int]:
     return network.ask("eth_sendRawTransaction", "0x" + raw.hex()), nonce
 
 
+@pytest.mark.heavy
 def test_a_chain_goes_on_whoever_is_killed(tmp_path: Path, nats: NatsServer) -> None:
     fleet = Fleet(tmp_path, nats)
     with ExitStack() as opened, Roamer() as roamer:

@@ -221,6 +221,7 @@ def test_accounts_of_other_words_and_paths_are_anvil_s(tmp_path: Path) -> None:
         assert made[key] == wanted[key], key
 
 
+@pytest.mark.heavy
 def test_quiet_prints_nothing() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

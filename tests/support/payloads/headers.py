@@ -5,10 +5,8 @@ The hash uses RLP and keccak alone, and nothing of the service.
 
 from typing import Any
 
-from foreblock._engine import Header
-from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from foreblock._engine import Header, keccak256
-from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from support.payloads import rlp
 
 MINED: dict[str, Any] = {

@@ -21,7 +21,7 @@ def body_of(reply: Reply) -> bytes:
     pieces = [reply.body]
     if isinstance(reply.rest, list):
         return b"".join((reply.body, *reply.rest))
-    while reply.rest is not None and (taken := reply.rest.take()):
+    while reply.rest is not None and (taken := reply.rest.next_pieces()):
         pieces += taken
     return b"".join(pieces)
 

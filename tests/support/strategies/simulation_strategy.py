@@ -9,9 +9,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from foreblock.ledger.calls.request import BlockRequest, Call, CallRequest, Overrides, PlainCalls
-from support.payloads.bytecode import code
-from foreblock.ledger.calls.request import Call, Overrides
-from foreblock.ledger.simulation.simulation_request import BlockRequest, CallRequest, PlainCalls
 from support.payloads.bytecode import code, returning
 from support.payloads.params import overrides
 from support.servers.asking import A0, A1, A2, funded, word
