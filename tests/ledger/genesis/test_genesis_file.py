@@ -105,7 +105,7 @@ def test_accounts_in_every_notation() -> None:
         (b"", "file", "not JSON"),
         (b"\xff", "file", "not JSON"),
         (b"[" * 100_000, "file", "not JSON"),
-        (b'{"config": {}, "config": {}}', "file", "'config' stands twice"),
+        (b'{"config": {}, "config": {}}', "file", "'config' occurs twice"),
         (b"[]", "file", "expected an object"),
         (b"{}", "config", "missing"),
         (document(gasLimit=None), "gasLimit", "missing"),

@@ -2,7 +2,7 @@
 
 Transactions run one after the other on the state of the parent. Closing an index gives the
 header of the block so far, as if it ended there; what that end did is taken back before the
-block goes on (`BlockEnd`), so where a block is cut changes nothing in what follows.
+block continues (`BlockEnd`), so the cuts between indexes change nothing in what follows.
 
 On a dev chain a user may set accounts by hand, in an index of their own (`Cheat`). Such an index
 shows its state root, since nothing else in its header would tell it from the one before it.
@@ -10,7 +10,7 @@ shows its state root, since nothing else in its header would tell it from the on
 Roots of lists grow with the block. The state root is computed behind the head, by
 `parent_state`; only the storage root of the message passer has to be known at once, and only
 when it changed. A block holds a view of the store until it is closed. After an exception
-other than `InvalidTransaction` and `OverBudget` it must be thrown away.
+other than `InvalidTransaction` and `OverBudget` it must be discarded.
 """
 
 from collections.abc import Sequence
@@ -357,7 +357,7 @@ class BlockInProgress:
 
         Its last index need not be stored. `sealed` is its header, and where the state root
         of that is not known yet, `parent_hash` the hash that the next block names. The next
-        block owns the view, and this one may not go on.
+        block owns the view, and this one may not continue.
         """
         self._overlay.set_block_hash(sealed.number, parent_hash)
         return ParentState(

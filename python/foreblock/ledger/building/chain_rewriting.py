@@ -54,17 +54,17 @@ FEW_NODES: Final = 512  # of the tries of a block, which may stay in memory
 
 
 class BlockRun:
-    """The blocks of a run so far. After an exception it must be thrown away, and closed."""
+    """The blocks of a run so far. After an exception it must be discarded, and closed."""
 
     def __init__(self, writer: LedgerWriter, clock: Clock, block: BlockInProgress) -> None:
-        """A run that goes on with the block in progress."""
+        """A run that continues with the block in progress."""
         self.builder: Final = CommitBuilder(writer.store)
         self._writer: Final = writer
         self._clock: Final = clock
         self._abandoned: list[BlockInProgress] = []
         self._flashblocks: Final[list[Flashblock]] = []
         self._parent_state: ParentState | None = None  # that the next block stands on
-        self._keeps_nodes = True  # of the tries that its blocks go on with
+        self._keeps_nodes = True  # of the tries that its blocks continue with
         self._sealed = 0
         self._trie_goes_on = False  # with the pending block
         self.block = block
@@ -86,7 +86,7 @@ class BlockRun:
         """
         run = cls(writer, clock, abandoned)
         writer.forget_prunable()
-        run.builder.give_up(abandoned.number, abandoned.partials, "it stood on what was given up")
+        run.builder.give_up(abandoned.number, abandoned.partials, "its parent was abandoned")
         run.builder.rewind(fork, built_here=True, findable=findable)
         run._abandoned.append(abandoned)
         run._parent_state = on_sealed(writer.store, writer.profile, fork)
@@ -132,7 +132,7 @@ class BlockRun:
         return self.latest
 
     def close(self) -> None:
-        """Throw the run away; the block that it went on with, or replaced, stays open."""
+        """Discard the run; the block that it continued with, or replaced, stays open."""
         self.builder.close()
         if self._parent_state is not None:
             self._parent_state.view.close()
@@ -289,7 +289,7 @@ class Snapshots:
         self._forget([each for each in self._held if each >= number])
 
     def forget_above(self, block: int) -> None:
-        """Forget those on blocks above this one, which are given up."""
+        """Forget those on blocks above this one, which are abandoned."""
         self._forget([each for each, held in self._held.items() if held.latest > block])
 
     def _forget(self, numbers: list[int]) -> None:
@@ -302,7 +302,7 @@ class Snapshots:
     def _hold(self) -> None:
         """Let the store hold the oldest; neither blocks nor partials fall from one to the next.
 
-        What a chain has given up, no snapshot is of: so each was taken at or above the ones
+        Abandoned blocks have no snapshots: so each was taken at or above the ones
         before it that are left.
         """
         held = self._held.values()

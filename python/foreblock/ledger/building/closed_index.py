@@ -215,7 +215,7 @@ class BlockEnd:
         return account is not None and account.code_hash == _QUEUES[contract]
 
     def take_back(self) -> None:
-        """Let the block go on as if it had not ended."""
+        """Let the block continue as if it had not ended."""
         for at, contract in enumerate(_QUEUES if self._before else ()):
             counters = self._before[at * _COUNTERS : (at + 1) * _COUNTERS]
             self._overlay.set(contract, state_diff=dict(enumerate(counters)))

@@ -161,7 +161,7 @@ class CommitBuilder:
             yield each._replace(partials=tuple(self._dropped.intersection(each.partials)))
 
     def _keep_removed(self, number: int, parts: tuple[int, ...], *, findable: bool) -> bytes:
-        """Keep what subscribers are told about a sealed block that is given up; returns the key."""
+        """Keep a row of an abandoned sealed block for subscribers; returns its key."""
         view = self._view
         if parts:
             key, row = abandoned_blocks.removed_of_partials(view, number, parts)

@@ -11,7 +11,7 @@ rows that they find out or find superfluous go along with the next index.
 
 A sequencer calls `extend` and `seal_and_extend`; a follower decides more than one index at
 a time and hands its steps to `commit`. After an exception from a commit the blocks in
-progress must be thrown away; `open_block` reads the pending one back.
+progress must be discarded; `open_block` reads the pending one back.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -89,7 +89,7 @@ class LedgerWriter:
         self._extra_rows: dict[bytes, bytes | None] = {}
         self._held: int | None = None  # the oldest block that the chain may be taken back to
         self._store_held: int | None = None  # the same, as the store knows it
-        self._last_held = 0  # no partial above this one is revived any more, once it is given up
+        self._last_held = 0  # no partial above this one is revived any more, once it is abandoned
         self._abandoned: Final = AbandonedBlocks()
         # Of the last commit, in monotonic time, for the log.
         self.committed_at_ns = 0
@@ -254,7 +254,7 @@ class LedgerWriter:
         builder.batch.finalized(max(latest - self._distances.finalized, 0))
 
     def forget_prunable(self) -> None:
-        """Look again for what is to be pruned: the chain is about to end lower."""
+        """Search again for rows to prune: the chain is about to end lower."""
         self._prunable = []
 
     def follow_at_distance(self, builder: CommitBuilder, latest: int) -> None:
@@ -302,7 +302,7 @@ class LedgerWriter:
         return self._forget_given_up()
 
     def _forget_given_up(self) -> bool:
-        """Forget what was given up long ago; returns whether there was any.
+        """Delete the rows of blocks abandoned long ago; returns whether there were any.
 
         In a commit of its own: hashes in the next one may be the same again.
         """

@@ -202,7 +202,7 @@ class ParentState(Struct, frozen=True):
     parent_rules: Rules
     previous: FlashblockId | None  # the last index of the parent, if it was made of indices
     view: StateSource
-    overlay: Overlay  # above the state that the block goes on from
+    overlay: Overlay  # above the state that the block continues from
     roots: StateRoots  # from that same state on
     # Whether the parent's header has its state root, and so the hash that the block names.
     proven: bool = True

@@ -177,7 +177,7 @@ class ReplicaWriter:
     def _check_root(self, number: int, block_hash: bytes) -> bool:
         """Compare the state of the latest block with its header; returns whether it was new.
 
-        It also computes the trie nodes that the log does not carry, so that pruning goes on.
+        It also computes the trie nodes that the log does not carry, so that pruning continues.
         """
         if (number, block_hash) == self._checked or self._can_check_later(number):
             return False

@@ -1,7 +1,7 @@
 """A block after its last stored index, read back from its rows.
 
 Nothing is executed again: its state is that of its last partial, and the rest is in the
-rows. So it goes on with the same payload id to the same hashes.
+rows. So it continues with the same payload id to the same hashes.
 """
 
 from collections.abc import Iterable

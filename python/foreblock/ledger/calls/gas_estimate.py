@@ -1,7 +1,7 @@
 """Estimate the gas that a call needs: a search between the gas it used and its maximum.
 
 The gas used is not enough: refunds come at the end, an inner call gets 63/64 of what is left,
-and code may look at the remaining gas. So the call runs with its maximum, then with a little
+and code may read the remaining gas. So the call runs with its maximum, then with a little
 more than it used there, which is nearly always enough, and then the range is halved until it
 is narrow. The steps are geth's, and so are the results.
 
@@ -37,7 +37,7 @@ def estimate_gas(
 ) -> Steps[int | Outcome]:
     """The gas to give a call, or how it fails whatever it is given.
 
-    `call.gas` is 0 where nobody says how much it may have. Raises `RefusedOverride`, and
+    `call.gas` is 0 if no limit was given. Raises `RefusedOverride`, and
     `RefusedCall` where it may not begin or needs more gas than it may have.
     """
     check_fields(call, context.profile.chain_id)

@@ -68,7 +68,7 @@ class Call(Struct, frozen=True, gc=False):
 
     @property
     def fee_tip(self) -> int:
-        """The most that goes to who made the block, per unit of gas."""
+        """The highest fee per unit of gas for the proposer of the block."""
         return (self.max_priority_fee_per_gas if self.gas_price is None else self.gas_price) or 0
 
     @property

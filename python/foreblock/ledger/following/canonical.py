@@ -1,7 +1,7 @@
 """Sealed blocks of the canonical chain: what they prove, replace or add.
 
 A block that one of our partials seals as is sealed by that, without execution. Any other is
-executed and verified to the state root; then it stands in the place of ours. A block whose
+executed and verified to the state root; then it replaces ours. A block whose
 parent is not known waits, and the parent is requested.
 
 Where the state is known in part, a block that needs more of it is not taken in; what it needs is
@@ -143,7 +143,7 @@ class Canonical:
             chain.count("Unsupported")
             return f"canonical: unknown rules: block {end.block}: {end.why}", None
         if self._blocks.rests():
-            return "canonical: what it sends is not executed for a while, as it was in vain", None
+            return "canonical: execution is paused after failed blocks", None
         chain.flush()
         with self._chain.store.view() as view:
             if fork < view.heads.earliest:

@@ -2,7 +2,7 @@
 
 Block after block on the state in memory, as an import does; nothing is stored. A block that
 follows the last one may be executed on the same state before anything is committed. After a
-`BadBlock` or `OverBudget` the verifier must be thrown away.
+`BadBlock` or `OverBudget` the verifier must be discarded.
 
 A block that took too much may still be the chain's: it is tried again with twice the
 allowance, up to a limit. In between nothing of the source is executed for many times as long
@@ -110,7 +110,7 @@ class CanonicalVerifier:
         """Execute a block, which will be stored as `number`, and verify its header.
 
         Gives what is wanted instead, where the state is known in part: the verifier must be
-        thrown away then.
+        discarded then.
         """
         try:
             self._state.number = number

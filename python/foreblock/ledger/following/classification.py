@@ -188,7 +188,7 @@ class Competing:
 class Gap:
     """It cannot be joined to its job now: buffer it; it makes nothing fresher."""
 
-    expected: int  # the index that the job would go on with
+    expected: int  # the index that the job would continue with
 
 
 @dataclass(frozen=True, slots=True)

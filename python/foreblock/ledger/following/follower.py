@@ -119,7 +119,7 @@ class Follower:
 
     @property
     def missing(self) -> bytes | None:
-        """The hash of the block without which it cannot go on."""
+        """The hash of the block without which it cannot continue."""
         return self._missing_below_kept() or self._far
 
     def receive(self, message: Flashblock, feed: str) -> None:
@@ -508,7 +508,7 @@ class Follower:
         if isinstance(verdict, Wanting):
             return False
         if isinstance(verdict, Applied):
-            self._far = None  # it goes on, so nothing is missed
+            self._far = None  # it continues, so nothing is missed
             return True
         message = received.message
         where = f"{message.block_number}.{message.index}"

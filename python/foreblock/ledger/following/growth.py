@@ -145,7 +145,7 @@ class Growth:
     def replace(self, job: Job, start: int, messages: Sequence[Received]) -> bool:
         """Replace the indices of a served job from `start` on, if the messages are true.
 
-        Its former indices there are given up, with all that stands on them.
+        Its former indices there are abandoned, with all that stands on them.
         """
         chain = self._chain
         chain.flush()
@@ -167,7 +167,7 @@ class Growth:
             block.committed(number, closed.header)
             closings.append(closed)
             diff = received.message.diff
-        chain.drop_from(job.block + 1, "it stood on what was given up")
+        chain.drop_from(job.block + 1, "its parent was abandoned")
         chain.builder.drop(job.partials()[start:], "another flashblock took its place")
         chain.to_reclassify += job.received[start:]
         del job.steps[start:]

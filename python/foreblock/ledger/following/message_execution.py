@@ -175,7 +175,7 @@ class BoundedRuns:
         """The index that a message makes of its block; `number` is what it will be stored as.
 
         `before` is what the flashblock before it said. After a refusal the block has seen
-        parts of the message and must be thrown away.
+        parts of the message and must be discarded.
         """
         message = received.message
 
@@ -399,7 +399,7 @@ def check_claims(
     try:
         differs = _contradiction(message.claims, closed, block)
     except StateMissing:
-        return  # it says something of an account that nobody has touched here
+        return  # it says something of an account that no one has touched here
     count("MetadataAgrees" if differs is None else "MetadataDiffers")
     if differs is not None:
         place = f"{message.block_number}.{message.index}"

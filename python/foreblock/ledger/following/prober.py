@@ -231,7 +231,7 @@ class Prober:
         job.probed[key] = frozenset(sealed.hash for sealed in found if sealed is not None)
         if wanted not in job.probed[key]:
             return False
-        self._chain.drop_from(job.block + 1, "it stood on what was given up")
+        self._chain.drop_from(job.block + 1, "its parent was abandoned")
         job.superseded += [step.partial for step in abandoned if step.partial is not None]
         self._chain.to_reclassify += [step.received for step in abandoned]
         job.close()

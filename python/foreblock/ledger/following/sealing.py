@@ -164,7 +164,7 @@ class Sealing:
         chain.commit.end_with(verifier)
 
     def _total_difficulty(self, header: Header) -> int:
-        """That of a block from a canonical source; since an anchor nobody adds them up."""
+        """That of a block from a canonical source; above an anchor they are not added up."""
         chain = self._chain
         if chain.is_partial:
             return total_difficulty_at(header, chain.profile)

@@ -36,7 +36,7 @@ class PendingCommit:
         self._verifier: CanonicalVerifier | None = None
         self.applied: list[Received] = []  # to be published, in order
         self.computed: list[SealsAs] = []
-        self.sealed: list[BlockInProgress] = []  # whose tries later blocks may go on with
+        self.sealed: list[BlockInProgress] = []  # whose tries later blocks may continue with
 
     @property
     def builder(self) -> CommitBuilder:
@@ -54,7 +54,7 @@ class PendingCommit:
         self._verifier = verifier
 
     def take_verifier(self) -> CanonicalVerifier | None:
-        """The verifier whose last block is the latest; the caller goes on with its state."""
+        """The verifier whose last block is the latest; the caller continues with its state."""
         verifier, self._verifier = self._verifier, None
         return verifier
 
@@ -81,7 +81,7 @@ class PendingCommit:
             self._publish(each.message)
 
     def close(self) -> None:
-        """Throw away what was gathered."""
+        """Discard the pending steps."""
         self._discard_builder()
         self._close_finished()
 
@@ -220,12 +220,12 @@ class ServedChain:
         self.commit.flush(self.latest, self.jobs.above(self.latest.number))
 
     def close(self) -> None:
-        """Close all views of the store, and throw away what was gathered."""
+        """Close all views of the store, and discard what was gathered."""
         for job in self.jobs:
             job.close()
         self.commit.close()
 
-    # --- What stands where -------------------------------------------------------------
+    # --- Positions --------------------------------------------------------------------
 
     @property
     def latest(self) -> Header:
@@ -272,7 +272,7 @@ class ServedChain:
 
         Where the state is known in part, only the announced state root can complete a header,
         and the withdrawals root if no message provided it: all else in it was executed here,
-        and its hash is the one that the chain goes on from.
+        and its hash is the one that the chain continues from.
         """
         headers = [each for each in self._announced.values() if each.number == job.block]
         for step in job.steps if headers else ():
@@ -321,7 +321,7 @@ class ServedChain:
     def rewind(self, fork: int) -> None:
         """Give up the sealed blocks above this one, and all that stands on them."""
         self.count("Reorg")
-        self.drop_from(self.latest.number + 1, "it stood on what was given up")
+        self.drop_from(self.latest.number + 1, "its parent was abandoned")
         self.builder.rewind(fork)
         for job in self.jobs:
             if job.block > fork:

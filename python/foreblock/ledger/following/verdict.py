@@ -31,7 +31,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Diverged:
-    """It says something else than what was found here."""
+    """Its claim differs from the execution here."""
 
     field: str
     expected: str  # what was found here
@@ -76,7 +76,7 @@ class Wanting:
     """It needs state that is not known yet, and is tried again when that is learned."""
 
     wanted: MissingState
-    spoiled: bool = False  # its block has seen parts of it, and must be thrown away
+    spoiled: bool = False  # its block has seen parts of it, and must be discarded
 
     def __str__(self) -> str:
         return f"{len(self.wanted)} keys of the state are not known yet"

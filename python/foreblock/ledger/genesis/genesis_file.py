@@ -180,7 +180,7 @@ def read_accounts(alloc: JsonValue) -> dict[bytes, GenesisAccount]:
         except ValueError as why:
             member.refuse(str(why))
         if address in accounts:
-            member.refuse("the address stands twice")
+            member.refuse("the address occurs twice")
         accounts[address] = _account(member)
     return accounts
 
@@ -204,7 +204,7 @@ def _storage(member: JsonValue | None) -> dict[int, int]:
     for key, value in member.items():
         slot = value.replace(key if key.startswith("0x") else f"0x{key}").number(256)
         if slot in slots:
-            value.refuse("the slot stands twice")
+            value.refuse("the slot occurs twice")
         slots[slot] = value.number(256)
     return {slot: value for slot, value in slots.items() if value}
 

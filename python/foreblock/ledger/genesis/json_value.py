@@ -121,6 +121,6 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members: dict[str, object] = {}
     for key, value in pairs:
         if key in members:
-            raise ValueError(f"the key {key!r} stands twice in one object")
+            raise ValueError(f"the key {key!r} occurs twice in one object")
         members[key] = value
     return members

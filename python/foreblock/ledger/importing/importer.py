@@ -149,7 +149,7 @@ def import_files(
     """Import the blocks of a file; raises `ForeblockError` or `OSError`.
 
     The small files are read before the store is opened, so that a mistake in them leaves no
-    folder behind. Without a genesis the store must have a chain, which goes on.
+    folder behind. Without a genesis the store must have a chain, which continues.
     """
     beginning = None if genesis is None else read_genesis(genesis.read_bytes())
     if beginning is None and not (data / DATA_FILE).exists():

@@ -288,7 +288,7 @@ def header_members(base: StateBase, trust: str) -> str:
 def base_fact(base: StateBase, trust: str) -> str:
     """The base as a fact for operators."""
     place = f"block {base.number}, epoch {base.epoch}, 0x{base.hash.hex()}"
-    return f"base: {place}; what is learned of its state is {trust}"
+    return f"base: {place}; its known state is {trust}"
 
 
 class Visibility(Struct, frozen=True):

@@ -144,7 +144,7 @@ class Ledger:
         )
 
     def lay(self, learned: Learned) -> None:
-        """Let views from now on read what the store does not know here."""
+        """Let later views read values from here that the store lacks."""
         self._store.lay(learned)
 
     @property
@@ -167,7 +167,7 @@ class Ledger:
     def tell_of_fast_path(self, tell: Callable[[str], None] | None) -> None:
         """Call this from now on with each method that the fast path answers.
 
-        Calls take the long way then: who is told of them wants to know more.
+        Calls then take the long path, which reports more of them.
         """
         self._told = tell
         if self.fast_path is not None:
@@ -305,7 +305,7 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     @property
     def trust(self) -> str:
-        """How what is known of a partial base was learned; empty where it is complete."""
+        """The trust in the known state of a partial base; empty if the base is complete."""
         return "" if self.base.is_complete else read_trust(self._view)
 
     @property
@@ -419,7 +419,7 @@ class LedgerView(Struct, frozen=True, gc=False):
     def root_below(self, state: State) -> bytes | None:
         """The state root of the sealed block that a state is of, or stands on.
 
-        None where nobody needs it, above a complete base: all nodes of the trie are there.
+        None if it is not needed, above a complete base: all nodes of the trie are there.
         """
         if self.base.is_complete:
             return None

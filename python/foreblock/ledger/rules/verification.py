@@ -2,7 +2,7 @@
 
 Cheap checks come first: header against parent, body against header, uncles, senders; then
 execution and the roots that only execution gives. A block that breaks a rule raises
-`BadBlock`; the working state has seen parts of it by then and must be thrown away. Nothing
+`BadBlock`; the working state has seen parts of it by then and must be discarded. Nothing
 is stored here.
 """
 
@@ -81,7 +81,7 @@ def verify(
 
 
 def check_and_finish(task: Task, execution: Execution, state: WorkingState) -> Verified:
-    """Hold an executed block against its header, and go on to the next one."""
+    """Hold an executed block against its header, and continue to the next one."""
     _check_execution(task, execution, state)
     changes, nodes = state.finish()
     block = task.block

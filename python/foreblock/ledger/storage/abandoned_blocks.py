@@ -156,7 +156,7 @@ PORTION: Final = 256  # partials that are forgotten together
 
 
 class AbandonedBlock(NamedTuple):
-    """A block that was given up, or a part of one."""
+    """A block that was abandoned, or a part of one."""
 
     block: int
     partials: tuple[int, ...]
@@ -189,10 +189,10 @@ class AbandonedBlocks:
 
 
 def abandoned_keys(view: View, abandoned: AbandonedBlock) -> Iterator[bytes]:
-    """The keys of all rows of what was given up, but for places, which are few."""
+    """The keys of all rows of an abandoned block, except index rows, which are few."""
     if abandoned.removed is not None:
         row = view.row(abandoned.removed)
-        # The same block may have been sealed and given up again.
+        # The same block may have been sealed and abandoned again.
         if row is not None and decode_removed(row).partials[-1] in abandoned.partials:
             yield abandoned.removed
             yield place_row(abandoned.removed)[0]

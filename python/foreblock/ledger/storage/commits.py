@@ -4,8 +4,8 @@ A batch is the whole of a commit. `LedgerWriter` hands each of its own to a `Com
 does `begin_chain` the first one. Where there is no log, that is `TO_STORE`; where there is one,
 the batch is encoded, and the store commits it if the log has taken it:
 
-    batch.encode() → store.commit(batch, log, ask)      who writes
-    Batch.decode(…) → lower_indices → store.commit      who follows
+    batch.encode() → store.commit(batch, log, ask)      the writer
+    Batch.decode(…) → lower_indices → store.commit      a follower
 
 Rows that each store of a log has for itself are added here, since no log carries them: how far
 its indices of logs and of addresses have come.

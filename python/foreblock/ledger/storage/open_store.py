@@ -221,7 +221,7 @@ def profile_in(config: bytes) -> ChainProfile:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A block to begin at; without a body where nobody had it."""
+    """A block to begin at; without a body if no upstream had it."""
 
     header: Header
     block: Block | None = None
@@ -299,7 +299,7 @@ def latest_as_anchor(view: View) -> Anchor:
 def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
     """The total difficulty assumed for an anchor, and for the blocks after it.
 
-    It says on which side of the merge a block is; before it, nobody knows the sum.
+    It says on which side of the merge a block is; before it, the sum is not known.
     """
     terminal = profile.terminal_total_difficulty or 0
     return header.difficulty or terminal

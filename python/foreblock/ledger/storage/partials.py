@@ -154,7 +154,7 @@ def partial_at(view: View, block: int, index: int) -> int:
     row = view.row(by_place_key(block, index)) if max(block, index) < 1 << 64 else None
     number = None if row is None else decode_numbers(row)[0]
     if number is None or is_gone(view, number):
-        # An empty index may be where a branch that was given up had one of its own.
+        # An empty index may be where a branch that was abandoned had one of its own.
         number = standing_in(view, block, index) or number
     if number is None:
         raise UnknownPartial(index)

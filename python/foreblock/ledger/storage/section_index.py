@@ -154,7 +154,7 @@ class SectionIndex(NamedTuple):
     def rewound(self, view: View, block: int) -> tuple[bytes, bytes] | None:
         """The row of the index after a rewind to this block; None if it stays as it is.
 
-        A section that ended above the block is given up whole, and all smaller ones after it.
+        A section that ended above the block is abandoned whole, and all smaller ones after it.
         """
         indexed = self.read(view)
         if indexed.end <= block + 1:
@@ -200,7 +200,7 @@ class _Gathered:
 
 @dataclass(slots=True)
 class _Merger:
-    """A section that is being merged, and the entry from which the next turn goes on."""
+    """A section that is being merged, and the entry from which the next turn continues."""
 
     section: Section
     start: bytes = FIRST_ENTRY

@@ -171,7 +171,7 @@ class AddressIndexing:
         return False
 
     def _first_without_row(self, view: View) -> int:
-        """Where to go on; a rewind may have led below the last job."""
+        """Where to continue; a rewind may have led below the last job."""
         end = max(ADDRESSES.read(view).end, read_first_block(view).whole)
         if self._next <= end or terms_of(view, self._next - 1) is None:
             return end

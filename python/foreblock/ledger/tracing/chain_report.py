@@ -1,10 +1,9 @@
-"""What happened on a chain since the last look, as texts for the people who watch it.
+"""Events of a dev chain as console text.
 
-Flashblocks and sealed blocks are followed by their events (`ledger.reading.events`), so that
-nothing is told twice, whatever is looked at when. A transaction is told with the flashblock
-that it is in, and its block when it is sealed. Blocks that the clock seals without a
-transaction of a user are left out. How a transaction ran is found by running it again, within
-bounds; what it was is in its receipt.
+Flashblocks and sealed blocks are followed by their events (`ledger.reading.events`), so nothing is
+reported twice. A transaction is reported with the flashblock that contains it, its block when it
+is sealed. Blocks that the clock seals without a transaction of a user are left out. Traces of
+transactions come from a bounded replay, other facts from their receipts.
 """
 
 import time
@@ -64,7 +63,7 @@ class ChainReport:
     def __init__(self, ledger: Ledger) -> None:
         """Start after the last commit."""
         self._ledger: Final = ledger
-        self._told: set[int] = set()  # unsealed blocks with transactions of users
+        self._reported: set[int] = set()  # unsealed blocks with transactions of users
         with closing(ledger.view()) as view:
             self._flashblocks, self._sealed = flashblock_end(view), sealed_end(view)
 
@@ -128,12 +127,12 @@ class ChainReport:
             if before is not None and number >= before:
                 return
             self._sealed = found.then
-            if number in self._told or not by_clock:
+            if number in self._reported or not by_clock:
                 yield _block_text(view.resolve(number).header)
-            self._told.discard(number)
+            self._reported.discard(number)
 
     def _dropped(self, block: PreconfirmedBlock) -> Iterator[str]:
-        if block.number in self._told:
+        if block.number in self._reported:
             yield f"\n{INDENT}Dropped flashblock: {block.number}.{block.index}\n"
 
     # --- Transactions ------------------------------------------------------------------
@@ -149,7 +148,7 @@ class ChainReport:
         placed = [each for each in placed if is_from_user(each.transaction)]
         if not placed:
             return
-        self._told.add(block.number)
+        self._reported.add(block.number)
         calls = _trace(view, block, placed if traces else _with_code(view, block, placed))
         for each in placed:
             place = each.before.transactions
@@ -166,7 +165,7 @@ def _is_later(event: Event | None, reached: ReachedPosition) -> bool:
 def _with_code(
     view: LedgerView, block: PreconfirmedBlock, placed: list[PlacedReceipt]
 ) -> list[PlacedReceipt]:
-    """Those in which something may have run, or failed: not transfers to who has no code."""
+    """Those in which something may have run, or failed: not transfers to accounts without code."""
     state = view.state(block)
 
     def runs(each: PlacedReceipt) -> bool:
