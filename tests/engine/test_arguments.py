@@ -28,8 +28,6 @@ from foreblock._engine import (
     Body,
     BodyText,
     Changes,
-    CommandPath,
-    CommandQueue,
     Env,
     Executed,
     FastPath,
@@ -346,8 +344,6 @@ def made(objects: Objects, kind: type) -> object:
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
         FastPath: lambda: fast_path(objects.store),
-        CommandQueue: lambda: CommandQueue(f"{objects.folder}/commands"),
-        CommandPath: lambda: command_path(objects),
         StoredItems: lambda: StoredItems(ITEMS),
         Bids: lambda: Bids(7),
         LogFilter: lambda: FILTER,
@@ -376,11 +372,6 @@ def fast_path(store: Store) -> FastPath:
     )
 
 
-def command_path(objects: Objects) -> CommandPath:
-    queue = CommandQueue(f"{objects.folder}/commands")
-    return CommandPath(fast_path(objects.store), queue, dict.fromkeys(CommandPath.NAMES, 0))
-
-
 def sealed(objects: Objects) -> SealedBody:
     """A block of one call that succeeds and one that does not."""
     overlay = objects.state.overlay()
@@ -397,8 +388,8 @@ def written(block: SealedBody) -> BodyText:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
-    Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, CommandQueue,
-    CommandPath, StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
+    Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath,
+    StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
     StoreCheck, Learned, Misses, Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]

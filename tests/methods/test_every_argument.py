@@ -19,7 +19,7 @@ import pytest
 from conftest import CHECKOUT, ChainFiles
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods import make_methods
+from foreblock.methods import make_table
 from foreblock.methods.options import Options
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.each_case import each_case
@@ -28,7 +28,7 @@ from support.servers.long_work import scheduler, thresholds
 
 Params = list[Any]
 
-METHODS = list(make_methods(Options(), scheduler(1)))
+METHODS = list(make_table(Options(), scheduler(1)).functions)
 DOCS = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 ADDRESS = "0x" + "35" * 20
 WORD = "0x" + "0" * 63 + "1"

@@ -46,7 +46,7 @@ class Pool:
     async def submit(self, raw: bytes, sender: bytes) -> None:
         raise AssertionError(raw, sender)
 
-    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+    def try_submit(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
         return False
 
     def next_nonce(self, sender: bytes) -> int:

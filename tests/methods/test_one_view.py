@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from foreblock._engine import Withdrawal
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.methods import make_methods
+from foreblock.methods import make_table
 from foreblock.methods.options import Options
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.batch import Limits
@@ -56,7 +56,7 @@ class Interrupting:
 
     def __init__(self, chain: ChainBuilder, ledger: Ledger) -> None:
         self._chain = chain
-        methods = make_methods(Options(), scheduler(5_000))
+        methods = make_table(Options(), scheduler(5_000)).functions
         self.dispatcher = Dispatcher(
             {name: partial(self._run, method) for name, method in methods.items()},
             ledger.view,

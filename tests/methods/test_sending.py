@@ -28,7 +28,7 @@ class Recorder:
             raise RejectedTransaction(self._refusal)
         self.taken.append((raw, sender))
 
-    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+    def try_submit(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
         return False
 
     def next_nonce(self, _sender: bytes) -> int:

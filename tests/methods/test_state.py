@@ -26,7 +26,7 @@ class Waiting:
     async def submit(self, _raw: bytes, _sender: bytes) -> None:
         raise AssertionError("nothing is sent")
 
-    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+    def try_submit(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
         return False
 
     def next_nonce(self, sender: bytes) -> int:

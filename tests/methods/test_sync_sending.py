@@ -42,7 +42,7 @@ class Sequencer:
             raise RejectedTransaction(self.refusal)
         self.taken.set()
 
-    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+    def try_submit(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
         return False
 
     def next_nonce(self, _sender: bytes) -> int:

@@ -6,10 +6,9 @@ from pathlib import Path
 from foreblock.bus.bus_client import BusClient
 from foreblock.bus.bus_server import BusServer
 from foreblock.bus.messages import Committed
-from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.scheduling.admission import WorkerBudget
-from foreblock.service.app import WrittenHere, make_served
+from foreblock.service.app import make_served
 from foreblock.settings import Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
@@ -26,9 +25,8 @@ def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) 
         link.connect_directly(writer)
         settings = load(Settings, {"data": "none", "workers": "1"}, {}).settings
         network = Network(name="main", data=str(tmp_path / "store"), source="store")
-        here = WrittenHere(chain.store, CommandQueue(tmp_path / "commands"))
         (served,) = make_served(
-            settings, [network], link, WorkerBudget(), [SeenCommit()], written=[here]
+            settings, [network], link, WorkerBudget(), [SeenCommit()], written=[chain.store]
         )
         fast_path = served.fast_path
         fast_path.cache_head(b"head", len(BODY), b"", b"")

@@ -21,7 +21,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct FastPath {
     store: Py<Store>,
-    pub path: EngineFastPath,
+    path: EngineFastPath,
     meter: Option<Py<Meter>>,
     /// Rows of the meter: of balances, blocks and calls.
     rows: [usize; 3],
@@ -61,12 +61,12 @@ impl FastPath {
     }
 
     #[pyo3(signature = (head, length, status, headers, /))]
-    pub fn cache_head(&self, head: &[u8], length: Arg<usize>, status: &[u8], headers: &[u8]) {
+    fn cache_head(&self, head: &[u8], length: Arg<usize>, status: &[u8], headers: &[u8]) {
         let (status, headers) = (status.into(), headers.into());
         self.path.cache_head(head, Head { length: length.0, status, headers });
     }
 
-    pub fn clear_heads(&self) {
+    fn clear_heads(&self) {
         self.path.clear_heads();
     }
 
@@ -128,7 +128,7 @@ impl FastPath {
     }
 
     #[pyo3(signature = (data, date, /))]
-    pub fn answer<'py>(
+    fn answer<'py>(
         &self,
         py: Python<'py>,
         data: &[u8],
@@ -162,14 +162,6 @@ impl FastPath {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request that is none of its own.
-    pub fn count_one(&self, row: usize, begun: Instant, received: usize, sent: usize) {
-        if let Some(meter) = self.meter.as_ref().map(Py::get) {
-            meter.traffic(received, sent);
-            meter.requests([(row, begun.elapsed())].into_iter(), ANSWERED);
-        }
-    }
-
     fn count(&self, timed: &[Timed], received: usize, sent: usize) {
         if let Some(meter) = self.meter.as_ref().map(Py::get) {
             meter.traffic(received, sent);
@@ -183,7 +175,7 @@ fn tag_argument(tag: &str) -> PyResult<Tag> {
     Tag::read(tag.as_bytes()).ok_or_else(|| invalid("tag: latest or pending"))
 }
 
-pub fn joined<'py>(py: Python<'py>, parts: &[&[u8]]) -> PyResult<Bound<'py, PyBytes>> {
+fn joined<'py>(py: Python<'py>, parts: &[&[u8]]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, parts.iter().map(|part| part.len()).sum(), |mut out| {
         for part in parts {
             let (here, rest) = out.split_at_mut(part.len());

@@ -24,7 +24,6 @@ mod overlay;
 mod params;
 mod pool;
 mod proof;
-mod put_off;
 mod state;
 mod store;
 mod stored;
@@ -51,7 +50,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     params::register(module)?;
     pool::register(module)?;
     proof::register(module)?;
-    put_off::register(module)?;
     state::register(module)?;
     batch::register(module)?;
     heads::register(module)?;

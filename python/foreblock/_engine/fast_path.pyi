@@ -1,8 +1,7 @@
 """The fast path: from the bytes of a request to those of its answer."""
 
 from collections.abc import Callable
-from os import PathLike
-from typing import ClassVar, Self, final
+from typing import Self, final
 
 from foreblock._engine.evm import Env
 from foreblock._engine.meter import Meter
@@ -88,71 +87,6 @@ class FastPath:
         Calls of a contract are of one kind when their data begins with the same four bytes.
         A kind that takes too long once is none of the short ones any more.
         """
-
-    def answer(self, data: bytes, date: bytes, /) -> bytes | None:
-        """The whole answer to one whole request; none for any other, and never an error."""
-
-@final
-class CommandQueue:
-    """Commands of a dev chain that are put off, and their journal.
-
-    While it is open, a `CommandPath` takes commands of the usual kinds: one slot or one balance
-    that is set, a snapshot, the way back to a snapshot that waits.
-    """
-
-    def __new__(cls, path: str | PathLike[str], /) -> Self:
-        """A queue with this journal, which is made where there is none; raises OSError."""
-
-    def add(self, batch: int, command: bytes, /) -> None:
-        """Write a command to the journal, as it is there; raises OSError."""
-
-    def begin(self) -> None:
-        """Begin the journal anew, and close the queue."""
-
-    def open(
-        self,
-        batch: int,
-        *,
-        commands: int,
-        accounts: bool,
-        snapshots: int,
-        next_snapshot: int,
-        waiting: list[int],
-    ) -> None:
-        """Take so many commands of this batch from now on, of which so many are snapshots.
-
-        They set accounts only where that is said. `waiting` are the ids of snapshots to which
-        there is a way back.
-        """
-
-    def close(self) -> None:
-        """Take nothing any more."""
-
-    def set_headers(self, headers: bytes, /) -> None:
-        """The header lines of answers."""
-
-    @property
-    def count(self) -> int:
-        """How many commands it has, since the last were taken."""
-
-    def take(self) -> tuple[list[bytes], list[tuple[str, int]]]:
-        """The commands as they are in the journal, and what was called how often in a row."""
-
-@final
-class CommandPath:
-    """A fast path that takes commands, too, while their queue is open."""
-
-    NAMES: ClassVar[list[str]]
-    """The methods whose commands it takes."""
-
-    def __new__(cls, over: FastPath, queue: CommandQueue, rows: dict[str, int], /) -> Self:
-        """What it takes is counted in these rows, those of all names, by the other's meter."""
-
-    def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
-        """As that of the path below it, which gets it."""
-
-    def clear_heads(self) -> None:
-        """The same."""
 
     def answer(self, data: bytes, date: bytes, /) -> bytes | None:
         """The whole answer to one whole request; none for any other, and never an error."""

@@ -19,8 +19,7 @@ import structlog
 from msgspec import Struct
 
 from foreblock.bus.bus_server import BusServer
-from foreblock.bus.commands import AnyCommand, Command
-from foreblock.bus.deferral import Deferral, DoneHere
+from foreblock.bus.commands import AnyCommand, Command, InProcessWriter
 from foreblock.bus.frames import BusEnd, DirectTransport, Frames, frame, frames_of, send
 from foreblock.bus.messages import (
     NOT_AVAILABLE,
@@ -95,7 +94,7 @@ class BusClient:
         self._facts: dict[str, SourceFacts] = {}
         self._on_commit: Final[dict[Callable[[], None], str]] = {}  # with their networks
         self._on_change: Final[list[Callable[[], None]]] = []
-        self._deferrals: Final[dict[str, Deferral]] = {}
+        self._writers_here: Final[dict[str, InProcessWriter]] = {}
         self._direct_printers: Final[dict[str, Callable[[str], None]]] = {}
         self._unprinted = 0
         self._transport: asyncio.Transport | None = None
@@ -272,17 +271,13 @@ class BusClient:
 
     # --- A chain that is written in this process -------------------------------------------
 
-    def put_off_to(self, network: str, deferral: Deferral) -> None:
-        """Let commands of a chain that is written in this process be deferred."""
-        self._deferrals[network] = deferral
+    def write_here(self, network: str, writer: InProcessWriter) -> None:
+        """Use this writer, in this process, for short changes of a network."""
+        self._writers_here[network] = writer
 
-    def deferral(self, network: str) -> Deferral | None:
-        return self._deferrals.get(network)
-
-    def here(self, network: str) -> DoneHere | None:
-        """The writer of a network in this process; None if the current request has to wait."""
-        deferral = self._deferrals.get(network)
-        return deferral.here if deferral is not None and deferral.is_alone else None
+    def writer_here(self, network: str) -> InProcessWriter | None:
+        """The writer of a network, if it is in this process."""
+        return self._writers_here.get(network)
 
     # --- Printing -------------------------------------------------------------------------
 

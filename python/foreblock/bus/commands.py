@@ -1,20 +1,33 @@
 """Commands that change a development chain, as workers send them to its writer. No I/O.
 
-Each is a value with a name of its own; the writer of a dev chain executes one after the other,
-between two steps of its sequencer, and answers when the change is committed. A chain that is
-not built here has no commands.
+Each is a value with a name of its own. The writer of a dev chain executes one after the other,
+between two steps of its sequencer, and answers when the change is committed. A process that
+both serves and writes a chain executes short commands directly (`InProcessWriter`); their
+commit may follow later, but before the next read. A chain that is not built here has no commands.
 """
 
-from typing import Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias, Union
 
 from msgspec import Struct
+
+from foreblock.types import Transaction
 
 Mining = Literal["clock", "automine", "manual"]
 Word = bytes  # a number of up to 256 bits, big-endian: MessagePack has none above 64
 
 
 class Command(Struct, frozen=True, tag=True, array_like=True):
-    """A change of the chain."""
+    """A change of the chain. The class attributes describe its effects."""
+
+    # The next nonces that workers know are still right.
+    keeps_hints: ClassVar[bool] = False
+    # Everything committed stays, if no transaction is in the block in progress.
+    abandons_nothing: ClassVar[bool] = False
+    # It can be applied on top of changes that are not committed yet.
+    joins_uncommitted: ClassVar[bool] = False
+    # Its own changes can be committed later, before the next read.
+    commits_later: ClassVar[bool] = False
 
 
 # --- Blocks and time --------------------------------------------------------------------
@@ -26,6 +39,9 @@ class Mine(Command, frozen=True):
     The first has this timestamp, if one is given. Gives the number of the last block.
     """
 
+    abandons_nothing = True
+    joins_uncommitted = True
+
     blocks: int = 1
     interval: int | None = None
     timestamp: int | None = None
@@ -34,6 +50,8 @@ class Mine(Command, frozen=True):
 class SetMining(Command, frozen=True):
     """Change what seals blocks; with `clock` every `block_time` seconds."""
 
+    keeps_hints = True
+
     mining: Mining
     block_time: int | None = None
     also_clock: bool = False  # automine, and a block by the clock as well
@@ -41,6 +59,9 @@ class SetMining(Command, frozen=True):
 
 class IncreaseTime(Command, frozen=True):
     """Let the time of the chain run this many seconds further ahead; gives all of them."""
+
+    joins_uncommitted = True
+    commits_later = True
 
     seconds: int
 
@@ -82,6 +103,10 @@ class NextBlock(Command, frozen=True):
 class SetAccount(Command, frozen=True):
     """Set fields of an account; what is none stays."""
 
+    abandons_nothing = True
+    joins_uncommitted = True
+    commits_later = True
+
     address: bytes
     balance: Word | None = None
     nonce: int | None = None
@@ -92,12 +117,20 @@ class SetAccount(Command, frozen=True):
 class AddBalance(Command, frozen=True):
     """Add to a balance."""
 
+    abandons_nothing = True
+    joins_uncommitted = True
+    commits_later = True
+
     address: bytes
     amount: Word
 
 
 class SetAccounts(Command, frozen=True):
     """Set several accounts in one commit."""
+
+    abandons_nothing = True
+    joins_uncommitted = True
+    commits_later = True
 
     accounts: list[SetAccount | AddBalance]
 
@@ -114,9 +147,17 @@ class LoadState(Command, frozen=True):
 class TakeSnapshot(Command, frozen=True):
     """Remember the chain as it is; gives the id of the snapshot."""
 
+    keeps_hints = True
+    abandons_nothing = True
+    joins_uncommitted = True
+    commits_later = True
+
 
 class Revert(Command, frozen=True):
     """Make the chain what it was at a snapshot; gives whether there is such a snapshot."""
+
+    joins_uncommitted = True
+    commits_later = True
 
     id: int
 
@@ -155,6 +196,11 @@ class Reorganize(Command, frozen=True):
 class Impersonate(Command, frozen=True):
     """Take transactions of an account without a signature, or no longer."""
 
+    keeps_hints = True
+    abandons_nothing = True
+    joins_uncommitted = True
+    commits_later = True
+
     address: bytes
     is_on: bool = True
 
@@ -162,11 +208,19 @@ class Impersonate(Command, frozen=True):
 class ImpersonateAll(Command, frozen=True):
     """Take transactions of every account without a signature, or no longer."""
 
+    keeps_hints = True
+    abandons_nothing = True
+    joins_uncommitted = True
+    commits_later = True
+
     is_on: bool
 
 
 class SendUnsigned(Command, frozen=True):
     """Take a transaction of an account without its signature; gives its hash."""
+
+    keeps_hints = True
+    abandons_nothing = True
 
     sender: bytes
     to: bytes | None
@@ -183,6 +237,8 @@ class SendUnsigned(Command, frozen=True):
 class DropTransactions(Command, frozen=True):
     """Take transactions out of the pool: one, those of a sender, or all; gives their hashes."""
 
+    abandons_nothing = True
+
     hash: bytes | None = None
     sender: bytes | None = None
 
@@ -193,9 +249,14 @@ class DropTransactions(Command, frozen=True):
 class CloseFlashblock(Command, frozen=True):
     """Close the open index now; gives block number, index and hash."""
 
+    keeps_hints = True
+    abandons_nothing = True
+
 
 class SetFlashblockInterval(Command, frozen=True):
     """Close an index every `milliseconds`; 0 only on demand."""
+
+    keeps_hints = True
 
     milliseconds: int
 
@@ -211,9 +272,13 @@ class DropTail(Command, frozen=True):
 class Equivocate(Command, frozen=True):
     """Announce another flashblock for the place of the last one, on the feed."""
 
+    keeps_hints = True
+
 
 class SetFaults(Command, frozen=True):
     """Let these faults happen from now on, each with its rate."""
+
+    keeps_hints = True
 
     faults: tuple[str, ...]
 
@@ -224,37 +289,43 @@ class SetFaults(Command, frozen=True):
 class SetPrinting(Command, frozen=True):
     """Print what happens on the chain, and calls of transactions, or no longer."""
 
+    abandons_nothing = True
+
     is_on: bool | None = None  # none stays
     traces: bool | None = None
 
 
-AnyCommand = (
-    Mine
-    | SetMining
-    | IncreaseTime
-    | SetTime
-    | SetNextTimestamp
-    | SetTimestampInterval
-    | NextBlock
-    | SetAccount
-    | AddBalance
-    | SetAccounts
-    | LoadState
-    | TakeSnapshot
-    | Revert
-    | Reset
-    | Rollback
-    | SetHead
-    | Reorganize
-    | Impersonate
-    | ImpersonateAll
-    | SendUnsigned
-    | DropTransactions
-    | CloseFlashblock
-    | SetFlashblockInterval
-    | RestartBlock
-    | DropTail
-    | Equivocate
-    | SetFaults
-    | SetPrinting
-)
+# The decoder needs the union of all classes; for type checkers their base is enough.
+if TYPE_CHECKING:
+    AnyCommand: TypeAlias = Command
+else:
+    AnyCommand = Union[tuple(Command.__subclasses__())]  # noqa: UP007, made at run time
+
+
+# --- Execution in the process that writes the chain --------------------------------------
+
+
+class WouldBlock:
+    """The result of a command that cannot be executed without waiting."""
+
+
+WOULD_BLOCK: Final = WouldBlock()
+
+
+class InProcessWriter(Protocol):
+    """Changes one chain on the loop of the process that serves and writes it."""
+
+    def try_submit(self, transaction: Transaction, *, may_replace: bool) -> bool:
+        """Submit a transaction, and include it if that seals its block; false if it must wait.
+
+        Raises `RejectedTransaction` with the pool's reason, and `OutcomeUnknown`.
+        """
+
+    def try_execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Return the result of a command, or `WOULD_BLOCK`; raises `RefusedCommand`."""
+
+    def flush(self) -> None:
+        """Commit the changes that are not committed yet."""
+
+    def hold_reads(self, hold: Callable[[bool], None]) -> None:
+        """Call this when reads have to flush first, with true, and when they need not any more."""

@@ -24,7 +24,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.state import state_family
-from foreblock.methods.table import Family, MethodFunction
+from foreblock.methods.table import Family, MethodTable
 from foreblock.methods.tracing import tracing_families
 from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
@@ -101,24 +101,20 @@ def _dev(
     )
 
 
-def make_methods(
+def make_table(
     options: Options,
     scheduler: Scheduler,
     sequencing: Sequencing | None = None,
     shared: SharedFamilies | None = None,
     events: Events | None = None,
-) -> dict[str, MethodFunction]:
+) -> MethodTable:
     """The table of one view, for its dispatcher."""
     sequencing = sequencing or Sequencing()
     shared = shared or make_shared(options, scheduler, sequencing.pool, sequencing.keys)
     events = events or Events()
     families = make_families(options, scheduler, sequencing, shared, events)
-    table = {
-        name: method.run
-        for family in families
-        for method in family.methods
-        for name in method.names
-    }
+    rows = [(name, row) for family in families for row in family.methods for name in row.names]
+    table = {name: row.run for name, row in rows}
     if sequencing.hidden:
         table |= hide(_dev(options, scheduler, sequencing, shared, events), sequencing.hidden)
-    return table
+    return MethodTable(table, frozenset(name for name, row in rows if not row.reads))

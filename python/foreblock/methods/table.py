@@ -24,6 +24,7 @@ class Method(NamedTuple):
     signature: str
     run: MethodFunction
     also: tuple[str, ...] = ()  # other names on the wire
+    reads: bool = True  # the chain; others only change it
 
     @property
     def name(self) -> str:
@@ -34,6 +35,18 @@ class Method(NamedTuple):
     def names(self) -> tuple[str, ...]:
         """All names on the wire."""
         return (self.name, *self.also)
+
+
+def command(signature: str, run: MethodFunction, also: tuple[str, ...] = ()) -> Method:
+    """A method that changes the chain and does not read its view."""
+    return Method(signature, run, also, reads=False)
+
+
+class MethodTable(NamedTuple):
+    """The methods of one view, by name."""
+
+    functions: dict[str, MethodFunction]
+    writing: frozenset[str]  # those that change the chain and do not read it
 
 
 class Family(NamedTuple):

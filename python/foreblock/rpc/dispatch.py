@@ -14,8 +14,8 @@ when none are left it is refused. Long bodies and batches run in slices, in the 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Raw
 
@@ -56,26 +56,17 @@ class Context(Protocol):
         """Called once, when everything is answered."""
 
 
-class BeforeRequests(Protocol):
-    """Hears of requests before they are answered."""
-
-    def one(self, method: str) -> None:
-        """A single request, before its state is read."""
-
-    def batch(self) -> None:
-        """A batch, before its state is read."""
-
-    def item(self, method: str) -> None:
-        """A request of a batch; all before it are answered."""
-
-    def join(self) -> None:
-        """Requests of a batch that follow one that waits."""
-
-
 C = TypeVar("C", bound=Context)
 
 # The JSON text of `result`, at once or later; an exception is the error.
 Method = Callable[[C, Raw], bytes | Awaitable[Text]]
+
+
+class WritingMethods(NamedTuple, Generic[C]):
+    """Methods that change the state and do not read it, and their context."""
+
+    names: Collection[str]
+    open_context: Callable[[Client], C]  # of the state as it was last stored
 
 
 class Dispatcher(Generic[C]):
@@ -92,12 +83,9 @@ class Dispatcher(Generic[C]):
         queue: FairQueue | None = None,
         budget: WorkerBudget | None = None,
         counts: RequestCounts | None = None,
-        before: BeforeRequests | None = None,
+        writing: WritingMethods[C] | None = None,
     ) -> None:
-        """`queue` and `budget` are those of the worker; `counts` has a row for each method.
-
-        `before` is called before the state is read and before each method.
-        """
+        """`queue` and `budget` are those of the worker; `counts` has a row for each method."""
         counts = counts or RequestCounts(RequestMeter.private(), methods)
         self._methods: Final = methods  # read again for each request: functions may change
         self._rows: Final = counts.rows
@@ -106,7 +94,7 @@ class Dispatcher(Generic[C]):
         self._begin: Final = counts.begin
         self._answered: Final = counts.answered
         self._open: Final = open_context
-        self._before: Final = before
+        self._writing: Final = writing
         self._fault: Final = fault
         self._limits: Final = limits
         self._clock: Final = clock
@@ -149,9 +137,10 @@ class Dispatcher(Generic[C]):
         if not isinstance(asked, tuple):
             return self._answer_unusual(asked, client)
         try:
-            if self._before is not None:
-                self._before.one(asked[0].method)
-            context = self._open(client)
+            if self._writing is not None and asked[0].method in self._writing.names:
+                context = self._writing.open_context(client)
+            else:
+                context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             return self._refuse(asked, self._fault(error))
         answer = self._answer_request(context, asked)
@@ -284,8 +273,6 @@ class Dispatcher(Generic[C]):
             items, self._limits, self._clock(), self._budget, self._fault, self._counts.refused
         )
         try:
-            if self._before is not None:
-                self._before.batch()
             context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             batch.refuse(self._fault(error))
@@ -307,8 +294,6 @@ class Dispatcher(Generic[C]):
         batch.refuse_beyond_limits(now)
         for item in batch.rest:
             if isinstance(item, tuple):
-                if self._before is not None:
-                    self._before.item(item[0].method)
                 answer = self._answer_request(context, item)
             else:
                 self._count(self._counts.invalid, ERROR, 0.0)
@@ -336,8 +321,6 @@ class Dispatcher(Generic[C]):
 
     def _join_more(self, context: C, batch: Batch, waiting: list[Joined]) -> None:
         """Take requests that can be awaited with those that wait, and the next one after them."""
-        if self._before is not None:
-            self._before.join()
         for item in batch.rest:
             if isinstance(item, tuple):
                 result = self._answer_request(context, item)

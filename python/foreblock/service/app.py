@@ -19,13 +19,12 @@ from foreblock.clock import SECOND_NS, SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
-from foreblock.ledger.reading.blocks import PRECONFIRMED
-from foreblock.ledger.reading.fast_path import FastPathBounds, make_command_path
+from foreblock.ledger.reading.blocks import PRECONFIRMED, Visibility
+from foreblock.ledger.reading.fast_path import FastPathBounds
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.methods import SharedFamilies, make_methods, make_shared
+from foreblock.methods import SharedFamilies, make_shared, make_table
 from foreblock.methods.calls.call_methods import UNCAPPED
 from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
@@ -40,10 +39,11 @@ from foreblock.methods.events.filter_table import FilterTable
 from foreblock.methods.keys import Keys
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
+from foreblock.methods.table import MethodTable
 from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
-from foreblock.rpc.dispatch import BeforeRequests, Dispatcher
+from foreblock.rpc.dispatch import Dispatcher, WritingMethods
 from foreblock.rpc.errors import fault_of
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.admission import WorkerBudget
@@ -59,14 +59,13 @@ from foreblock.scheduling.reply import (
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
-from foreblock.service.chain_commands import Settling, WriterCommands
+from foreblock.service.chain_commands import WriterCommands
 from foreblock.service.follower_wiring import follower_parts
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.service_metrics import Scraper, WorkerMetrics
 from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
 from foreblock.settings.networks import DevChain, Network
-from foreblock.types import Transaction
 
 if TYPE_CHECKING:
     from foreblock.follow.passthrough import Passthrough
@@ -113,8 +112,7 @@ class Shared(NamedTuple):
     filters: FilterTable | None = None
     commits: CommitWatch | None = None
     meter: RequestMeter | None = None  # counts the requests of all of them
-    before: BeforeRequests | None = None  # is told which methods are about to be called
-    queue: CommandQueue | None = None  # takes commands that are put off
+    flushes: bool = False  # views first commit what commands have changed in this process
 
 
 NOTHING_SHARED: Final = Shared()
@@ -138,9 +136,8 @@ class Service:
             view = partial(ledger.view, visibility=visibility)
         self.sessions: Final = Sessions(options.subscriptions, scheduler.budget)
         events = Events(self.sessions, view, shared.filters, shared.commits)
-        self.methods: Final = make_methods(
-            options.methods, scheduler, sequencing, shared.families, events
-        )
+        table = make_table(options.methods, scheduler, sequencing, shared.families, events)
+        self.methods: Final = table.functions
         dispatcher = _dispatcher_over(shared.state)(
             self.methods,
             view,
@@ -149,12 +146,20 @@ class Service:
             queue=scheduler.queue,
             budget=scheduler.budget,
             counts=RequestCounts(shared.meter or RequestMeter.private(), self.methods),
-            before=shared.before,
+            writing=_writing(table, ledger, visibility) if shared.flushes else None,
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
         # The same for connections that stay open, on which notifications can be sent.
         self.open_session: Final[OpenSession] = partial(self.sessions.open, dispatcher.answer)
+
+
+def _writing(
+    table: MethodTable, ledger: Ledger | AbsentLedger, visibility: Visibility
+) -> WritingMethods[LedgerView]:
+    """The methods whose views do not flush."""
+    assert isinstance(ledger, Ledger), "this process writes it"
+    return WritingMethods(table.writing, partial(ledger.view, visibility=visibility, flushes=False))
 
 
 def _dispatcher_over(state: "WorkerState | None") -> Callable[..., Dispatcher[LedgerView]]:
@@ -167,34 +172,6 @@ def _dispatcher_over(state: "WorkerState | None") -> Callable[..., Dispatcher[Le
     return partial(FetchingDispatcher, begin_rounds=state.begin_rounds, once=RUN_ONCE)
 
 
-@dataclass(frozen=True, slots=True)
-class WriterSubmissions:
-    """Submits transactions of one network to its sequencer in the writer."""
-
-    link: BusClient
-    network: str
-
-    async def submit(self, raw: bytes, sender: bytes) -> None:
-        """Submit a transaction; raises as `BusClient.submit` does."""
-        await self.link.submit(self.network, raw, sender)
-
-    def submit_now(self, transaction: Transaction) -> bool:
-        """Submit a transaction at once, where the chain is written in this process."""
-        here = self.link.here(self.network)
-        return here is not None and here.submit_now(transaction, may_replace=True)
-
-    def next_nonce(self, sender: bytes) -> int:
-        """The next nonce of a sender as the writer knows it; 0 if unknown."""
-        return self.link.next_nonce(self.network, sender)
-
-
-class WrittenHere(NamedTuple):
-    """A network that is written in this process."""
-
-    store: Store
-    queue: CommandQueue
-
-
 def make_served(
     settings: Settings,
     networks: Sequence[Network],
@@ -202,7 +179,7 @@ def make_served(
     budget: WorkerBudget,
     seen: Sequence[SeenCommit],
     metrics: WorkerMetrics | None = None,
-    written: Sequence[WrittenHere] = (),
+    written: Sequence[Store] = (),
 ) -> list[Served]:
     """The networks of one worker: what bodies are answered with, as the settings want it.
 
@@ -215,7 +192,7 @@ def make_served(
     scheduler = make_scheduler(options, budget)
     metrics.watch(scheduler)
     ledgers: list[Ledger | AbsentLedger] = [
-        Ledger(each.store, announce=settings.snapshot_header) for each in written
+        Ledger(each, announce=settings.snapshot_header) for each in written
     ] or [
         open_served(
             network.data,
@@ -232,10 +209,10 @@ def make_served(
     served = []
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
         parts = follower_parts(ledger, network, link, metrics)
-        deferral = None if link is None else link.deferral(network.name)
-        queue = written[number].queue if written else None
-        if deferral is not None and isinstance(ledger, Ledger):
-            deferral.watch(partial(_hold_fast_path, ledger, queue))
+        writer = None if link is None else link.writer_here(network.name)
+        if writer is not None and isinstance(ledger, Ledger):
+            ledger.flush_with(writer.flush)
+            writer.hold_reads(ledger.hold_fast_path)
         if written and link is not None and isinstance(ledger, Ledger):
             link.follow(network.name, partial(_read_ahead, loop, ledger))
         commits = CommitWatch(
@@ -249,8 +226,7 @@ def make_served(
             filters=_filters(settings, metrics.runtime, number),
             commits=commits,
             meter=metrics.meter(network.name, options.slow_seconds),
-            before=None if deferral is None else Settling(deferral),
-            queue=queue,
+            flushes=writer is not None,
         )
         awaited = AwaitedCommits(
             partial(reached_by, ledger.view), commits, budget, settings.server.min_commit_wait
@@ -271,13 +247,6 @@ def _read_ahead(loop: asyncio.AbstractEventLoop, ledger: Ledger) -> None:
             ledger.view().close()
 
     loop.call_soon(read)
-
-
-def _hold_fast_path(ledger: Ledger, queue: CommandQueue | None, is_waiting: bool) -> None:  # noqa: FBT001, a callback
-    """Let nothing be read past what was put off; answers to more of it have the same headers."""
-    ledger.hold_fast_path(held=is_waiting)
-    if queue is not None:
-        queue.set_headers(ledger.header_line)
 
 
 def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) -> list[Served]:
@@ -334,19 +303,11 @@ class NetworkViews:
             bounds, meter = fast_path_bounds(self.options), self.shared.meter
             served = served._replace(fast_path=self.ledger.open_fast_path(bounds, meter))
         if self.network.dev is None or self.network.dev.dev_methods != "loopback":
-            return self._taking_commands(served, sequencing)
+            return served
         hiding, fast_path = sequencing._replace(hidden=ON_LOOPBACK), served.fast_path
-        return self._taking_commands(served, sequencing)._replace(
+        return served._replace(
             elsewhere=lambda: self._at_paths(hiding)._replace(fast_path=fast_path)
         )
-
-    def _taking_commands(self, served: Served, sequencing: Sequencing) -> Served:
-        """The same with a fast path for commands that are put off, where some are."""
-        queue, meter, ledger = self.shared.queue, self.shared.meter, self.ledger
-        over = ledger.fast_path if isinstance(ledger, Ledger) else None
-        if queue is None or meter is None or over is None or sequencing.hidden:
-            return served
-        return served._replace(fast_path=make_command_path(over, queue, meter))
 
     def _at_paths(self, sequencing: Sequencing) -> Served:
         """What is at the paths, without the fast path."""
@@ -385,14 +346,14 @@ def _sequencing(link: BusClient | None, network: Network) -> Sequencing:
     """The ways to the sequencer of a network."""
     if link is None:
         return Sequencing()
-    submissions, pool = WriterSubmissions(link, network.name), WriterPool(link, network.name)
-    commands, dev = WriterCommands(link, network.name), network.dev
+    writer, pool = WriterCommands(link, network.name), WriterPool(link, network.name)
+    dev = network.dev
     if dev is None:
         if network.source == "log":
-            return Sequencing(submissions, pool, commands, hidden=AT_THE_WRITER)
-        return Sequencing(submissions, pool)
+            return Sequencing(writer, pool, writer, hidden=AT_THE_WRITER)
+        return Sequencing(writer, pool)
     hidden = NOWHERE if dev.dev_methods == "off" else ""
-    return Sequencing(submissions, pool, commands, _keys(dev), dev.order, hidden)
+    return Sequencing(writer, pool, writer, _keys(dev), dev.order, hidden)
 
 
 def _keys(chain: DevChain) -> Keys:

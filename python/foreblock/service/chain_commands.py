@@ -1,75 +1,66 @@
-"""Commands of a development chain: on their way to its writer, or for this process to do.
+"""Transactions and commands of one network, on their way to its writer.
 
-Where it writes the chain, commands are put off or done at once.
+If the writer is in this process, it executes short ones at once. Those that wait keep their
+order: while a command is on its way, the next one waits, too.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Coroutine
+from inspect import CORO_CLOSED, getcoroutinestate
+from typing import Any, Final
+from weakref import WeakSet
 
 from foreblock.bus.bus_client import BusClient
-from foreblock.bus.commands import AnyCommand
-from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF, Deferral
-from foreblock.methods.dev.commanding import JOINING, PUT_OFF
+from foreblock.bus.commands import WOULD_BLOCK, AnyCommand, InProcessWriter
 from foreblock.types import Transaction
 
 
-@dataclass(frozen=True, slots=True)
 class WriterCommands:
-    """Changes a development chain through its sequencer in the writer."""
+    """Changes a network through its sequencer in the writer."""
 
-    link: BusClient
-    network: str
+    def __init__(self, link: BusClient, network: str) -> None:
+        self._link: Final = link
+        self._network: Final = network
+        self._waiting: Final = WeakSet[Coroutine[Any, Any, Any]]()  # commands, some not begun
+
+    @property
+    def _here(self) -> InProcessWriter | None:
+        """The writer in this process, unless a command is on its way to it."""
+        here = self._link.writer_here(self._network)
+        if here is None or all(getcoroutinestate(each) == CORO_CLOSED for each in self._waiting):
+            return here
+        return None
+
+    async def submit(self, raw: bytes, sender: bytes) -> None:
+        """Submit a transaction; raises as `BusClient.submit` does."""
+        await self._link.submit(self._network, raw, sender)
+
+    def try_submit(self, transaction: Transaction) -> bool:
+        """Submit a transaction at once; false if it has to wait."""
+        here = self._here
+        return here is not None and here.try_submit(transaction, may_replace=True)
 
     async def submit_next(self, transaction: Transaction) -> None:
         """Submit a transaction that replaces no other; raises as `BusClient.submit` does."""
         raw, sender = transaction.raw, transaction.sender
-        await self.link.submit(self.network, raw, sender, may_replace=False)
+        await self._link.submit(self._network, raw, sender, may_replace=False)
 
-    def submit_next_now(self, transaction: Transaction) -> bool:
-        """The same at once, where the chain is written in this process."""
-        here = self.link.here(self.network)
-        return here is not None and here.submit_now(transaction, may_replace=False)
+    def try_submit_next(self, transaction: Transaction) -> bool:
+        """Submit a transaction that replaces no other at once; false if it has to wait."""
+        here = self._here
+        return here is not None and here.try_submit(transaction, may_replace=False)
 
-    async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command; raises as `BusClient.command` does."""
-        return await self.link.command(self.network, command)
+    def next_nonce(self, sender: bytes) -> int:
+        """The next nonce of a sender as the writer knows it; 0 if unknown."""
+        return self._link.next_nonce(self._network, sender)
 
-    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Put off a command, where the chain is written in this process."""
-        deferral = self.link.deferral(self.network)
-        return NOT_PUT_OFF if deferral is None else deferral.put_off(command)
+    def execute(self, command: AnyCommand) -> Coroutine[Any, Any, Any]:
+        """Execute a command; raises as `BusClient.command` does."""
+        waiting = self._link.command(self._network, command)
+        if self._link.writer_here(self._network) is not None:
+            self._waiting.add(waiting)
+        return waiting
 
-    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command at once, where the chain is written in this process."""
-        here = self.link.here(self.network)
-        return NOT_DONE if here is None else here.execute_now(command)
-
-
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """What comes before a method: what was put off is carried out, unless more may be."""
-
-    deferral: Deferral
-
-    def one(self, method: str) -> None:
-        """Carry out what was put off, unless this may be as well, or does so itself."""
-        deferral = self.deferral
-        deferral.is_alone = True
-        deferral.may_put_off = method in PUT_OFF
-        if deferral.may_put_off or method in JOINING:
-            deferral.hear()
-        else:
-            deferral.settle()
-
-    def batch(self) -> None:
-        """Carry out what was put off."""
-        self.deferral.is_alone = False
-        self.deferral.settle()
-
-    def item(self, method: str) -> None:
-        """Let this be put off; who reads in a batch sees what was before all of it."""
-        self.deferral.may_put_off = method in PUT_OFF
-
-    def join(self) -> None:
-        """Let nothing be put off: what comes before it is not done yet."""
-        self.deferral.may_put_off = False
+    def try_execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Execute a command at once, or return `WOULD_BLOCK`; raises `RefusedCommand`."""
+        here = self._here
+        return WOULD_BLOCK if here is None else here.try_execute(command)

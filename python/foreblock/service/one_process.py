@@ -2,10 +2,11 @@
 
     python -m foreblock.service.one_process LINE
 
-It is what a worker and the writer are elsewhere, for one network and for who waits for each
+It does the work of a worker and a writer for one network and for clients that await each
 command: nothing goes through a socket, and no other process has to be woken. Reads wait while a
-short command is carried out; long ones have the network's thread. A network that fails ends the
-process, and the supervisor starts the next one, which goes on where the chain was.
+short command is executed; long ones run on the network's thread. If commits do not wait for the
+disk, that of a short command is left to the next read, or to a timer. A network that fails ends
+the process, and the supervisor starts the next one, which goes on where the chain was.
 
 LINE is the descriptor of its line to the supervisor (`foreblock.server.child`).
 """
@@ -29,12 +30,11 @@ from foreblock.clock import SystemClock
 from foreblock.ledger.storage.store_watch import open_seen
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.server.process import run_ordered
-from foreblock.service.app import WrittenHere, make_served
+from foreblock.service.app import make_served
 from foreblock.service.launch import WorkerOrder, WriterOrder
 from foreblock.service.worker import Worker
 from foreblock.service.writer import SWITCH_SECONDS, Writer, make_printers, open_feed
-from foreblock.sources.deferring import DeferredChanges, LoopDeferral
-from foreblock.sources.dev_network import DevChainSource, Watchers, open_dev_source
+from foreblock.sources.dev_network import Watchers, open_dev_source
 from foreblock.sources.network_writer import NetworkWriter
 
 log = structlog.get_logger()
@@ -72,9 +72,8 @@ async def _run(text: bytes, line: socket.socket) -> None:
         link = BusClient("")
         link.connect_directly(hub.bus)
         link.print_directly(network.name, printer.request)
-        changes = source.open_deferred()
-        opened.callback(changes.close)
-        link.put_off_to(network.name, _deferral(link, writer, source, changes))
+        writer.serve_here(partial(link.chain_changed, network.name))
+        link.write_here(network.name, writer)
         served = make_served(
             order.worker.settings,
             order.worker.networks,
@@ -82,7 +81,7 @@ async def _run(text: bytes, line: socket.socket) -> None:
             worker.budget,
             [seen],
             worker.metrics,
-            [WrittenHere(source.store, changes.queue)],
+            [source.store],
         )
         writing = asyncio.create_task(writer.run())
         writing.add_done_callback(_end_if_failed)
@@ -92,28 +91,6 @@ async def _run(text: bytes, line: socket.socket) -> None:
             writer.stop()
             await asyncio.wait([writing])
         writing.result()
-
-
-def _deferral(
-    link: BusClient, writer: NetworkWriter, source: DevChainSource, changes: DeferredChanges
-) -> LoopDeferral:
-    """What puts off commands of the chain."""
-
-    def settled(taken_back: bool) -> None:  # noqa: FBT001, a callback
-        writer.settled(partial(link.forget, writer.name), taken_back)
-        if taken_back:
-            source.look()
-
-    deferral = LoopDeferral(
-        lambda: changes if source.may_put_off else None,
-        lambda: writer.is_at_rest,
-        settled,
-        writer.fail,
-        writer,
-    )
-    writer.do_here(partial(link.chain_changed, writer.name))
-    writer.put_off_to(deferral.settle, deferral.joined)
-    return deferral
 
 
 def _end_if_failed(writing: asyncio.Task[None]) -> None:

@@ -41,14 +41,27 @@ class ChainSource(Protocol):
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
 
-    def is_short(self, command: AnyCommand) -> bool:
-        """Whether a command takes a millisecond at most, without waiting for a disk."""
+    def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:
+        """Whether a command takes a millisecond at most, without waiting for a disk.
+
+        Its commit does not count if that can be made later, `lazily`.
+        """
 
     def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
         """The same of transactions, and of what must have happened when they are answered."""
 
-    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command; raises `RefusedCommand`."""
+    def execute(self, command: AnyCommand, *, lazily: bool = False) -> Any:  # noqa: ANN401, its own
+        """Carry out a command; raises `RefusedCommand`.
+
+        It is committed when this returns; `lazily`, `flush` may be left to commit it.
+        """
+
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether commands have changed something that is not committed."""
+
+    def flush(self) -> None:
+        """Commit what commands have changed."""
 
     def execute_together(
         self, commands: Sequence[SetAccount | AddBalance]

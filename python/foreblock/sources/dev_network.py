@@ -5,7 +5,7 @@ import secrets
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -14,16 +14,8 @@ import structlog
 from foreblock.bus.commands import (
     AddBalance,
     AnyCommand,
-    CloseFlashblock,
-    DropTransactions,
-    Impersonate,
-    ImpersonateAll,
-    Mine,
-    SendUnsigned,
     SetAccount,
-    SetAccounts,
     SetPrinting,
-    TakeSnapshot,
 )
 from foreblock.bus.messages import ToWorker
 from foreblock.clock import SECOND_NS, Clock
@@ -60,8 +52,6 @@ from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.settings.networks import DevChain, Network
-from foreblock.sources.command_journal import CommandJournal
-from foreblock.sources.deferring import DeferredChanges
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.printing import NetworkPrinter, printing_of
@@ -73,22 +63,7 @@ POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the nex
 SHORT_COUNT: Final = 4  # transactions, and gas, that run and are sealed in a millisecond
 SHORT_GAS: Final = 500_000
 SHORT_COMMIT_NS: Final = 10**6
-# Commands after which all that was committed is there, if no transaction is in progress.
-GIVING_UP_NOTHING: Final = (
-    AddBalance,
-    CloseFlashblock,
-    DropTransactions,
-    Impersonate,
-    ImpersonateAll,
-    Mine,
-    SendUnsigned,
-    SetAccount,
-    SetAccounts,
-    SetPrinting,
-    TakeSnapshot,
-)
-JOURNAL_FILE: Final = "commands"  # that were put off, in the store's folder
-LONG_COMMIT_NS: Final = 20 * 10**6  # of the last commit, after which nothing is put off
+LONG_COMMIT_NS: Final = 20 * 10**6  # of the last commit, after which each command is committed
 TOLD_SENDERS: Final = 1_000  # whose nonces workers hear after a command, in some milliseconds
 
 
@@ -167,10 +142,6 @@ class DevChainSource:
             )
             self._readers: Final = StaleReaders(self._store, clock)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
-            self._journal_file: Final = Path(network.data) / JOURNAL_FILE
-            if self._journal_file.exists():  # of a process that was killed
-                with closing(self.open_deferred()):
-                    pass
             with saved_pool(self._pool_file) as waited:
                 self._take_up(waited)
             self._print()
@@ -224,9 +195,13 @@ class DevChainSource:
         self._sequencer.settle()
         self._tell_printer()
 
-    def is_short(self, command: AnyCommand) -> bool:
-        """Whether a command takes a millisecond at most, without waiting for a disk."""
-        return self._commits_shortly and is_short(self._sequencer, command)
+    def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:
+        """Whether a command takes a millisecond at most, without waiting for a disk.
+
+        Its commit does not count if that can be made later, `lazily`.
+        """
+        can_wait = lazily and command.commits_later and self._commits_lazily
+        return (can_wait or self._commits_shortly) and is_short(self._sequencer, command)
 
     def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
         """The same of transactions: few that use little gas, where none waits."""
@@ -240,30 +215,29 @@ class DevChainSource:
         """Whether the next commit probably does: each writes its block's changes anew."""
         return not self._waits and self._writer.commit_took_ns < SHORT_COMMIT_NS
 
-    def open_deferred(self) -> DeferredChanges:
-        """What is put off on this chain; what was, and is not carried out yet, is."""
-        journal = CommandJournal(self._journal_file)
-        catch_up = self._printer.catch_up
-        return DeferredChanges(self._sequencer, journal, catch_up, self._print_requests)
-
-    def _print_requests(self, method: str, times: int) -> None:
-        if self._printer.is_on:
-            self._printer.request(method, times)
-
     @property
-    def may_put_off(self) -> bool:
-        """Whether commands may be put off: commits wait for no disk."""
+    def _commits_lazily(self) -> bool:
+        """Whether commits may be left to reads, which wait for them."""
         return not self._waits and self._writer.commit_took_ns < LONG_COMMIT_NS
 
-    def look(self) -> None:
-        """Let what was put off be printed."""
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether commands have changed something that is not committed."""
+        return self._sequencer.has_uncommitted
+
+    def flush(self) -> None:
+        """Commit what commands have changed."""
+        self._sequencer.flush()
         self._tell_printer()
 
-    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command; raises `RefusedCommand`."""
-        if self._sequencer.has_transactions or not isinstance(command, GIVING_UP_NOTHING):
+    def execute(self, command: AnyCommand, *, lazily: bool = False) -> Any:  # noqa: ANN401, its own
+        """Carry out a command; raises `RefusedCommand`.
+
+        It is committed when this returns or, `lazily`, by `flush`, unless commits take long.
+        """
+        if self._sequencer.has_transactions or not command.abandons_nothing:
             self._printer.catch_up()
-        result = execute(self._sequencer, command)
+        result = execute(self._sequencer, command, lazily=lazily and self._commits_lazily)
         self._tell_printer()
         if isinstance(command, SetPrinting):
             self._print()

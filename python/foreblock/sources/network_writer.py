@@ -2,38 +2,30 @@
 
 The loop waits for the next thing that is due, and for calls. Transactions are handed to the
 thread in portions from a `SubmissionQueue`. If commits do not wait for a disk, work that takes
-less time than handing it over is done on the loop, while the thread rests. Work behind the head
-comes in slices, so that due indices and transactions come in between. Pool queries come after
-transactions (`call_queues`), so that a client finds a transaction that it has sent.
+less time than handing it over is done on the loop, while the thread rests. In a process that
+also serves the chain, the commit of a command may be left to the next read, which calls `flush`.
+Work behind the head comes in slices, so that due indices and transactions come in between. Pool
+queries come after transactions (`call_queues`), so that a client finds a transaction that it
+has sent.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import structlog
 
 from foreblock.bus.commands import (
+    WOULD_BLOCK,
     AddBalance,
     AnyCommand,
-    CloseFlashblock,
     Command,
-    Equivocate,
-    Impersonate,
-    ImpersonateAll,
-    SendUnsigned,
     SetAccount,
-    SetFaults,
-    SetFlashblockInterval,
-    SetMining,
     SetPrinting,
-    TakeSnapshot,
 )
-from foreblock.bus.deferral import NOT_DONE
 from foreblock.bus.messages import BusRequest, NextNonce, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import (
@@ -52,27 +44,11 @@ from foreblock.types import Transaction
 HINTS: Final = 10_000  # senders whose nonces are followed
 MOST_TOGETHER: Final = 256  # commands of one commit
 FAILED: Final = "the command failed, and the chain is begun anew"
-# Commands after which all hints still hold.
-ADDING: Final = (
-    CloseFlashblock,
-    Equivocate,
-    Impersonate,
-    ImpersonateAll,
-    SendUnsigned,
-    SetFaults,
-    SetFlashblockInterval,
-    SetMining,
-    TakeSnapshot,
-)
 MOST_CHECKED: Final = 16  # senders whose hints are checked after a command, in some 50 µs
 
 T = TypeVar("T")
 
 log = structlog.get_logger()
-
-
-def _nothing() -> None:
-    pass
 
 
 class NetworkWriter(RunningNetwork):
@@ -110,9 +86,10 @@ class NetworkWriter(RunningNetwork):
         self._stopping = False
         self._is_resting = False  # nothing is done
         self._rests_until_ns = 0
-        self._changed: Callable[[], None] = _nothing
-        self._settle: Callable[[], None] = _nothing  # before anything is done
-        self._joined: Callable[[], AbstractContextManager[None]] = nullcontext
+        # In a process that also serves the chain.
+        self._hints_forgotten: Callable[[], None] | None = None
+        self._hold_reads: Callable[[bool], None] = lambda _: None
+        self._has_uncommitted = False
         self._failure: BaseException | None = None
         for sender, nonce in source.next_nonces().items():  # of a saved pool
             self._hint(sender, nonce)
@@ -138,14 +115,36 @@ class NetworkWriter(RunningNetwork):
         waits = self._commands or self._submitted or self._queries
         return self._is_resting and not (waits or self._stopping or self._failure)
 
-    def do_here(self, changed: Callable[[], None]) -> None:
-        """Let `submit_now` and `execute_now` be called, by the loop of the only worker.
+    def serve_here(self, hints_forgotten: Callable[[], None]) -> None:
+        """Let `try_submit` and `try_execute` be called, by the loop of the only worker.
 
-        `changed` lets it forget what it was told.
+        `hints_forgotten` is called when its hints are stale.
         """
-        self._changed = changed
+        self._hints_forgotten = hints_forgotten
 
-    def submit_now(self, transaction: Transaction, *, may_replace: bool) -> bool:
+    def hold_reads(self, hold: Callable[[bool], None]) -> None:
+        """Call this when reads have to flush first, with true, and when they need not any more."""
+        self._hold_reads = hold
+
+    def flush(self) -> None:
+        """Commit what commands have changed, on the loop; the thread rests then."""
+        if not self._has_uncommitted:
+            return
+        try:
+            self._source.flush()
+        except BaseException as error:
+            self.fail(error)
+            raise
+        self._note_uncommitted()
+        self._thread.announce_commit()
+
+    def _note_uncommitted(self) -> None:
+        has_uncommitted = self._source.has_uncommitted
+        if has_uncommitted != self._has_uncommitted:
+            self._has_uncommitted = has_uncommitted
+            self._hold_reads(has_uncommitted)
+
+    def try_submit(self, transaction: Transaction, *, may_replace: bool) -> bool:
         """Take a transaction at once; false where that has to wait.
 
         Raises `RejectedTransaction`, and `OutcomeUnknown` where the network fails with it.
@@ -154,9 +153,8 @@ class NetworkWriter(RunningNetwork):
         if not (self.is_at_rest and source.takes_now(transaction)):
             return False
         try:
-            with self._joined():
-                why = self._refusal(partial(source.take, transaction, may_replace=may_replace))
-                source.settle()
+            why = self._refusal(partial(source.take, transaction, may_replace=may_replace))
+            source.settle()
             nonce = source.next_nonce(sender)
         except BaseException as error:
             self.fail(error)
@@ -167,13 +165,13 @@ class NetworkWriter(RunningNetwork):
             raise RejectedTransaction(why)
         return True
 
-    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command at once, or give `NOT_DONE`; raises `RefusedCommand`."""
-        if not (self.is_at_rest and self._source.is_short(command)):
-            return NOT_DONE
+    def try_execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Execute a command at once, or return `WOULD_BLOCK`; raises `RefusedCommand`."""
+        lazily = self._hints_forgotten is not None
+        if not (self.is_at_rest and self._source.is_short(command, lazily=lazily)):
+            return WOULD_BLOCK
         try:
-            with self._joined():
-                done = self._executed_or_refused(command)
+            done = self._executed_or_refused(command, lazily=lazily)
         except BaseException as error:
             self.fail(error)
             raise RefusedCommand(FAILED) from error
@@ -183,33 +181,19 @@ class NetworkWriter(RunningNetwork):
         result, nonces, is_stale = done
         if is_stale:
             self._forget_hints()
-            self._changed()
+            if self._hints_forgotten is not None:
+                self._hints_forgotten()
         self._done_here(nonces)
         return result
 
     def _done_here(self, nonces: dict[bytes, int]) -> None:
-        """Say what has happened, and look again when something is due, if that is sooner now."""
+        """Announce what has happened, and wake up if something is due sooner now."""
+        self._note_uncommitted()
         self._thread.announce_commit()
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
         if self._source.next_due_ns < self._rests_until_ns:
             self._wake.set()
-
-    def put_off_to(
-        self, settle: Callable[[], None], joined: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        """Call this on the loop before anything is done, to do what was put off until then.
-
-        `joined` does so, too, for a change that is made on the loop inside of it.
-        """
-        self._settle, self._joined = settle, joined
-
-    def settled(self, forget: Callable[[], None], taken_back: bool) -> None:  # noqa: FBT001, a callback
-        """Hear that what was put off is done; `forget` lets workers forget hints that are wrong."""
-        if taken_back and self._hints_are_stale():
-            self._forget_hints()
-            forget()
-        self._thread.announce_commit()
 
     def fail(self, failure: BaseException) -> None:
         """End as if what failed had failed here."""
@@ -257,7 +241,7 @@ class NetworkWriter(RunningNetwork):
             request.refuse()
         self._commands.clear()
         try:
-            self._settle()
+            self.flush()
         finally:
             await self._thread.close(self._source.close)
 
@@ -266,7 +250,7 @@ class NetworkWriter(RunningNetwork):
 
     async def _do(self, work: Callable[[], T], *, is_short: bool) -> T:
         """Do something here or on the thread, and give workers a hint of what it commits."""
-        self._settle()
+        self.flush()  # reads go on meanwhile
         if not is_short:
             return await self._thread.run(work)
         done = work()
@@ -388,21 +372,23 @@ class NetworkWriter(RunningNetwork):
         await self._correct_workers(nonces, is_stale=is_stale)
         request.finish(result)
 
-    def _execute(self, command: AnyCommand) -> tuple[Any, dict[bytes, int], bool]:
+    def _execute(
+        self, command: AnyCommand, *, lazily: bool = False
+    ) -> tuple[Any, dict[bytes, int], bool]:
         """On the thread: the command's result, the nonces of senders in the pool.
 
         The last value says whether hints are stale by now.
         """
-        result = self._source.execute(command)
-        is_stale = not isinstance(command, ADDING) and self._hints_are_stale()
+        result = self._source.execute(command, lazily=lazily)
+        is_stale = not command.keeps_hints and self._hints_are_stale()
         is_stale |= isinstance(command, SetPrinting)  # workers check it after a change
         return result, self._source.next_nonces(), is_stale
 
     def _executed_or_refused(
-        self, command: AnyCommand
+        self, command: AnyCommand, *, lazily: bool
     ) -> tuple[Any, dict[bytes, int], bool] | RefusedCommand:
         try:
-            return self._execute(command)
+            return self._execute(command, lazily=lazily)
         except RefusedCommand as refusal:
             return refusal
 

@@ -132,7 +132,7 @@ class Trial:
     def execute(self, command: Command) -> bool:
         """Whether it was carried out."""
         try:
-            self.chain.execute(command)  # type: ignore[arg-type]
+            self.chain.execute(command)
         except RefusedCommand:
             return False
         return True

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from foreblock.bus.commands import AnyCommand
-from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF
+from foreblock.bus.commands import WOULD_BLOCK, AnyCommand
 from foreblock.bus.messages import WaitingTransaction
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.keys import Keys
@@ -28,24 +27,21 @@ class InProcess:
     def next_nonce(self, sender: bytes) -> int:
         return self.chain.sequencer.next_nonce(sender)
 
-    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+    def try_submit(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
         return False
 
     async def submit_next(self, transaction: Transaction) -> None:
         self.chain.sequencer.submit(transaction, may_replace=False)
         self.chain.sequencer.settle()
 
-    def submit_next_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
+    def try_submit_next(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
         return False
 
-    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, ARG002, its own
-        return NOT_DONE
+    def try_execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, ARG002, its own
+        return WOULD_BLOCK
 
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         return self.chain.execute(command)
-
-    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, ARG002, its own
-        return NOT_PUT_OFF
 
 
 class InProcessPool:

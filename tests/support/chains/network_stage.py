@@ -38,6 +38,9 @@ class Source:
         self.outcome: object = None  # of commands
         self.last_commit = 1
         self.short = False
+        self.is_lazy = False
+        self.has_uncommitted = False
+        self.flushed = 0
         self.on_command: Callable[[], None] = lambda: None
         self.on_tick: Callable[[], None] = lambda: None
         self.on_submit: Callable[[], None] = lambda: None
@@ -55,7 +58,7 @@ class Source:
     def settle(self) -> None:
         self.settled += 1
 
-    def is_short(self, command: AnyCommand) -> bool:
+    def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:  # noqa: ARG002
         return self.short and command != Mine(1_000)
 
     def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
@@ -67,9 +70,15 @@ class Source:
         self.together.append(len(commands))
         return [None for _ in commands]
 
-    def execute(self, command: AnyCommand) -> object:
+    def flush(self) -> None:
+        self.has_uncommitted = False
+        self.flushed += 1
+        self.last_commit += 1
+
+    def execute(self, command: AnyCommand, *, lazily: bool = False) -> object:
         self.threads.add(threading.get_ident())
         self.commands.append(command)
+        self.has_uncommitted = lazily and self.is_lazy
         self.on_command()
         if isinstance(self.outcome, BaseException):
             raise self.outcome

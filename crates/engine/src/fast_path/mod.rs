@@ -4,9 +4,8 @@
 //! block reads and which calls are short is handed in by the long way; this finds the request in
 //! what arrived, opens a view, and puts the answer together if all that was handed in is of that
 //! view's commit. In every other case it has no answer, and the long way has. `requests` reads
-//! what is asked, `put_off` takes commands of dev chains.
+//! what is asked.
 
-pub mod put_off;
 mod requests;
 
 use std::{
@@ -256,28 +255,6 @@ impl FastPath {
         }
         let mut digits = [0; 20];
         Some(write(&accepted.parts(date, &snapshot.headers, body, &mut digits), timed))
-    }
-
-    /// The same for one command that can be put off, with the name by which it was called.
-    pub fn put_off<T>(
-        &self,
-        data: &[u8],
-        date: &[u8],
-        queue: &mut put_off::Queue,
-        write: impl FnOnce(&[&[u8]], put_off::Named) -> T,
-    ) -> Option<T> {
-        let end = memmem::find(data, HEAD_END)?;
-        let mut known = self.known();
-        let Known { heads, body, .. } = &mut *known;
-        let accepted = heads.get(&data[..end])?;
-        let asked = &data[end + HEAD_END.len()..];
-        if asked.len() != accepted.length {
-            return None;
-        }
-        body.clear();
-        let named = queue.answer(asked, body)?;
-        let mut digits = [0; 20];
-        Some(write(&accepted.parts(date, queue.headers(), body, &mut digits), named))
     }
 
     /// No code of others runs under this lock but `write`, which may panic: all is whole then.

@@ -115,17 +115,17 @@ fn request<'b>(text: &mut Text<'b>) -> Result<Asked<'b>> {
     }
 }
 
-pub(super) fn recognised(is: bool) -> Result<()> {
+fn recognised(is: bool) -> Result<()> {
     if is { Ok(()) } else { Err(Malformed) }
 }
 
 /// Of equal names the last one counts on the long way; here they are not recognised.
-pub(super) fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
+fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
     recognised(place.replace(value).is_none())
 }
 
 /// A number or a string that is short, as it is written.
-pub(super) fn scalar<'b>(text: &mut Text<'b>) -> Result<&'b [u8]> {
+fn scalar<'b>(text: &mut Text<'b>) -> Result<&'b [u8]> {
     recognised(matches!(text.kind()?, Kind::Number | Kind::String))?;
     text.skip().and_then(|id| recognised(id.len() <= LONGEST_ID).map(|()| id))
 }

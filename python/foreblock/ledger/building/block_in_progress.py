@@ -202,6 +202,11 @@ class BlockInProgress:
         return len(self._open.transactions)
 
     @property
+    def open_edits(self) -> int:
+        """How many accounts were set in the index being filled."""
+        return len(self._open.cheats)
+
+    @property
     def is_empty_index(self) -> bool:
         """True if nothing happened since the last index."""
         return self.index > 0 and self.open_count == 0 and not self._open.cheats

@@ -35,6 +35,7 @@ from foreblock.ledger.storage.chain_head import read_header, read_row
 from foreblock.ledger.storage.dev_rows import (
     ChainSnapshot,
     Held,
+    decode_snapshot,
     encode_held,
     encode_snapshot,
     held_by_snapshots,
@@ -276,6 +277,9 @@ class Snapshots:
         """The snapshot with this id; None if there is none."""
         if number not in self._held:
             return None
+        row = self._writer.extra_row(snapshot_key(number))
+        if row is not None:
+            return decode_snapshot(row)
         with self._writer.store.view() as view:
             return read_snapshot(view, number)
 

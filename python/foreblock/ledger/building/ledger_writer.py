@@ -201,6 +201,15 @@ class LedgerWriter:
         self._upkeep.committed(builder.transactions)
         self.latest = latest
 
+    @property
+    def has_extra_rows(self) -> bool:
+        """Whether rows wait for the next commit."""
+        return bool(self._extra_rows)
+
+    def extra_row(self, key: bytes) -> bytes | None:
+        """A row that waits for the next commit."""
+        return self._extra_rows.get(key)
+
     def put_extra_row(self, key: bytes, value: bytes) -> None:
         """Write a row with the next commit."""
         self._extra_rows[key] = value

@@ -10,9 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import CommandPath, FastPath, Store
+from foreblock._engine import FastPath, Store
 from foreblock.ledger.reading.blocks import Snapshot
-from foreblock.ledger.storage.deferred_row import CommandQueue
 from foreblock.metrics.meters import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -47,11 +46,6 @@ def make_fast_path(
         meter=meter.native,
         rows=(meter.row(BALANCE), meter.row(BLOCK), meter.row(CALL)),
     )
-
-
-def make_command_path(over: FastPath, queue: CommandQueue, meter: RequestMeter) -> CommandPath:
-    """The same with commands that are put off, which `queue` takes while it is open."""
-    return CommandPath(over, queue, meter.rows(CommandPath.NAMES))
 
 
 def set_snapshot(

@@ -97,6 +97,7 @@ class Ledger:
             self._snapshot = self._read_snapshot(view)
         self.fast_path: FastPath | None = None
         self._is_held = False  # the fast path
+        self._flush: Callable[[], None] | None = None
         self._told: Callable[[str], None] | None = None  # what it answers
 
     @classmethod
@@ -122,9 +123,18 @@ class Ledger:
             raise
 
     def view(
-        self, client: Hashable | None = None, visibility: Visibility = PRECONFIRMED
+        self,
+        client: Hashable | None = None,
+        visibility: Visibility = PRECONFIRMED,
+        *,
+        flushes: bool = True,
     ) -> "LedgerView":
-        """The snapshot of the last commit; `client` asks for it."""
+        """The snapshot of the last commit, for `client`.
+
+        With `flushes`, changes that were made in this process are committed first.
+        """
+        if self._flush is not None and flushes:
+            self._flush()
         view = self._store.view()
         snapshot = self._snapshot
         # Views of one transaction share their heads, so another object is another commit.
@@ -159,7 +169,11 @@ class Ledger:
         self.tell_of_fast_path(self._told)
         return self.fast_path
 
-    def hold_fast_path(self, *, held: bool) -> None:
+    def flush_with(self, flush: Callable[[], None]) -> None:
+        """Call this before each view: it commits what commands have changed in this process."""
+        self._flush = flush
+
+    def hold_fast_path(self, held: bool) -> None:  # noqa: FBT001, a callback
         """Let every request take the long way, or leave some to the fast path again."""
         self._is_held = held
         self._see(self._snapshot)
@@ -175,13 +189,10 @@ class Ledger:
         self._see(self._snapshot)
 
     @property
-    def header_line(self) -> bytes:
-        """The header lines of answers from the last view."""
-        return self._snapshot.header_line
-
-    @property
     def dev_state(self) -> DevState | None:
         """That of the last commit; none of a chain that no sequencer here has built."""
+        if self._flush is not None:
+            self._flush()
         with self._store.view() as view:
             return read_dev_state(view)
 

@@ -128,6 +128,11 @@ def encode_snapshot(snapshot: ChainSnapshot) -> bytes:
     return _encode_snapshot(snapshot)
 
 
+def decode_snapshot(row: bytes) -> ChainSnapshot:
+    """The snapshot in a row."""
+    return _decode_snapshot(row)
+
+
 def encode_held(held: Held) -> bytes:
     return _HELD.pack(*held)
 

@@ -9,7 +9,7 @@ from foreblock.methods.dev.mining import MiningMethods
 from foreblock.methods.dev.placing import Placing
 from foreblock.methods.dev.tokens import TokenMethods
 from foreblock.methods.options import Options
-from foreblock.methods.table import Family, Method
+from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler
 
 
@@ -34,70 +34,72 @@ def _mining(mining: MiningMethods) -> Family:
     return Family(
         "Development chains: blocks and time",
         (
-            Method("evm_mine(options?: MineOptions) -> Quantity", mining.evm_mine),
-            Method(
+            command("evm_mine(options?: MineOptions) -> Quantity", mining.evm_mine),
+            command(
                 "anvil_mine(blocks?: Count, interval?: Count) -> Null",
                 mining.mine,
                 ("hardhat_mine",),
             ),
-            Method("hardhat_intervalMine() -> Boolean", mining.interval_mine),
-            Method(
+            command("hardhat_intervalMine() -> Boolean", mining.interval_mine),
+            command(
                 "evm_setAutomine(enabled: Boolean) -> Null",
                 mining.set_automine,
                 ("anvil_setAutomine", "hardhat_setAutomine"),
             ),
             Method("anvil_getAutomine() -> Boolean", mining.get_automine, ("hardhat_getAutomine",)),
-            Method(
+            command(
                 "evm_setIntervalMining(seconds: Count) -> Null",
                 mining.set_interval_mining,
                 ("anvil_setIntervalMining",),
             ),
             Method("anvil_getIntervalMining() -> Integer?", mining.get_interval_mining),
-            Method(
+            command(
                 "evm_increaseTime(seconds: Count) -> Integer",
                 mining.increase_time,
                 ("anvil_increaseTime",),
             ),
-            Method(
+            command(
                 "evm_setNextBlockTimestamp(timestamp: Count) -> Null",
                 mining.set_next_block_timestamp,
                 ("anvil_setNextBlockTimestamp",),
             ),
-            Method("evm_setTime(timestamp: Count) -> Integer", mining.set_time, ("anvil_setTime",)),
-            Method(
+            command(
+                "evm_setTime(timestamp: Count) -> Integer", mining.set_time, ("anvil_setTime",)
+            ),
+            command(
                 "anvil_setBlockTimestampInterval(seconds: Count) -> Null",
                 mining.set_timestamp_interval,
             ),
-            Method(
+            command(
                 "hardhat_setBlockTimestampInterval(milliseconds: Count) -> Null",
                 mining.set_timestamp_interval_ms,
             ),
-            Method(
+            command(
                 "anvil_removeBlockTimestampInterval() -> Boolean",
                 mining.remove_timestamp_interval,
                 ("hardhat_removeBlockTimestampInterval",),
             ),
-            Method(
+            command(
                 "anvil_setNextBlockBaseFeePerGas(baseFee: Count) -> Null",
                 mining.set_next_base_fee,
                 ("hardhat_setNextBlockBaseFeePerGas",),
             ),
-            Method(
+            command(
                 "anvil_setMinGasPrice(gasPrice: Count) -> Boolean",
                 mining.set_min_gas_price,
                 ("hardhat_setMinGasPrice",),
             ),
-            Method(
+            command(
                 "evm_setBlockGasLimit(gasLimit: Count) -> Boolean",
                 mining.set_gas_limit,
                 ("anvil_setBlockGasLimit", "hardhat_setBlockGasLimit"),
             ),
-            Method(
+            command(
                 "anvil_setCoinbase(address: Address) -> Null",
                 mining.set_coinbase,
                 ("hardhat_setCoinbase",),
             ),
-            Method("hardhat_setPrevRandao(value: Hash) -> Null", mining.set_prev_randao),
+            command("hardhat_setPrevRandao(value: Hash) -> Null", mining.set_prev_randao),
         ),
     )
 
@@ -106,15 +108,15 @@ def _branches(branches: BranchMethods) -> Family:
     return Family(
         "Development chains: snapshots and branches",
         (
-            Method("evm_snapshot() -> Quantity", branches.snapshot, ("anvil_snapshot",)),
-            Method("evm_revert(id: Count) -> Boolean", branches.revert, ("anvil_revert",)),
-            Method(
+            command("evm_snapshot() -> Quantity", branches.snapshot, ("anvil_snapshot",)),
+            command("evm_revert(id: Count) -> Boolean", branches.revert, ("anvil_revert",)),
+            command(
                 "anvil_reset(options?: ForkingOptions) -> Null",
                 branches.reset,
                 ("hardhat_reset",),
             ),
-            Method("anvil_rollback(depth?: Count) -> Null", branches.rollback),
-            Method("debug_setHead(number: Count) -> Null", branches.set_head),
+            command("anvil_rollback(depth?: Count) -> Null", branches.rollback),
+            command("debug_setHead(number: Count) -> Null", branches.set_head),
             Method(
                 "anvil_reorg(depth: Count, transactions?: PlacedTransaction[]) -> Null",
                 branches.reorg,
@@ -127,19 +129,19 @@ def _accidents(accidents: AccidentMethods, branches: BranchMethods) -> Family:
     return Family(
         "Development chains: flashblocks and accidents",
         (
-            Method("foreblock_closeFlashblock() -> FlashblockPlace", accidents.close_flashblock),
-            Method(
+            command("foreblock_closeFlashblock() -> FlashblockPlace", accidents.close_flashblock),
+            command(
                 "foreblock_setFlashblockInterval(milliseconds: Count) -> Null",
                 accidents.set_interval,
             ),
-            Method("foreblock_restartBlock() -> Null", accidents.restart_block),
-            Method("foreblock_dropTail() -> Null", accidents.drop_tail),
-            Method("foreblock_equivocate() -> FlashblockPlace", accidents.equivocate),
-            Method(
+            command("foreblock_restartBlock() -> Null", accidents.restart_block),
+            command("foreblock_dropTail() -> Null", accidents.drop_tail),
+            command("foreblock_equivocate() -> FlashblockPlace", accidents.equivocate),
+            command(
                 "foreblock_reorg(depth?: Count) -> Null",
                 branches.reorg_putting_back,
             ),
-            Method("foreblock_setFaults(rates: FaultRates) -> Null", accidents.set_faults),
+            command("foreblock_setFaults(rates: FaultRates) -> Null", accidents.set_faults),
         ),
     )
 
@@ -148,27 +150,27 @@ def _cheats(cheats: CheatMethods, tokens: TokenMethods, dumps: DumpMethods) -> F
     return Family(
         "Development chains: state",
         (
-            Method(
+            command(
                 "anvil_setBalance(address: AddressOrAddresses, balance: Count) -> Null",
                 cheats.set_balance,
                 ("hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"),
             ),
-            Method(
+            command(
                 "anvil_addBalance(address: AddressOrAddresses, amount: Count) -> Null",
                 cheats.add_balance,
                 ("hardhat_addBalance", "tenderly_addBalance"),
             ),
-            Method(
+            command(
                 "anvil_setNonce(address: Address, nonce: Count) -> Null",
                 cheats.set_nonce,
                 ("hardhat_setNonce", "evm_setAccountNonce"),
             ),
-            Method(
+            command(
                 "anvil_setCode(address: Address, code: Data) -> Null",
                 cheats.set_code,
                 ("hardhat_setCode", "evm_setAccountCode", "tenderly_setCode"),
             ),
-            Method(
+            command(
                 "anvil_setStorageAt(address: Address, slot: Count, value: Word) -> Boolean",
                 cheats.set_storage_at,
                 ("hardhat_setStorageAt", "evm_setAccountStorageAt", "tenderly_setStorageAt"),

@@ -16,7 +16,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sync_sending import SyncSendMethods
 from foreblock.methods.sequencing import Sequencing
-from foreblock.methods.table import Family, Method
+from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler
 
 
@@ -93,17 +93,17 @@ def _impersonation(accounts: ImpersonationMethods, unlocked: UnlockedMethods) ->
                 accounts.request_accounts,
                 ("personal_listAccounts",),
             ),
-            Method(
+            command(
                 "anvil_impersonateAccount(address: Address) -> Null",
                 accounts.impersonate,
                 ("hardhat_impersonateAccount",),
             ),
-            Method(
+            command(
                 "anvil_stopImpersonatingAccount(address: Address) -> Null",
                 accounts.stop,
                 ("hardhat_stopImpersonatingAccount",),
             ),
-            Method(
+            command(
                 "anvil_autoImpersonateAccount(enabled: Boolean) -> Null",
                 accounts.impersonate_all,
                 ("hardhat_autoImpersonateAccount",),
@@ -111,12 +111,12 @@ def _impersonation(accounts: ImpersonationMethods, unlocked: UnlockedMethods) ->
             Method(
                 "eth_sendUnsignedTransaction(transaction: Call) -> Hash", unlocked.send_unsigned
             ),
-            Method(
+            command(
                 "evm_addAccount(address: Address, passphrase?: Text) -> Boolean",
                 accounts.add_account,
                 ("evm_unlockUnknownAccount",),
             ),
-            Method(
+            command(
                 "evm_removeAccount(address: Address, passphrase?: Text) -> Boolean",
                 accounts.remove_account,
                 ("evm_lockUnknownAccount",),
@@ -134,17 +134,17 @@ def _pool(dropping: DropMethods) -> Family:
     return Family(
         "Development chains: the pool",
         (
-            Method("anvil_dropTransaction(transactionHash: Hash) -> Hash?", dropping.drop),
-            Method(
+            command("anvil_dropTransaction(transactionHash: Hash) -> Hash?", dropping.drop),
+            command(
                 "hardhat_dropTransaction(transactionHash: Hash) -> Boolean",
                 dropping.drop_as_hardhat,
             ),
-            Method(
+            command(
                 "anvil_dropAllTransactions() -> Null",
                 dropping.drop_all,
                 ("hardhat_dropAllTransactions",),
             ),
-            Method(
+            command(
                 "anvil_removePoolTransactions(address: Address) -> Null",
                 dropping.drop_of_sender,
                 ("hardhat_removePoolTransactions",),
@@ -161,12 +161,12 @@ def _node(node: NodeInfoMethods, printing: PrintingMethods) -> Family:
             Method("anvil_metadata() -> Metadata", node.metadata, ("hardhat_metadata",)),
             Method("anvil_getGenesisTime() -> Integer", node.genesis_time),
             Method("eth_networkId() -> Text", node.network_id),
-            Method(
+            command(
                 "anvil_setLoggingEnabled(enabled: Boolean) -> Null",
                 printing.set_logging,
                 ("hardhat_setLoggingEnabled",),
             ),
-            Method("anvil_enableTraces(enabled?: Boolean) -> Null", printing.enable_traces),
+            command("anvil_enableTraces(enabled?: Boolean) -> Null", printing.enable_traces),
             Method("anvil_setChainId(chainId: Count) -> Null", node.set_chain_id),
             Method("anvil_setRpcUrl(url: Text) -> Null", node.set_rpc_url, ("hardhat_setRpcUrl",)),
         ),

@@ -11,8 +11,8 @@ from foreblock.methods.dev.commanding import (
     Commands,
     Number,
     answered,
+    done_or_answered,
     number,
-    put_off_or_answered,
     write_bool,
 )
 from foreblock.methods.dev.placing import Asked, Placing
@@ -81,12 +81,12 @@ class BranchMethods:
     def snapshot(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Remember the chain as it is; gives the id of the snapshot."""
         take_none(raw)
-        return put_off_or_answered(self._commands, TakeSnapshot(), _write_id)
+        return done_or_answered(self._commands, TakeSnapshot(), _write_id)
 
     def revert(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Make the chain what it was at a snapshot, which is used up by it."""
         wanted = number(_read_revert(raw).id, 0)
-        return put_off_or_answered(self._commands, Revert(wanted), write_bool)
+        return done_or_answered(self._commands, Revert(wanted), write_bool)
 
     def reset(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Begin the chain anew on its genesis."""

@@ -18,7 +18,6 @@ from foreblock.methods.dev.commanding import (
     Number,
     done_or_answered,
     number,
-    put_off_or_answered,
     word,
     write_true,
 )
@@ -95,20 +94,18 @@ class CheatMethods:
         code = data(_prefixed(params.code), 1)
         if len(code) > MOST_CODE:
             refuse(1, "", f"{len(code)} bytes of code are too many, the most is {MOST_CODE}")
-        return put_off_or_answered(
-            self._commands, SetAccount(address(params.address, 0), code=code)
-        )
+        return done_or_answered(self._commands, SetAccount(address(params.address, 0), code=code))
 
     def set_storage_at(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set one slot of an account to a word."""
         params = _read_storage(raw)
         key, value = word(number(params.slot, 1, most=U256)), word(slot(params.value, 2))
         command = SetAccount(address(params.address, 0), storage={key: value})
-        return put_off_or_answered(self._commands, command, write_true)
+        return done_or_answered(self._commands, command, write_true)
 
     def _all(self, commands: list[SetAccount | AddBalance]) -> bytes | Awaitable[bytes]:
         if len(commands) == 1:
-            return put_off_or_answered(self._commands, commands[0])
+            return done_or_answered(self._commands, commands[0])
         return done_or_answered(self._commands, SetAccounts(commands))
 
 

@@ -6,8 +6,7 @@ Tools write numbers in three forms: a JSON number, hexadecimal and decimal text.
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
-from foreblock.bus.commands import AnyCommand
-from foreblock.bus.deferral import NOT_DONE, NOT_PUT_OFF
+from foreblock.bus.commands import WOULD_BLOCK, AnyCommand
 from foreblock.methods.params import refuse
 from foreblock.scheduling.steps import Pipelined
 from foreblock.types import Transaction
@@ -15,24 +14,6 @@ from foreblock.types import Transaction
 Number = int | str
 U64: Final = 2**64 - 1
 U256: Final = 2**256 - 1
-
-
-# Methods whose commands can be put off.
-PUT_OFF: Final = frozenset(
-    (
-        *("anvil_setBalance", "hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"),
-        *("anvil_addBalance", "hardhat_addBalance", "tenderly_addBalance"),
-        *("anvil_setCode", "hardhat_setCode", "evm_setAccountCode", "tenderly_setCode"),
-        *("anvil_setStorageAt", "hardhat_setStorageAt"),
-        *("evm_setAccountStorageAt", "tenderly_setStorageAt"),
-        *("evm_snapshot", "anvil_snapshot", "evm_revert", "anvil_revert"),
-        *("evm_increaseTime", "anvil_increaseTime"),
-    )
-)
-
-
-# Methods that look at nothing and change the chain: what was put off is carried out with them.
-JOINING: Final = frozenset(("eth_sendRawTransaction", "evm_mine", "anvil_mine", "hardhat_mine"))
 
 
 class Commands(Protocol):
@@ -44,23 +25,17 @@ class Commands(Protocol):
         Raises as `Submissions.submit` does.
         """
 
-    def submit_next_now(self, transaction: Transaction) -> bool:
-        """Whether the pool has it already; where it waits, `submit_next` does. Raises the same."""
+    def try_submit_next(self, transaction: Transaction) -> bool:
+        """Submit it without waiting; if that is false, use `submit_next`. Raises the same."""
 
-    async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Return when the command is carried out and all workers serve the change.
+    def execute(self, command: AnyCommand) -> Awaitable[Any]:
+        """Return when the command is executed and all workers serve the change.
 
         Raises `RefusedCommand` with the reason, `SequencerUnavailable`, `CommandUnknown`.
         """
 
-    def put_off(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """The result of a command that is carried out before anybody can tell, or `NOT_PUT_OFF`."""
-
-    def execute_now(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """The result of a command that is carried out at once, or `NOT_DONE`.
-
-        Raises `RefusedCommand`.
-        """
+    def try_execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Execute a command without waiting, or return `WOULD_BLOCK`; raises `RefusedCommand`."""
 
 
 def number(value: Number, argument: int, path: str = "", most: int = U64) -> int:
@@ -83,20 +58,12 @@ def word(value: int) -> bytes:
     return value.to_bytes(32)
 
 
-def put_off_or_answered(
-    commands: Commands, command: AnyCommand, write: Callable[[Any], bytes] = lambda _: b"null"
-) -> bytes | Awaitable[bytes]:
-    """The JSON text of a command's result: at once where the command can be put off."""
-    result = commands.put_off(command)
-    return done_or_answered(commands, command, write) if result is NOT_PUT_OFF else write(result)
-
-
 def done_or_answered(
     commands: Commands, command: AnyCommand, write: Callable[[Any], bytes] = lambda _: b"null"
 ) -> bytes | Awaitable[bytes]:
-    """The JSON text of a command's result: at once where the command can be done so."""
-    result = commands.execute_now(command)
-    return answered(commands.execute(command), write) if result is NOT_DONE else write(result)
+    """The JSON text of a command's result, without waiting if possible."""
+    result = commands.try_execute(command)
+    return answered(commands.execute(command), write) if result is WOULD_BLOCK else write(result)
 
 
 def answered(

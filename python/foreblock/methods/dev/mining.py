@@ -21,7 +21,6 @@ from foreblock.methods.dev.commanding import (
     Number,
     done_or_answered,
     number,
-    put_off_or_answered,
     write_bool,
     write_true,
 )
@@ -144,7 +143,7 @@ class MiningMethods:
         """Let the time of the chain run this many seconds further ahead; gives all of them."""
         seconds = number(_read_amount(raw).value, 0)
         command = IncreaseTime(seconds)
-        return put_off_or_answered(self._commands, command, lambda total: b"%d" % total)
+        return done_or_answered(self._commands, command, lambda total: b"%d" % total)
 
     def set_next_block_timestamp(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this timestamp; time goes on from it."""

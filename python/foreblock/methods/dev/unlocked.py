@@ -129,7 +129,7 @@ class UnlockedMethods:
         secret = self._keys.required(sender)
         transaction = prepared.signed(self._filling.next_nonce(view, sender), secret)
         try:
-            return transaction.hash if self._commands.submit_next_now(transaction) else None
+            return transaction.hash if self._commands.try_submit_next(transaction) else None
         except (RejectedTransaction, PoolRefusal) as refusal:
             if not str(refusal).startswith(TAKEN):
                 raise

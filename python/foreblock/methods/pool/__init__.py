@@ -10,7 +10,7 @@ from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sending import SendMethods, Submissions
 from foreblock.methods.pool.sync_sending import SyncSendMethods
 from foreblock.methods.pool.txpool import PoolMethods, UnsealedTransactions
-from foreblock.methods.table import Family, Method
+from foreblock.methods.table import Family, Method, command
 from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
 
@@ -32,7 +32,7 @@ def pool_family(
     return Family(
         "Sending transactions and the pool",
         (
-            Method(
+            command(
                 "eth_sendRawTransaction(transaction: Data) -> Hash",
                 SendMethods(submissions).send_raw_transaction,
             ),

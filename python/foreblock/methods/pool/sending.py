@@ -50,7 +50,7 @@ class Submissions(Protocol):
         `OutcomeUnknown` where it is not.
         """
 
-    def submit_now(self, transaction: Transaction) -> bool:
+    def try_submit(self, transaction: Transaction) -> bool:
         """Return whether the pool took the transaction without waiting; otherwise call `submit`.
 
         Raises the same.
@@ -67,7 +67,7 @@ class NoSequencer:
         """Refuse."""
         raise SequencerUnavailable
 
-    def submit_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, as in the protocol
+    def try_submit(self, transaction: Transaction) -> bool:  # noqa: ARG002, as in the protocol
         """False: there is no pool."""
         return False
 
@@ -86,7 +86,7 @@ class SendMethods:
         """The hash of the transaction, once the pool has it."""
         params = _read(raw)
         transaction = read_transaction(data(params.transaction, 0), view.profile)
-        if self._submissions.submit_now(transaction):
+        if self._submissions.try_submit(transaction):
             return shapes.write_data(transaction.hash)
         return self._submit(transaction)
 

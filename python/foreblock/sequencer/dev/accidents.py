@@ -48,7 +48,7 @@ def set_faults(sequencer: BranchingSequencer, command: SetFaults) -> None:
         sequencer.set_faults(command.faults)
     except InvalidArgument as why:
         raise RefusedCommand(str(why)) from None
-    sequencer.commit_state()
+    sequencer.mark_changed()
 
 
 def _place(flashblock: Flashblock) -> Place:

@@ -22,14 +22,14 @@ def impersonate(sequencer: DevSequencer, command: Impersonate) -> None:
         )
     after = (*before, who) if command.is_on else tuple(each for each in before if each != who)
     sequencer.change(impersonated=after)
-    sequencer.commit_state()
+    sequencer.mark_changed()
 
 
 def impersonate_all(sequencer: DevSequencer, command: ImpersonateAll) -> None:
     """Take transactions of every account without a signature, or no longer."""
     if sequencer.state.impersonates_all != command.is_on:
         sequencer.change(impersonates_all=command.is_on)
-        sequencer.commit_state()
+        sequencer.mark_changed()
 
 
 def send_unsigned(sequencer: DevSequencer, command: SendUnsigned) -> bytes | str:

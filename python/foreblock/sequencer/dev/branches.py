@@ -22,17 +22,7 @@ def take_snapshot(sequencer: BranchingSequencer, _: TakeSnapshot) -> int:
     """Remember the chain as it is; gives the id of the snapshot."""
     if len(sequencer.snapshots) >= MOST:
         raise RefusedCommand(f"there are {MOST} snapshots, which is the most; revert to one first")
-    number = sequencer.state.next_snapshot
-    remember(sequencer, number)
-    sequencer.change(next_snapshot=number + 1)
-    sequencer.commit_state()
-    return number
-
-
-def remember(sequencer: BranchingSequencer, number: int) -> None:
-    """Remember the chain as it is under this id, with the next commit."""
-    if sequencer.block.open_count or not sequencer.block.index:
-        sequencer.close_index(fill=False)
+    sequencer.flush_block()
     block = sequencer.block
     snapshot = ChainSnapshot(
         partial=block.partials[-1],
@@ -41,7 +31,11 @@ def remember(sequencer: BranchingSequencer, number: int) -> None:
         state=sequencer.state,
         waiting=tuple((each.raw, each.sender) for each in sequencer.pooled()),
     )
+    number = sequencer.state.next_snapshot
     sequencer.snapshots.add(number, snapshot)
+    sequencer.change(next_snapshot=number + 1)
+    sequencer.mark_changed()
+    return number
 
 
 def revert(sequencer: BranchingSequencer, command: Revert) -> bool:
@@ -49,6 +43,12 @@ def revert(sequencer: BranchingSequencer, command: Revert) -> bool:
     writer, snapshot = sequencer.writer, sequencer.snapshots.get(command.id)
     if snapshot is None:
         return False
+    if sequencer.stands_at(snapshot):
+        sequencer.snapshots.forget_from(command.id)
+        sequencer.discard_uncommitted()
+        sequencer.restore(snapshot.state, snapshot.time)
+        sequencer.reschedule()
+        return True
     with writer.store.view() as view:
         place = SnapshotPosition(view, snapshot.partial, snapshot.index)
     sequencer.snapshots.forget_from(command.id)

@@ -18,8 +18,9 @@ from foreblock.errors import AlreadyKnown, FeeCapBelowBaseFee, ReplacementUnderp
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.chain_rewriting import BlockRun, Snapshots
 from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
-from foreblock.ledger.storage.dev_rows import DevState, merged
+from foreblock.ledger.storage.dev_rows import ChainSnapshot, DevState, merged
 from foreblock.sequencer.admission import admit
 from foreblock.sequencer.attributes import next_base
 from foreblock.sequencer.chaos.faults import Faults
@@ -75,6 +76,27 @@ class BranchingSequencer(CheatingSequencer):
         """How many blocks were sealed since a snapshot; 0 where there is none."""
         block = self.snapshots.block_of(snapshot)
         return 0 if block is None else self.parent.number - block
+
+    def flush_block(self) -> None:
+        """Commit what is in the block in progress, and the time that it should have."""
+        if self._block.open_count or not self._block.index:
+            self.close_index(fill=False)
+        if self._has_open_edits or self._is_retimed:
+            self.flush()
+
+    def stands_at(self, snapshot: ChainSnapshot) -> bool:
+        """Whether nothing was committed to the chain or the pool since a snapshot."""
+        block = self._block
+        is_there = (block.partials[-1:], block.index - 1) == ((snapshot.partial,), snapshot.index)
+        return is_there and not (self.waiting or snapshot.waiting)
+
+    def discard_uncommitted(self) -> None:
+        """Make the block in progress what it was at its last commit."""
+        self._is_retimed = False
+        if self._has_open_edits:
+            writer, last = self._writer, self._block.partials[-1]
+            self._block.close()
+            self._block = writer.current = resume(writer.store, writer.profile, last)
 
     def close_index(self, *, fill: bool = True) -> Flashblock:
         """Close the open index with what has run and, with `fill`, with what can run."""
@@ -137,6 +159,7 @@ class BranchingSequencer(CheatingSequencer):
     ) -> None:
         """Go on with the block in progress of another branch; only these transactions wait."""
         now_ns = self._clock.monotonic_ns()
+        self._is_retimed = False
         self._last_struck.clear()
         if self._load is not None:
             self._load.start_again()
@@ -237,6 +260,7 @@ class BranchingSequencer(CheatingSequencer):
 
     def restart_block(self) -> None:
         """Give up the block in progress and begin it anew; its transactions wait again."""
+        self.flush()
         now_ns = self._clock.monotonic_ns()
         self._restart(now_ns, now_ns)
 

@@ -17,6 +17,7 @@ from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 from foreblock.types import Account, Cheat
 
 MOST_CHEATED: Final = 256  # indices of a block, after which its cheats are put together
+MOST_OPEN: Final = 1024  # cheats of an index, which take ten milliseconds to commit
 
 log = structlog.get_logger()
 
@@ -25,27 +26,28 @@ class CheatingSequencer(DevSequencer):
     """Builds the blocks of a dev chain whose accounts may be set."""
 
     def cheat(self, cheats: Iterable[Cheat]) -> None:
-        """Set accounts in an index of their own, committed when this returns.
+        """Set accounts in an index of their own, which `flush` commits.
 
         What has run before is closed first. If only sealed blocks are shown, it runs again after
-        the accounts are set. Each is asked for when those before it are set.
+        the accounts are set, in a commit of its own. Each is requested when those before it are
+        set.
         """
         now_ns = self._clock.monotonic_ns()
         self.make_ready()
         if self._options.shows_sealed and self.has_transactions:
             self._cheat_before_transactions(cheats, now_ns)
             return
-        block, is_behind = self._block, self._writer_is_behind
+        block = self._block
         for each in cheats:
             block.set_account(each)
         if block.is_empty_index:
             return
         self._note_cheat()
-        self._announce(self._writer.extend(block), now_ns, now_ns)
-        self._writer_is_behind = is_behind  # its root is known, and there is nothing to fold
+        self.mark_changed()
         if len(self._pool):
             self._pool.drop_invalid()
-        self._close_soon()
+        if block.open_edits >= MOST_OPEN:
+            self.flush()
 
     def _note_cheat(self) -> None:
         first = self._state.first_cheat
@@ -85,6 +87,7 @@ class CheatingSequencer(DevSequencer):
         if self._block.open_count or not self._block.index:
             self._announce(self._writer.extend(self._block), now_ns, now_ns)
         if len(self._block.partials) >= MOST_CHEATED and not self.has_transactions:
+            self.flush()
             self._put_together(now_ns)
 
     def account(self, address: bytes) -> Account | None:
@@ -108,6 +111,7 @@ class CheatingSequencer(DevSequencer):
     def _regain(self, cheats: Sequence[Cheat]) -> None:
         for portion in in_portions(cheats):
             self.cheat(portion)
+            self.flush()
 
     def _cheat_again(self, run: BlockRun, given_up: BlockInProgress) -> None:
         if self._state.is_cheated:

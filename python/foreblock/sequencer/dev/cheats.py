@@ -56,6 +56,7 @@ def load_state(sequencer: CheatingSequencer, command: LoadState) -> None:
     """Set all accounts in a file; a nonce that is higher already stays."""
     for portion in read_loaded(Path(command.path)):
         sequencer.cheat(_kept_nonce(sequencer, each) for each in portion)
+        sequencer.flush()
 
 
 def _kept_nonce(sequencer: CheatingSequencer, cheat: Cheat) -> Cheat:

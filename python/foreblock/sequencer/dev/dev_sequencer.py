@@ -12,6 +12,10 @@ ends is begun anew with the time of that moment first, unless its time was asked
 Time is the clock's plus an offset. What a block begins with cannot be changed once it has
 begun, so a change begins it anew as another job, in which its transactions run again.
 
+A command changes the block in progress, its time or the state beside the blocks in memory;
+`flush` commits that. Whatever else needs the committed chain flushes first, and a tick does so
+`LONGEST_UNCOMMITTED_NS` after the first change.
+
 How the mode is kept is in `ledger.storage.dev_rows`, how accounts are set by hand in `cheating`.
 Commands are in `execution`.
 """
@@ -58,6 +62,7 @@ REST_NS: Final = 10 * MILLISECOND_NS
 MOST_UNFOLLOWED: Final = 16
 CATCH_UP_NS: Final = 20 * MILLISECOND_NS  # then, at once, before the next transaction
 STEPS_NS: Final = MILLISECOND_NS  # of such work in one go, else
+LONGEST_UNCOMMITTED_NS: Final = 100 * MILLISECOND_NS
 
 log = structlog.get_logger()
 
@@ -90,6 +95,8 @@ class DevSequencer(ChaoticSequencer):
         self._refreshed_at_ns = 0
         self._followed_to = 0  # the block in progress when nothing was behind
         self._has_pool = False
+        self._changed_at_ns: int | None = None  # by the first command that is not committed
+        self._is_retimed = False  # the time was changed after the block in progress had begun
         self._set_lifetime(writer)
         options = self._options_by_state(options)
         faults = Faults.parse(self._state.faults, options.seed)
@@ -118,9 +125,42 @@ class DevSequencer(ChaoticSequencer):
         self._options = self._options_by_state(self._options)
         self._set_lifetime(self._writer)
 
-    def commit_state(self) -> None:
-        """Commit what was changed, where no block was."""
-        self._writer.refresh()
+    def mark_changed(self) -> None:
+        """Let the next flush commit what a command has changed."""
+        if self._changed_at_ns is None:
+            self._changed_at_ns = self._clock.monotonic_ns()
+
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether `flush` has something to commit."""
+        if self._changed_at_ns is None:
+            return False
+        return self._has_open_edits or self._is_retimed or self._writer.has_extra_rows
+
+    @property
+    def _has_open_edits(self) -> bool:
+        return bool(self._block.open_edits)
+
+    def flush(self) -> None:
+        """Commit what commands have changed."""
+        if not self.has_uncommitted:
+            self._changed_at_ns = None
+            return
+        if self._has_open_edits:
+            self._commit_edits()
+        if self._is_retimed:
+            self._is_retimed = False
+            self.begin_at(None)
+        if self._writer.has_extra_rows:
+            self._writer.refresh()
+        self._changed_at_ns = None
+
+    def _commit_edits(self) -> None:
+        """Commit the index of accounts that were set."""
+        now_ns, is_behind = self._clock.monotonic_ns(), self._writer_is_behind
+        self._announce(self._writer.extend(self._block), now_ns, now_ns)
+        self._writer_is_behind = is_behind  # its root is known, and there is nothing to fold
+        self._close_soon()
 
     def _options_by_state(self, options: SequencerOptions) -> SequencerOptions:
         state = self._state
@@ -185,7 +225,14 @@ class DevSequencer(ChaoticSequencer):
     def next_due_ns(self) -> int:
         """When there is something to do, on the monotonic clock; 0 for at once."""
         due = super().next_due_ns
+        if self._changed_at_ns is not None:
+            due = min(due, self._changed_at_ns + LONGEST_UNCOMMITTED_NS)
         return due if self._by_clock else min(due, self._refreshed_at_ns + REFRESH_NS)
+
+    def tick(self) -> None:
+        """Do what is due."""
+        self.flush()
+        super().tick()
 
     @property
     def _is_far_behind(self) -> bool:
@@ -213,6 +260,8 @@ class DevSequencer(ChaoticSequencer):
 
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
+        if self._waits_for_commands:
+            self.flush()
         if self._seals_with_transactions or self._waits_for_commands:
             self._do_what_is_due(self._clock.monotonic_ns())
 
@@ -290,6 +339,7 @@ class DevSequencer(ChaoticSequencer):
             super()._end_index(slot, now_ns)
 
     def _turn_over(self, now_ns: int, builder: CommitBuilder | None = None) -> None:
+        self.flush()
         self._end_block()
         super()._turn_over(now_ns, builder)
 
@@ -311,6 +361,9 @@ class DevSequencer(ChaoticSequencer):
         The first has the timestamp, if one is given; others are `interval` seconds apart.
         Gives how many transactions ran; where there has to be one, none seals nothing.
         """
+        keeps_time = self._by_clock or self.has_transactions
+        if self._has_open_edits or (self._is_retimed and keeps_time):
+            self.flush()
         now_ns, before = self._clock.monotonic_ns(), self._block
         run = BlockRun(self._writer, self._clock, before)
         self._renew(run, timestamp)
@@ -319,6 +372,7 @@ class DevSequencer(ChaoticSequencer):
             run.close()
             self._block = before
             return 0
+        self._is_retimed = False
         self._end_block()
         for left in reversed(range(blocks)):
             base = self._base_on(run.seal())
@@ -406,7 +460,7 @@ class DevSequencer(ChaoticSequencer):
         """Let the block in progress have this timestamp, or that of now."""
         wanted = timestamp or self._timestamp_after(self.parent.timestamp)
         if wanted == self.base.timestamp:
-            self.commit_state()
+            self.mark_changed()
         else:
             self.begin_anew(replace(self.base, timestamp=wanted))
 
@@ -445,8 +499,10 @@ class DevSequencer(ChaoticSequencer):
         self.change(offset=timestamp - self.wall_seconds)
 
     def set_offset(self, offset: int) -> None:
-        """Let time be so much ahead, for the block in progress, too, once it begins anew."""
+        """Let time be so much ahead, for the block in progress, too."""
         self.change(offset=offset, keeps_time=False)
+        self._is_retimed = True
+        self.mark_changed()
 
     def catch_up_with_blocks(self) -> None:
         """Let the time be that of the latest block, where that is ahead of it."""
@@ -460,7 +516,7 @@ class DevSequencer(ChaoticSequencer):
         self._slot = self._schedule.slots_before
         self._instant_due_ns = None
         self._close_soon()
-        self.commit_state()
+        self.mark_changed()
 
     @property
     def base(self) -> Base:

@@ -76,12 +76,27 @@ def execute_together(
     sequencer: BranchingSequencer, wanted: Sequence[commands.SetAccount | commands.AddBalance]
 ) -> list[RefusedCommand | None]:
     """Carry out commands that set accounts, in one commit; gives which were refused."""
-    return cheats.set_accounts(sequencer, wanted)
+    refused = cheats.set_accounts(sequencer, wanted)
+    sequencer.flush()
+    return refused
 
 
-def execute(sequencer: BranchingSequencer, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-    """Carry out a command, committed when this returns; raises `RefusedCommand`."""
+def execute(sequencer: BranchingSequencer, command: AnyCommand, *, lazily: bool = False) -> Any:  # noqa: ANN401, its own
+    """Carry out a command; raises `RefusedCommand`.
+
+    It is committed when this returns or, `lazily`, by the next flush.
+    """
     carry_out = _TABLE.get(type(command))
     if carry_out is None:
         raise RefusedCommand(f"{type(command).__name__} is not available")
-    return carry_out(sequencer, command)
+    if not command.joins_uncommitted:
+        sequencer.flush()
+    try:
+        result = carry_out(sequencer, command)
+    except RefusedCommand:  # of several accounts, some may have been set
+        if not lazily:
+            sequencer.flush()
+        raise
+    if not lazily:
+        sequencer.flush()
+    return result

@@ -69,17 +69,11 @@ def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
 
     Blocks that were mined at once may be ahead of it: it goes on from the latest.
     """
-    offset = increased_offset(sequencer, sequencer.state.offset, command)
-    sequencer.set_offset(offset)
-    sequencer.begin_at(None)
-    return offset
-
-
-def increased_offset(sequencer: DevSequencer, offset: int, command: IncreaseTime) -> int:
-    """By how much time is ahead after such a command, where it was ahead by `offset` before."""
+    offset = sequencer.state.offset
     behind = sequencer.parent.timestamp - (sequencer.wall_seconds + offset)
     offset += max(behind, 0) + command.seconds
     _check_range(sequencer.wall_seconds + offset)
+    sequencer.set_offset(offset)
     return offset
 
 
@@ -139,7 +133,7 @@ def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
     if base != sequencer.base:
         sequencer.begin_anew(base)
     else:
-        sequencer.commit_state()
+        sequencer.mark_changed()
 
 
 def _check_time(sequencer: DevSequencer, timestamp: int) -> None:

@@ -11,4 +11,4 @@ def set_printing(sequencer: BranchingSequencer, command: SetPrinting) -> None:
         prints=state.prints if command.is_on is None else command.is_on,
         prints_traces=state.prints_traces if command.traces is None else command.traces,
     )
-    sequencer.commit_state()
+    sequencer.mark_changed()
