@@ -7,8 +7,7 @@ from msgspec import Raw
 
 from foreblock._engine import Misses
 from foreblock.errors import StateMissing
-from foreblock.follow.prediction import MOST_CALLS, predicted_keys
-from foreblock.ledger.calls.predicted_calls import MissedCall
+from foreblock.follow.prediction import MOST_PREDICTED, CallMessage, MissedCall, predicted_keys
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.rpc.fetching import Missed
 
@@ -40,9 +39,9 @@ def test_calls_and_estimates_are_predicted_and_nothing_else() -> None:
     call = missed(to="0x" + TOKEN.hex(), data="0x01020304", **{"from": "0x" + WHO.hex()})
     wanted, heard = asked(missed("eth_getBalance"), call, missed("eth_estimateGas", to="broken"))
     assert wanted == StateKeys(slots={TOKEN: frozenset({0})})
-    assert heard == [MissedCall(WHO, TOKEN, b"\1\2\3\4", call.why.misses)]
+    assert heard == [MissedCall(CallMessage(WHO, TOKEN, b"\1\2\3\4"), call.why.misses)]
 
 
 def test_a_body_without_calls_and_one_with_too_many() -> None:
     assert asked(missed("eth_getBalance")) == (StateKeys(), [])
-    assert len(asked(*[missed(to="0x" + TOKEN.hex())] * 100)[1]) == MOST_CALLS
+    assert len(asked(*[missed(to="0x" + TOKEN.hex())] * 100)[1]) == MOST_PREDICTED

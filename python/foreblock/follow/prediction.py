@@ -1,59 +1,39 @@
-"""What a call will read, as an upstream says: its access list. A hint, and never a value.
+"""Predict the keys that calls will read, so that they are fetched in fewer rounds.
 
 Each round of fetching brings what a run has come to; a call whose reads depend on each other has
-many. An endpoint that has all of the state says at once what such a call touches, so that the rest
-comes in one round. Who is wrong here makes others fetch too much, or too little, and nothing else.
+many. Two sources name keys in advance. Templates, learned from earlier runs, say where calls of one
+kind find their slots (`ledger.following.call_templates`). The access list of an upstream that has
+all of the state says what one call touches. Both are hints, and never values: a wrong one makes a
+worker fetch too much or too little, and nothing else.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
 from foreblock.errors import EndpointError
-from foreblock.ledger.calls.predicted_calls import MissedCall, PredictedCalls
+from foreblock.ledger.following.call_templates import (
+    CallTemplates,
+    call_of,
+    is_unknown,
+    read_templates,
+)
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import parse_address, parse_data, parse_hash
 from foreblock.rpc.fetching import Missed
+from foreblock.types import Misses
 from foreblock.upstream.old_blocks import AskUpstream
 
-OVERRIDES_AT: Final = 2  # in the arguments: a state that the upstream does not have
-
-
-class _Access(Struct, rename="camel"):
-    address: str
-    storage_keys: list[str]
-
-
-class _AccessList(Struct, rename="camel"):
-    access_list: list[_Access]
-
-
-_decode: Final = msgspec.json.Decoder(_AccessList).decode
-_decode_params: Final = msgspec.json.Decoder(list[Raw]).decode
-
-
-async def access_hint(ask: AskUpstream, params: Raw) -> StateKeys:
-    """The keys that a call with these arguments touches; none where nobody says so."""
-    try:
-        given = _decode_params(params)
-        if len(given) > OVERRIDES_AT and given[OVERRIDES_AT] != Raw(b"null"):
-            return StateKeys()
-        text = await ask("eth_createAccessList", b'[%b,"latest"]' % bytes(given[0]))
-        listed = _decode(text).access_list
-        slots = {
-            parse_address(each.address): frozenset(
-                int.from_bytes(parse_hash(key)) for key in each.storage_keys
-            )
-            for each in listed
-        }
-    except (EndpointError, ValueError, msgspec.MsgspecError):
-        return StateKeys()
-    return StateKeys(frozenset(slots), slots)
-
-
+PREDICTED: Final = frozenset({"eth_call", "eth_createAccessList", "eth_estimateGas"})
+MOST_PREDICTED: Final = 16  # calls of one body
+HINTED: Final = frozenset({"eth_call", "eth_estimateGas"})
+MOST_HINTED: Final = 4  # calls of one body, each a request to an upstream
+OVERRIDES_AT: Final = 2  # in the parameters: a state that the upstream does not have
 NOBODY: Final = bytes(20)
 
 
@@ -65,6 +45,13 @@ class CallMessage(NamedTuple):
     data: bytes
 
 
+class MissedCall(NamedTuple):
+    """A call, and what it missed."""
+
+    message: CallMessage
+    misses: Misses
+
+
 class _Message(Struct, rename={"sender": "from"}):
     sender: str | None = None
     to: str | None = None
@@ -72,14 +59,24 @@ class _Message(Struct, rename={"sender": "from"}):
     data: str | None = None
 
 
-_decode_call_params: Final = msgspec.json.Decoder(list[Raw]).decode
+class _Access(Struct, rename="camel"):
+    address: str
+    storage_keys: list[str]
+
+
+class _AccessList(Struct, rename="camel"):
+    access_list: list[_Access]
+
+
+_decode_params: Final = msgspec.json.Decoder(list[Raw]).decode
 _decode_message: Final = msgspec.json.Decoder(_Message).decode
+_decode_access_list: Final = msgspec.json.Decoder(_AccessList).decode
 
 
 def call_message(params: Raw) -> CallMessage | None:
-    """The call in the first parameter; none where it has not its form."""
+    """Return the call in the first parameter; None if it is malformed."""
     try:
-        message = _decode_message(_decode_call_params(params)[0])
+        message = _decode_message(_decode_params(params)[0])
         sender = parse_address(message.sender) if message.sender else NOBODY
         to = parse_address(message.to) if message.to else None
         return CallMessage(sender, to, parse_data(message.input or message.data or "0x"))
@@ -87,26 +84,68 @@ def call_message(params: Raw) -> CallMessage | None:
         return None
 
 
-HINTED: Final = frozenset({"eth_call", "eth_estimateGas"})
-MOST_HINTED: Final = 4  # of one body that are asked about
+class PredictedCalls:
+    """The templates of one network in one process; called on its loop.
 
+    A process learns from the runs of its own calls, and begins with the templates that the writer
+    has stored.
+    """
 
-async def call_hints(ask: AskUpstream, missed: Sequence[Missed]) -> StateKeys:
-    """The keys that these calls touch, as far as an upstream says so; raises nothing."""
-    calls = [each for each in missed if each.method in HINTED][:MOST_HINTED]
-    return StateKeys.union(await asyncio.gather(*(access_hint(ask, each.params) for each in calls)))
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger: Final = ledger
+        self._templates: Final = CallTemplates()
+        self._has_begun = False
 
-
-CALLS: Final = frozenset({"eth_call", "eth_createAccessList", "eth_estimateGas"})
-MOST_CALLS: Final = 16  # of one body that are looked at
+    def slots(self, calls: Sequence[MissedCall]) -> Mapping[bytes, set[int]]:
+        """Learn from missed calls; return the unknown slots that they will read, by account."""
+        slots: dict[bytes, set[int]] = {}
+        with closing(self._ledger.view()) as view:
+            if not self._has_begun:
+                self._has_begun = True
+                self._templates.take(read_templates(view.stored))
+            state = view.state(view.latest)
+            for message, misses in calls:
+                call = call_of(state.account, *message)
+                if call is None:
+                    continue
+                self._templates.learn([call], misses.slots, misses.hashed)
+                for address, slot in self._templates.predict(
+                    call, lambda key: is_unknown(state.storage, key)
+                ):
+                    slots.setdefault(address, set()).add(slot)
+        return slots
 
 
 def predicted_keys(calls: PredictedCalls, missed: Sequence[Missed]) -> StateKeys:
-    """What these requests will read, and is not known yet; what they missed is learned."""
+    """Return the keys that these requests will read by their templates, and that are unknown."""
     found = []
-    for each in [each for each in missed if each.method in CALLS][:MOST_CALLS]:
+    for each in [each for each in missed if each.method in PREDICTED][:MOST_PREDICTED]:
         message = call_message(each.params)
         if message is not None:
-            found.append(MissedCall(*message, each.why.misses))
+            found.append(MissedCall(message, each.why.misses))
     slots = calls.slots(found) if found else {}
     return StateKeys(slots={address: frozenset(keys) for address, keys in slots.items()})
+
+
+async def call_hints(ask: AskUpstream, missed: Sequence[Missed]) -> StateKeys:
+    """Return the keys that these calls touch, as far as an upstream says so; raises nothing."""
+    calls = [each for each in missed if each.method in HINTED][:MOST_HINTED]
+    return StateKeys.union(await asyncio.gather(*(_access(ask, each.params) for each in calls)))
+
+
+async def _access(ask: AskUpstream, params: Raw) -> StateKeys:
+    """Return the access list of a call with these parameters; no keys if there is none."""
+    try:
+        given = _decode_params(params)
+        if len(given) > OVERRIDES_AT and given[OVERRIDES_AT] != Raw(b"null"):
+            return StateKeys()
+        text = await ask("eth_createAccessList", b'[%b,"latest"]' % bytes(given[0]))
+        slots = {
+            parse_address(each.address): frozenset(
+                int.from_bytes(parse_hash(key)) for key in each.storage_keys
+            )
+            for each in _decode_access_list(text).access_list
+        }
+    except (EndpointError, ValueError, msgspec.MsgspecError):
+        return StateKeys()
+    return StateKeys(frozenset(slots), slots)

@@ -14,9 +14,9 @@ from foreblock.clock import Clock
 from foreblock.errors import DiskFull, NotHere, StoreFull
 from foreblock.follow.fetch_result import EMPTY_CODE, ClaimedAccount, ClaimedProof, ClaimedSlot
 from foreblock.follow.state_fetcher import ExecutedBlocks
+from foreblock.ledger.following.call_templates import CallTemplates, put_templates, read_templates
 from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.following.roots_behind import Proof, RootsBehind, rebase_proof
-from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.profile import RulesEnd
 from foreblock.ledger.storage.chain_head import read_header, rules_of
@@ -44,7 +44,6 @@ from foreblock.ledger.storage.open_store import (
 )
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.ledger.storage.template_rows import put_templates, read_templates
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.networks import Network
 from foreblock.sources.feed_source import Arrived, FeedSource

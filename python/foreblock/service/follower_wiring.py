@@ -60,10 +60,12 @@ def _fetched_state(
     ledger: Ledger, network: Network, link: BusClient, metrics: WorkerMetrics, ask: Ask
 ) -> "WorkerState":
     """The state that is fetched for clients."""
-    from foreblock.follow.prediction import call_hints, predicted_keys  # noqa: PLC0415
+    from foreblock.follow.prediction import (  # noqa: PLC0415
+        PredictedCalls,
+        call_hints,
+        predicted_keys,
+    )
     from foreblock.follow.worker_state import WorkerState  # noqa: PLC0415
-    from foreblock.ledger.calls.predicted_calls import PredictedCalls  # noqa: PLC0415
-    from foreblock.ledger.storage.template_rows import read_templates  # noqa: PLC0415
     from foreblock.metrics.meters import StateMetrics  # noqa: PLC0415, others need none
 
     assert network.follow is not None, "it has upstreams"
@@ -76,5 +78,5 @@ def _fetched_state(
         state_metrics,
         hint=partial(call_hints, ask),
         ask_upstream=ask,
-        predict=partial(predicted_keys, PredictedCalls(ledger, read_templates)),
+        predict=partial(predicted_keys, PredictedCalls(ledger)),
     )

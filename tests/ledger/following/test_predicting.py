@@ -21,9 +21,8 @@ from foreblock._engine import (
     keccak256,
     unsigned_transaction,
 )
+from foreblock.ledger.following.call_templates import CallTemplates, want_predicted
 from foreblock.ledger.following.missing_state import MissingState
-from foreblock.ledger.following.predicting import want_predicted
-from foreblock.ledger.rules.call_templates import CallTemplates
 from support.payloads.bytecode import code
 from support.payloads.small_store import append, env, word
 

@@ -6,8 +6,17 @@ import pytest
 
 from foreblock._engine import Store
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.rules.call_templates import Data, Pair, Sender, SlotRule, Target, Word
-from foreblock.ledger.storage.template_rows import TEMPLATES, put_templates, read_templates
+from foreblock.ledger.following.call_templates import (
+    TEMPLATES,
+    Data,
+    Pair,
+    Sender,
+    SlotRule,
+    Target,
+    Word,
+    put_templates,
+    read_templates,
+)
 
 KIND, OTHER = (b"\xc0" * 32, b"\x01\x02\x03\x04"), (b"\xc1" * 32, b"\x01\x02\x03\x04")
 NESTED = Pair(Data(4, 20), Pair(Sender(), Word(bytes(32))))

@@ -29,14 +29,13 @@ from foreblock.ledger.following.bounds import (
     RunBounds,
     Tried,
 )
+from foreblock.ledger.following.call_templates import CallTemplates, want_predicted
 from foreblock.ledger.following.missing_state import (
     MissingNodes,
     MissingState,
     unknown_at_start,
     unknown_in_envelopes,
 )
-from foreblock.ledger.following.predicting import want_predicted
-from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.execution import Task, WorkingState, environment, execute
 from foreblock.ledger.rules.profile import ChainProfile

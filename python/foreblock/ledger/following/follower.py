@@ -26,6 +26,7 @@ from foreblock.errors import StoreError
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds, Buffered, Received, memory_of
+from foreblock.ledger.following.call_templates import CallTemplates
 from foreblock.ledger.following.canonical import WAITS, Canonical
 from foreblock.ledger.following.canonical_verifier import BoundedBlocks
 from foreblock.ledger.following.classification import (
@@ -63,7 +64,6 @@ from foreblock.ledger.following.verdict import (
     judge,
     malformed,
 )
-from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.types import Flashblock
 
 NEVER_NS: Final = (1 << 63) - 1

@@ -56,13 +56,13 @@ from foreblock.ledger.following.bounds import (
     most_touched,
 )
 from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.call_templates import CallTemplates, want_predicted
 from foreblock.ledger.following.missing_state import (
     MissingState,
     missed_by,
     unknown_at_start,
     unknown_in_envelopes,
 )
-from foreblock.ledger.following.predicting import want_predicted
 from foreblock.ledger.following.verdict import (
     Diverged,
     Overrun,
@@ -73,7 +73,6 @@ from foreblock.ledger.following.verdict import (
     check_growth,
     judge,
 )
-from foreblock.ledger.rules.call_templates import CallTemplates
 from foreblock.ledger.rules.profile import unknown_type
 from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT
 from foreblock.primitives import format_data

@@ -8,9 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import keccak256
-from foreblock.ledger.rules import call_templates
-from foreblock.ledger.rules.call_templates import CallTemplates, Key, SlotRule
-from foreblock.ledger.rules.call_words import CallWords, Kind, KnownCall
+from foreblock.ledger.following import call_templates
+from foreblock.ledger.following.call_templates import (
+    CallTemplates,
+    CallWords,
+    Key,
+    Kind,
+    KnownCall,
+    SlotRule,
+)
 
 CODE, TOKEN, ROUTER = b"\xc0" * 32, b"\x70" * 20, b"\x90" * 20
 SELECTOR = bytes.fromhex("a9059cbb")

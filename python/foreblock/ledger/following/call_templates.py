@@ -1,25 +1,93 @@
-"""How calls of a kind find the slots that they read, learned from runs: templates. No I/O.
+"""Templates: how calls of one kind find the slots that they read, learned from runs.
 
-A mapping of Solidity or Vyper has its values where a hash of two words says: a key, and the place
-of the mapping, which may be such a hash itself. Where the key is the caller, or stands in the data
-of the call, another call of the same code and function reads the slot of its own caller and data.
-So these can be asked for before a run has come to them. A template is a hint, and never a value.
+A mapping of Solidity or Vyper stores a value at the hash of two words: a key, and the place of the
+mapping, which may be such a hash itself. If the key is the caller, or is part of the data of the
+call, another call of the same code and function reads the slot of its own caller and data. So these
+slots can be fetched before a run reaches them. A template is a hint, and never a value.
 
-Whether one pays is seen now and then: what it predicts is held back, and if the run does not miss
-it then, twice, the template is forgotten.
+Now and then a prediction is held back to test its template. If the run does not miss the slot,
+twice, the template is forgotten.
+
+Matching each missed slot of a block against each of its calls would take seconds. `CallWords`
+searches the data of all calls as one text, in microseconds; it may find a call that has the word by
+chance, and leaves out none that has it.
+
+The writer stores templates now and then, without a commit. No response depends on these rows, and
+they are valid at every anchor.
+
+    rows             key                                       value
+    template         M ‖ code hash (32) ‖ selector (4)         its rules, MessagePack
 """
 
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import accumulate
+from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
-from foreblock._engine import Account, keccak256
-from foreblock.errors import StateMissing
-from foreblock.ledger.rules.call_words import ADDRESS, SELECTOR, CallWords, Kind, KnownCall
+from foreblock._engine import (
+    Account,
+    Misses,
+    Overlay,
+    Store,
+    Transaction,
+    View,
+    keccak256,
+)
+from foreblock.errors import StateMissing, StoreDamaged
+from foreblock.ledger.following.missing_state import MissingState
+
+SELECTOR: Final = 4  # bytes
+ADDRESS: Final = 20
+
+Kind = tuple[bytes, bytes]  # the hash of a code and a selector
+
+
+class KnownCall(NamedTuple):
+    """A call or a transaction that runs a code of this hash."""
+
+    target: bytes
+    code: bytes
+    sender: bytes
+    data: bytes
+
+    @property
+    def kind(self) -> Kind:
+        """What it has in common with others."""
+        return self.code, self.data[:SELECTOR]
+
+
+class CallWords:
+    """The words of some calls."""
+
+    def __init__(self, calls: Sequence[KnownCall]) -> None:
+        arguments = [each.data[SELECTOR:] for each in calls]
+        self._calls: Final = calls
+        self._text: Final = b"".join(arguments)
+        self._ends: Final = list(accumulate(map(len, arguments)))
+        self._sent: Final[defaultdict[bytes, list[int]]] = defaultdict(list)
+        for place, call in enumerate(calls):
+            self._sent[call.sender].append(place)
+
+    def having(self, words: Iterable[bytes]) -> list[KnownCall]:
+        """The calls that have one of these words or addresses, in their order."""
+        found: set[int] = set()
+        for word in words:
+            found.update(self._sent.get(word[-ADDRESS:], ()))
+            found.update(self._with(word))
+        return [self._calls[place] for place in sorted(found)]
+
+    def _with(self, word: bytes) -> Iterator[int]:
+        at = self._text.find(word)
+        while at >= 0:
+            place = bisect_right(self._ends, at)
+            yield place
+            at = self._text.find(word, self._ends[place])
+
 
 MOST_KINDS: Final = 4_096
 MOST_RULES: Final = 32  # of one kind
@@ -316,3 +384,66 @@ def _varies(term: Term) -> bool:
     if isinstance(term, Pair):
         return _varies(term.left) or _varies(term.right)
     return isinstance(term, Sender | Data)
+
+
+def want_predicted(
+    templates: CallTemplates,
+    overlay: Overlay,
+    transactions: Sequence[Transaction],
+    missed: Misses,
+    wanted: MissingState,
+) -> None:
+    """Learn from what transactions have missed, and want what templates say of them."""
+    calls = list(_calls(overlay, transactions))
+    templates.learn(calls, missed.slots, missed.hashed)
+    for call in calls:
+        for address, slot in templates.predict(call, lambda key: is_unknown(overlay.storage, key)):
+            _want(overlay, wanted, address, slot)
+
+
+def _calls(overlay: Overlay, transactions: Sequence[Transaction]) -> Iterator[KnownCall]:
+    for each in transactions:
+        call = call_of(overlay.account, each.sender, each.to, each.input)
+        if call is not None:
+            yield call
+
+
+def _want(overlay: Overlay, wanted: MissingState, address: bytes, slot: int) -> None:
+    try:
+        overlay.storage(address, slot)
+    except StateMissing as missing:
+        wanted.add(missing.misses)
+
+
+TEMPLATES: Final = b"M"
+_encode_rules: Final = msgspec.msgpack.Encoder().encode
+_decode_rules: Final = msgspec.msgpack.Decoder(list[SlotRule]).decode
+
+
+def put_templates(
+    store: Store, put: Mapping[Kind, Iterable[SlotRule]], gone: Sequence[Kind]
+) -> None:
+    """Keep these templates, and those no longer."""
+    rows = [(_row_key(kind), _encode_rules(list(rules))) for kind, rules in put.items()]
+    if rows or gone:
+        store.put_rows(rows, [_row_key(kind) for kind in gone])
+
+
+def read_templates(view: View) -> dict[Kind, list[SlotRule]]:
+    """All templates. Raises `StoreDamaged`."""
+    return dict(map(_template, view.rows(TEMPLATES, 2 * MOST_KINDS)))
+
+
+def _row_key(kind: Kind) -> bytes:
+    return TEMPLATES + kind[0] + kind[1]
+
+
+def _template(row: tuple[bytes, bytes]) -> tuple[Kind, list[SlotRule]]:
+    key, value = row
+    code, selector = key[len(TEMPLATES) :][:WORD], key[len(TEMPLATES) + WORD :]
+    try:
+        if len(selector) == SELECTOR:
+            return (code, selector), _decode_rules(value)
+    except msgspec.MsgspecError:
+        pass
+    raise StoreDamaged(f"the row of a template: {key.hex()}")
