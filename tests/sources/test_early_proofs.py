@@ -27,8 +27,8 @@ def test_one_that_does_not_is_used_when_its_block_has_come() -> None:
     assert early.take(proof, 5, 1.0) is None
     for wanted in (StateKeys(frozenset({WHO})), StateKeys(slots={WHO: frozenset({7})})):
         assert early.may_settle(wanted, ())
-        assert not list(early.ripe(wanted, (), 5))
-        assert list(early.ripe(wanted, {ROOT}, 6)) == [proof]
+        assert not list(early.ready_for(wanted, (), 5))
+        assert list(early.ready_for(wanted, {ROOT}, 6)) == [proof]
         assert not early.may_settle(wanted, {ROOT})
 
 
@@ -37,17 +37,17 @@ def test_one_about_other_keys_is_of_no_use() -> None:
     early.take(_proof(), 5, 1.0)
     for wanted in (StateKeys(frozenset({NOBODY})), StateKeys(slots={WHO: frozenset({8})})):
         assert not early.may_settle(wanted, ())
-        assert not list(early.ripe(wanted, {ROOT}, 5))
+        assert not list(early.ready_for(wanted, {ROOT}, 5))
 
 
 def test_what_is_kept_is_bounded_in_blocks_and_in_number() -> None:
     early, wanted = PendingProofs(), StateKeys(frozenset({WHO}))
     early.take(_proof(), 5, 1.0)
-    assert list(early.ripe(wanted, {ROOT}, 5 + LONGEST_KEPT))
-    assert not list(early.ripe(wanted, {ROOT}, 6 + LONGEST_KEPT))
+    assert list(early.ready_for(wanted, {ROOT}, 5 + LONGEST_KEPT))
+    assert not list(early.ready_for(wanted, {ROOT}, 6 + LONGEST_KEPT))
     for _ in range(MOST_KEPT + 1):
         early.take(_proof(), 20, 1.0)
-    assert len(list(early.ripe(wanted, {ROOT}, 20))) == MOST_KEPT
+    assert len(list(early.ready_for(wanted, {ROOT}, 20))) == MOST_KEPT
 
 
 def test_what_waits_for_its_block_is_not_asked_for_again_for_a_while() -> None:

@@ -130,7 +130,7 @@ def test_a_code_without_its_account_is_no_reason_to_try_again(truth: Truth) -> N
     wanted.contracts.add(SCRIBE)
     for at, is_known in ((8, False), (7, True)):
         learner, _ = _learner(truth, at)
-        learning = learner.learn(wanted, _blocks(truth, 4, 7), Purpose.FLASHBLOCK, 1.0)
+        learning = learner.fetch_and_prove(wanted, _blocks(truth, 4, 7), Purpose.FLASHBLOCK, 1.0)
         assert asyncio.run(learning) is is_known
 
 

@@ -45,7 +45,7 @@ def test_a_node_that_can_do_everything() -> None:
     assert found.batch == 100
     assert not found.witness
     assert list(found.reasons) == ["debug_executionWitness"]
-    assert found.ways() == RequestLimits(form=BlockForm.CANONICAL, batch=100)
+    assert found.limits() == RequestLimits(form=BlockForm.CANONICAL, batch=100)
     assert node.bodies < 30, "a handful"
 
 
@@ -84,7 +84,7 @@ def test_a_node_that_has_only_its_latest_block_may_prove_it() -> None:
 def test_what_a_plan_needs_takes_fewer_requests(node: ToyNode) -> None:
     short = probe(node, whole=False)
     asked = node.bodies
-    assert short.ways() == probe(node).ways()
+    assert short.limits() == probe(node).limits()
     assert asked < 24
     assert not short.witness
 
@@ -113,8 +113,8 @@ def test_an_ordinary_endpoint_is_known_after_three_round_trips(node: ToyNode, ro
 
 
 def test_ways_follow_from_abilities() -> None:
-    assert probe(ToyNode(proofs=0)).ways().tip_proofs
-    assert not probe(ToyNode(proofs=2)).ways().tip_proofs
+    assert probe(ToyNode(proofs=0)).limits().tip_proofs
+    assert not probe(ToyNode(proofs=2)).limits().tip_proofs
     assert not probe(ToyNode(proofs=None)).can_prove
     assert not probe(ToyNode(forms=frozenset())).can_serve
 

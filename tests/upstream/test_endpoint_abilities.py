@@ -84,7 +84,7 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
         node.weather = None
         clock.advance(int(1e9 * 2 * PROBE_AGAIN))
         check(await fetch(fetcher, wanted), wanted)
-        assert upstream.ways.values
+        assert upstream.limits.values
         assert node.asked[-1][0] == "eth_getStorageValues"
 
     fetching(test, ToyNode(), clock=clock)
@@ -259,15 +259,15 @@ def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:
     async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
         await fetcher.probe()
         upstream = fetcher.upstreams[0]
-        whole = upstream.ways
+        whole = upstream.limits
         for seconds in (2, 4, 8):
             upstream.degrade(whole._replace(proofs=False))
             clock.advance(seconds * 10**9 - 1)
             upstream.restore()
-            assert not upstream.ways.proofs
+            assert not upstream.limits.proofs
             clock.advance(1)
             upstream.restore()
-            assert upstream.ways == whole
+            assert upstream.limits == whole
 
     fetching(test, ToyNode(), clock=clock)
 

@@ -20,48 +20,48 @@ from support.each_case import each_case
 
 A = b"\xaa" * 20
 CALL, VALUES, PROOF = ReadByCall({A: (1,)}), GetStorageValues({A: (1,)}), GetProof(A, (1,))
-WAYS = RequestLimits()
+LIMITS = RequestLimits()
 
 
 @each_case(
     ("asked", "kind", "after"),
     [
-        (CALL, RefusalKind.NO_METHOD, WAYS._replace(calls=False)),
-        (CALL, RefusalKind.REVERTED, WAYS._replace(calls=False)),
-        (CALL, RefusalKind.WRONG_LENGTH, WAYS._replace(calls=False)),
-        (CALL, RefusalKind.TOO_LARGE, WAYS._replace(call_slots=2048)),
-        (VALUES, RefusalKind.NO_METHOD, WAYS._replace(values=False)),
-        (VALUES, RefusalKind.TOO_LARGE, WAYS._replace(values_slots=512)),
-        (PROOF, RefusalKind.NO_METHOD, WAYS._replace(proofs=False)),
-        (PROOF, RefusalKind.TOO_LARGE, WAYS._replace(proof_slots=128)),
-        (PROOF, RefusalKind.NO_STATE, WAYS._replace(tip_proofs=True)),
+        (CALL, RefusalKind.NO_METHOD, LIMITS._replace(calls=False)),
+        (CALL, RefusalKind.REVERTED, LIMITS._replace(calls=False)),
+        (CALL, RefusalKind.WRONG_LENGTH, LIMITS._replace(calls=False)),
+        (CALL, RefusalKind.TOO_LARGE, LIMITS._replace(call_slots=2048)),
+        (VALUES, RefusalKind.NO_METHOD, LIMITS._replace(values=False)),
+        (VALUES, RefusalKind.TOO_LARGE, LIMITS._replace(values_slots=512)),
+        (PROOF, RefusalKind.NO_METHOD, LIMITS._replace(proofs=False)),
+        (PROOF, RefusalKind.TOO_LARGE, LIMITS._replace(proof_slots=128)),
+        (PROOF, RefusalKind.NO_STATE, LIMITS._replace(tip_proofs=True)),
     ],
 )
 def test_what_is_refused_is_not_asked_for_again(
     asked: StateRequest, kind: RefusalKind, after: RequestLimits
 ) -> None:
-    assert degrade(WAYS, [(asked, kind.value)] * 3, 0, 1) == NextTry(after, 0)
+    assert degrade(LIMITS, [(asked, kind.value)] * 3, 0, 1) == NextTry(after, 0)
 
 
 def test_a_batch_is_made_smaller_first() -> None:
-    ways = WAYS._replace(batch=10)
-    assert degrade(ways, [(CALL, RefusalKind.TOO_LARGE.value)], 0, 1) == NextTry(
-        ways._replace(batch=5), 0
+    limits = LIMITS._replace(batch=10)
+    assert degrade(limits, [(CALL, RefusalKind.TOO_LARGE.value)], 0, 1) == NextTry(
+        limits._replace(batch=5), 0
     )
-    assert degrade(ways, [(PROOF, RefusalKind.UNANSWERED.value)], 0, 1) == NextTry(
-        ways._replace(batch=5), 0
+    assert degrade(limits, [(PROOF, RefusalKind.UNANSWERED.value)], 0, 1) == NextTry(
+        limits._replace(batch=5), 0
     )
 
 
 @pytest.mark.parametrize("kind", [RefusalKind.NO_BLOCK, RefusalKind.WRONG_BLOCK])
 def test_a_block_that_is_not_there_is_looked_for_further_back(kind: RefusalKind) -> None:
-    assert degrade(WAYS, [(PROOF, kind.value)], 0, 2) == NextTry(WAYS, 1)
-    assert degrade(WAYS, [(PROOF, kind.value)], 1, 2) is None
+    assert degrade(LIMITS, [(PROOF, kind.value)], 0, 2) == NextTry(LIMITS, 1)
+    assert degrade(LIMITS, [(PROOF, kind.value)], 1, 2) is None
 
 
 @each_case("kind", ["unreachable", "server failed", "null", "error", "bad hex"])
 def test_everything_else_is_for_another_endpoint(kind: str) -> None:
-    assert degrade(WAYS, [(PROOF, kind)], 0, 3) is None
+    assert degrade(LIMITS, [(PROOF, kind)], 0, 3) is None
 
 
 asked = st.sampled_from(
@@ -75,9 +75,9 @@ refusals = st.lists(
 @given(st.lists(refusals, min_size=100, max_size=100), st.integers(1, 3))
 def test_it_ends(rounds: list[list[tuple[StateRequest, str]]], places: int) -> None:
     """Whatever is refused, the same try does not come twice."""
-    now, seen = NextTry(WAYS._replace(batch=100), 0), set()
+    now, seen = NextTry(LIMITS._replace(batch=100), 0), set()
     for refused in rounds:
-        following = degrade(now.ways, refused, now.back, places)
+        following = degrade(now.limits, refused, now.back, places)
         if following is None:
             continue
         assert following not in seen

@@ -110,14 +110,14 @@ def check(chain: Chain, found: FetchResult) -> None:
 
 
 def fetch(
-    chain: Chain, options: FetchOptions, ways: RequestLimits | None = None
+    chain: Chain, options: FetchOptions, limits: RequestLimits | None = None
 ) -> tuple[FetchResult, StateUpstream]:
     async def run() -> tuple[FetchResult, StateUpstream]:
         upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))
         fetcher = Fetcher([upstream], SystemClock(), options)
         try:
             await upstream.probe()
-            upstream.ways = ways or upstream.ways
+            upstream.limits = limits or upstream.limits
             upstream.requests = 0
             wanted = everything(chain)
             found = await fetcher.fetch(wanted, (chain.head,), Purpose.CLIENT, PATIENCE)
@@ -160,7 +160,7 @@ def test_proofs_begin_at_the_root_of_the_state(chain: Chain) -> None:
             assert root == (keccak256(slot.nodes[0]) if slot.nodes else empty)
 
 
-WAYS = {
+LIMITS = {
     "as probed": None,
     "calls": RequestLimits(proofs=False, values=False, batch=50),
     "small calls": RequestLimits(proofs=False, values=False, call_slots=7),
@@ -171,9 +171,9 @@ WAYS = {
 }
 
 
-@each_case("name", WAYS)
+@each_case("name", LIMITS)
 def test_every_way_gives_the_same_state(chain: Chain, name: str) -> None:
-    found, upstream = fetch(chain, FetchOptions(proven=False, first_slots=False), WAYS[name])
+    found, upstream = fetch(chain, FetchOptions(proven=False, first_slots=False), LIMITS[name])
     check(chain, found)
     assert not upstream.refusals.keys() - {"unreachable"}  # too slow, on a busy machine
 

@@ -38,7 +38,7 @@ from foreblock.types import keccak256
 from foreblock.upstream.json_rpc import body_of, results
 from support.upstreams.plain_state import AT, CODES, PlainState, balance, header, value, wants
 
-ways = st.builds(
+limits = st.builds(
     RequestLimits,
     st.booleans(),
     st.booleans(),
@@ -79,17 +79,17 @@ def keys(asked: tuple[StateRequest, ...]) -> Counter[object]:
     return found
 
 
-@given(wants, ways, st.booleans())
+@given(wants, limits, st.booleans())
 def test_every_key_is_asked_for_once_and_no_other_key(
-    wanted: StateKeys, ways: RequestLimits, proven: bool
+    wanted: StateKeys, limits: RequestLimits, proven: bool
 ) -> None:
-    plan = plan_state(wanted, ways, AT, proven=proven)
+    plan = plan_state(wanted, limits, AT, proven=proven)
     asked = keys(plan.asked)
     assert set(asked.values()) <= {1}
     settled = wanted.without(plan.left)
     slots = {(address, slot) for address, some in settled.slots.items() for slot in some}
     assert {key for key in asked if isinstance(key, tuple) and isinstance(key[0], bytes)} == slots
-    if not ways.proofs or (ways.tip_proofs and not proven):
+    if not limits.proofs or (limits.tip_proofs and not proven):
         assert not any(isinstance(each, GetProof) for each in plan.asked)
         assert bool(plan.left.accounts) == (proven and bool(wanted.accounts))
     else:
@@ -99,38 +99,38 @@ def test_every_key_is_asked_for_once_and_no_other_key(
         assert not any(isinstance(each, others) for each in plan.asked)
 
 
-@given(wants, ways, st.booleans())
+@given(wants, limits, st.booleans())
 def test_no_request_is_above_the_limits(
-    wanted: StateKeys, ways: RequestLimits, proven: bool
+    wanted: StateKeys, limits: RequestLimits, proven: bool
 ) -> None:
-    plan = plan_state(wanted, ways, AT, proven=proven)
+    plan = plan_state(wanted, limits, AT, proven=proven)
     for each in plan.asked:
         match each:
             case GetProof(_, slots):
-                assert len(slots) <= ways.proof_slots
+                assert len(slots) <= limits.proof_slots
             case ReadByCall(slots):
-                assert sum(map(len, slots.values())) <= ways.call_slots
+                assert sum(map(len, slots.values())) <= limits.call_slots
             case GetStorageValues(slots):
-                assert sum(map(len, slots.values())) <= ways.values_slots
+                assert sum(map(len, slots.values())) <= limits.values_slots
             case _:
                 pass
-    together = list(bodies(plan.asked, ways))
+    together = list(bodies(plan.asked, limits))
     assert tuple(each for some in together for each in some) == plan.asked
     for some in together:
-        block = AT.parameter(ways.form)
+        block = AT.parameter(limits.form)
         body = body_of([(each.method, each.params(block)) for each in some])
-        assert len(some) <= ways.batch
-        assert len(body) <= ways.body_bytes
+        assert len(some) <= limits.batch
+        assert len(body) <= limits.body_bytes
 
 
 def settle(
-    wanted: StateKeys, ways: RequestLimits, state: PlainState, *, proven: bool
+    wanted: StateKeys, limits: RequestLimits, state: PlainState, *, proven: bool
 ) -> FetchResult:
     """What an honest endpoint's answers settle, through JSON both ways."""
-    plan = plan_state(wanted, ways, AT, proven=proven)
+    plan = plan_state(wanted, limits, AT, proven=proven)
     reading = ResponseReader()
-    for some in bodies(plan.asked, ways):
-        block = AT.parameter(ways.form)
+    for some in bodies(plan.asked, limits):
+        block = AT.parameter(limits.form)
         sent = json.loads(body_of([(each.method, each.params(block)) for each in some]))
         requests = sent if isinstance(sent, list) else [sent]
         answers = [
@@ -150,12 +150,12 @@ def settle(
     return reading.found
 
 
-@given(wants, ways, st.booleans())
+@given(wants, limits, st.booleans())
 def test_an_honest_endpoint_settles_everything(
-    wanted: StateKeys, ways: RequestLimits, proven: bool
+    wanted: StateKeys, limits: RequestLimits, proven: bool
 ) -> None:
-    plan = plan_state(wanted, ways, AT, proven=proven)
-    found = settle(wanted, ways, PlainState(), proven=proven)
+    plan = plan_state(wanted, limits, AT, proven=proven)
+    found = settle(wanted, limits, PlainState(), proven=proven)
     assert found.missing(wanted) == plan.left
     for address, account in found.accounts.items():
         root = account.storage_root
@@ -177,10 +177,10 @@ def test_an_account_with_its_slots_is_one_request() -> None:
 
 
 def test_a_number_is_checked_beside_what_is_asked_at_it() -> None:
-    ways = RequestLimits(form=BlockForm.NUMBER)
-    plan = plan_state(StateKeys(frozenset({A})), ways, AT, proven=False)
+    limits = RequestLimits(form=BlockForm.NUMBER)
+    plan = plan_state(StateKeys(frozenset({A})), limits, AT, proven=False)
     assert plan.asked == (GetProof(A), GetHeader(AT.number, AT.hash))
-    assert plan_state(StateKeys(blocks=frozenset({7})), ways, AT, proven=False).asked == (
+    assert plan_state(StateKeys(blocks=frozenset({7})), limits, AT, proven=False).asked == (
         GetHeader(7),
     )
 

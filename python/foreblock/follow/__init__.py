@@ -1,1 +1,1 @@
-"""Follow a public chain without a node of it: state in part, fetched from upstreams and proven."""
+"""Follow a public chain without a node: fetch the state it needs from upstreams, and prove it."""

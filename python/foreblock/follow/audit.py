@@ -1,12 +1,12 @@
-"""The audit of a followed chain: what was believed at once is proven behind the head.
+"""Prove values that were used unproven, behind the head: `trust = "audited"`.
 
-With `trust = "audited"` values that upstreams give without a proof are used as they are, and noted
-here. Slice by slice they are then proven, at the block that was the latest when they came or at a
-later one, and compared with what is known here of that block. One that differs is untrue: all that
-is known may stand on it, so the network begins anew, and nothing is believed for a minute.
+Values without a proof are used at once and recorded here. Slice by slice they are then proven, at
+the block that was the latest when they arrived or at a later one, and compared with what is known
+here of that block. If one differs, everything known may depend on it: the network begins again, and
+accepts nothing unproven for a minute.
 
-What is too old or too much to be proven in time is not added to: from then on, until the audit has
-caught up, only what is proven at once is learned. Called on the loop of the network.
+If values become too old or too many to be proven in time, only proven values are accepted until the
+audit has caught up. Called on the loop of the network.
 """
 
 import asyncio

@@ -76,7 +76,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     witness: bool
     reasons: dict[str, str]
 
-    def ways(self) -> RequestLimits:
+    def limits(self) -> RequestLimits:
         """What a planner may use; an endpoint that knows no form of blocks has none."""
         return RequestLimits(
             proofs=self.proof_depth is not None,
@@ -117,8 +117,8 @@ def probing(*, whole: bool) -> Probing:
         near, of_tip = yield [_block(tip.number - _BEHIND), _proof("latest")]
         at = _old_block(tip.number - _BEHIND, near)
     proves_tip = _is_proven(of_tip, 0, reasons)
-    forms, ways = yield from _forms(at or tip, reasons, whole=whole)
-    depth = _depth(tip, at, ways, reasons) if proves_tip else None
+    forms, said = yield from _forms(at or tip, reasons, whole=whole)
+    depth = _depth(tip, at, said, reasons) if proves_tip else None
     if whole and depth == _BEHIND and at is not None:
         depth = yield from _far_proofs(tip, forms[0] if forms else BlockForm.NUMBER, reasons)
     return Capabilities(
@@ -126,8 +126,8 @@ def probing(*, whole: bool) -> Probing:
         client=client,
         latest=tip,
         forms=forms,
-        overrides=_has_overrides(ways.overrides, reasons),
-        storage_values=_has_values(ways.values, reasons),
+        overrides=_has_overrides(said.overrides, reasons),
+        storage_values=_has_values(said.values, reasons),
         proof_depth=depth,
         witness=whole and (yield from _witness(reasons)),
         batch=_largest_batch(first[len(_FIRST) :], reasons),
@@ -166,7 +166,7 @@ def _number_of(said: Raw) -> int:
         raise RefusedAnswer(RefusalKind.WRONG_SHAPE.value, f"the latest block: {why}") from why
 
 
-class _Ways(NamedTuple):
+class _AboutBlock(NamedTuple):
     """What was said about a block that is named in one form."""
 
     overrides: Said
@@ -176,13 +176,13 @@ class _Ways(NamedTuple):
 
 def _forms(
     at: BlockAt, reasons: dict[str, str], *, whole: bool
-) -> Generator[Sequence[Asking], Sequence[Said], tuple[tuple[BlockForm, ...], _Ways]]:
+) -> Generator[Sequence[Asking], Sequence[Said], tuple[tuple[BlockForm, ...], _AboutBlock]]:
     """The forms in which a block can be named: taken, and refused for a block that is not.
 
     What else is asked about a block comes with the first form, or after the one that is taken.
     """
     found: list[BlockForm] = []
-    ways: _Ways | None = None
+    about: _AboutBlock | None = None
     for form in BlockForm:
         more = _about(at.parameter(form)) if form is _BEST else []
         said = yield [_balance(at, form), _balance(BlockAt(_UNBORN, _MADE_UP), form), *more]
@@ -190,15 +190,15 @@ def _forms(
             reasons[form.value] = str(said[0])
         elif isinstance(said[1], RefusedAnswer):
             found.append(form)
-            ways = _Ways(*said[2:]) if more else ways
+            about = _AboutBlock(*said[2:]) if more else about
             if not whole:
                 break
         else:
             reasons[form.value] = "a block that does not exist is answered for, too"
-    if ways is None:
+    if about is None:
         form = found[0] if found else BlockForm.NUMBER
-        ways = _Ways(*(yield _about(at.parameter(form))))
-    return tuple(found), ways
+        about = _AboutBlock(*(yield _about(at.parameter(form))))
+    return tuple(found), about
 
 
 def _about(block: object) -> list[Asking]:
@@ -242,12 +242,12 @@ def _has_values(said: Said, reasons: dict[str, str]) -> bool:
     return True
 
 
-def _depth(tip: BlockAt, at: BlockAt | None, ways: _Ways, reasons: dict[str, str]) -> int:
+def _depth(tip: BlockAt, at: BlockAt | None, said: _AboutBlock, reasons: dict[str, str]) -> int:
     """How far below the tip is proven, of what was asked."""
     if tip.number < _BEHIND:
         return 0
     # Where it has no such block, that says nothing about proofs.
-    return _BEHIND if at is None or _is_proven(ways.proof, _BEHIND, reasons) else 0
+    return _BEHIND if at is None or _is_proven(said.proof, _BEHIND, reasons) else 0
 
 
 def _is_proven(said: Said, depth: int, reasons: dict[str, str]) -> bool:

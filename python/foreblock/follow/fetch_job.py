@@ -1,7 +1,7 @@
-"""Ask one upstream for wanted keys: plan, send, read, and degrade what it refused.
+"""Request the keys of one job from one upstream: plan, send, read, and degrade if it refuses.
 
-The result is what it said in the end, and why the rest is missing. Nothing is raised: another
-upstream can be asked for what is left.
+The outcome holds what the upstream said, and why the rest is missing. Nothing is raised: another
+upstream can be asked for the rest.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class AttemptOutcome(NamedTuple):
     may_change: bool = False  # whether it may say more if it is asked again
 
 
-async def attempt(upstream: StateUpstream, errand: FetchJob) -> AttemptOutcome:
+async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
     """Ask one upstream for all of it."""
     found, why, back, apart, doubted, may_change = FetchResult(), "", 0, False, False, False
     try:
@@ -70,10 +70,10 @@ async def attempt(upstream: StateUpstream, errand: FetchJob) -> AttemptOutcome:
         return AttemptOutcome(found, str(failure), may_change=True)
     upstream.restore()
     for _ in range(TRIES):
-        left = found.missing(errand.wanted)
+        left = found.missing(job.wanted)
         if not left:
             return AttemptOutcome(found, "")
-        asked, refused = await _once(upstream, errand, left, back, found, apart=apart)
+        asked, refused = await _once(upstream, job, left, back, found, apart=apart)
         if refused:
             why = str(refused[0][1])
             may_change = any(refusal.kind not in SETTLED for _, refusal in refused)
@@ -83,7 +83,7 @@ async def attempt(upstream: StateUpstream, errand: FetchJob) -> AttemptOutcome:
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
         settled = _settled(asked, kinds)
-        following = degrade(upstream.ways, settled, back, len(errand.places))
+        following = degrade(upstream.limits, settled, back, len(job.places))
         if following is None and len(kinds) < len(refused) and not apart:
             apart = True  # one key that it does not have refuses all that are asked for with it
             continue
@@ -91,17 +91,17 @@ async def attempt(upstream: StateUpstream, errand: FetchJob) -> AttemptOutcome:
             continue
         if following is None:
             break
-        ways, back = following
-        if ways != upstream.ways and not doubted:
+        limits, back = following
+        if limits != upstream.limits and not doubted:
             doubted = True  # it could when it was probed: this may have been the weather
         else:
-            upstream.degrade(ways)
+            upstream.degrade(limits)
     return AttemptOutcome(found, why, may_change)
 
 
 async def _once(
     upstream: StateUpstream,
-    errand: FetchJob,
+    job: FetchJob,
     left: StateKeys,
     back: int,
     found: FetchResult,
@@ -112,23 +112,23 @@ async def _once(
 
     Where each key is asked for `apart`, what is not there refuses nothing else.
     """
-    ways, at = _within_budget(upstream, errand), errand.places[back]
+    limits, at = _within_budget(upstream, job), job.places[back]
     parts = [left]
     if apart:
-        ways = ways._replace(proof_slots=1)
+        limits = limits._replace(proof_slots=1)
         parts = [replace(left, slots={}), StateKeys(slots=left.slots)]
-    plans = [plan_state(each, ways, at, proven=errand.proven).asked for each in parts if each]
+    plans = [plan_state(each, limits, at, proven=job.proven).asked for each in parts if each]
     asked = [each for plan in plans for each in plan]
-    block = block_of(ways, at, proven=errand.proven)
+    block = block_of(limits, at, proven=job.proven)
     reader = ResponseReader(upstream.shown)
-    places = asyncio.Semaphore(_at_a_time(errand))
+    places = asyncio.Semaphore(_at_a_time(job))
 
     async def send(some: Sequence[StateRequest]) -> list[tuple[StateRequest, RefusedAnswer]]:
         async with places:
-            return await _send(upstream, errand, some, block, reader)
+            return await _send(upstream, job, some, block, reader)
 
     refused = [
-        each for some in await asyncio.gather(*map(send, bodies(asked, ways))) for each in some
+        each for some in await asyncio.gather(*map(send, bodies(asked, limits))) for each in some
     ]
     found.merge(reader.found)
     return asked, refused
@@ -148,7 +148,7 @@ def _settled(
 
 async def _send(
     upstream: StateUpstream,
-    errand: FetchJob,
+    job: FetchJob,
     asked: Sequence[StateRequest],
     block: object,
     reader: ResponseReader,
@@ -156,7 +156,7 @@ async def _send(
     """One body; returns the requests of it that were refused."""
     calls = [(each.method, each.params(block)) for each in asked]
     try:
-        results = await upstream.ask(calls, errand.urgency, errand.until)
+        results = await upstream.ask(calls, job.urgency, job.until)
     except RefusedAnswer as why:
         return [(each, why) for each in asked]
     refused = []
@@ -172,13 +172,13 @@ async def _send(
     return refused
 
 
-def _at_a_time(errand: FetchJob) -> int:
-    """Bodies of one errand that are out at a time, so that others find a connection."""
-    is_urgent = errand.urgency.purpose is Purpose.FLASHBLOCK
+def _at_a_time(job: FetchJob) -> int:
+    """Bodies of one job that are out at a time, so that others find a connection."""
+    is_urgent = job.urgency.purpose is Purpose.FLASHBLOCK
     return http.MOST if is_urgent else http.MOST // 2
 
 
-def _within_budget(upstream: StateUpstream, errand: FetchJob) -> RequestLimits:
-    """The ways of the upstream, with batches of which its budget can pay some at once."""
-    affordable = int(upstream.budget.share(errand.urgency.purpose) // (AT_ONCE * _DEAREST))
-    return upstream.ways._replace(batch=max(1, min(upstream.ways.batch, affordable)))
+def _within_budget(upstream: StateUpstream, job: FetchJob) -> RequestLimits:
+    """Return the limits of the upstream, with batches that its budget can pay for."""
+    affordable = int(upstream.budget.share(job.urgency.purpose) // (AT_ONCE * _DEAREST))
+    return upstream.limits._replace(batch=max(1, min(upstream.limits.batch, affordable)))

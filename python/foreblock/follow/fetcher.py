@@ -1,11 +1,11 @@
-"""Fetch wanted state from several upstreams: gathered, each key once, by the fastest that can.
+"""Fetch state from several upstreams: each key once, from the fastest that can serve it.
 
-Wants of one purpose that come within a few milliseconds go out together. A key that is on its way
-is not asked for again: who wants it waits for the same flight, and lends it its urgency. A flight
-asks the first upstream that may be asked; if that has not answered after the time that 95 of 100
-of its answers take, the next one is asked beside it, and the first to answer wins.
+Requests of one purpose that arrive within a few milliseconds are sent together. A key in flight is
+not requested again: the second caller joins the fetch, and raises its urgency to its own. A fetch
+uses the best available upstream. If that has not responded after its 95th percentile, the next
+upstream is tried beside it, and the first response wins.
 
-What is found is a claim, for the engine to prove or for the operator to trust.
+The result is a claim, for the engine to prove or for the operator to trust.
 """
 
 import asyncio
@@ -28,46 +28,46 @@ from foreblock.ledger.storage.state_keys import NO_ADDRESS, StateKeys
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.endpoint import BUDGET_SPENT
 
-MOST_KEYS: Final = 20_000  # as many as a run may want; who comes later takes the next
-LARGE: Final = 256  # keys of one want; one with more flies alone, and nobody has to wait for it
+MOST_KEYS: Final = 20_000  # as many as a run may want; later ones join the next
+LARGE: Final = 256  # keys of one want; a larger one is sent alone, so that no other waits for it
 
 
 class InFlightFetch:
-    """Keys that are gathered, or on their way, and those who wait for them."""
+    """Keys that are gathered or requested, for all callers that wait for them."""
 
-    def __init__(self, epoch: int, errand: FetchJob) -> None:
+    def __init__(self, epoch: int, job: FetchJob) -> None:
         self.epoch: Final = epoch
-        self.errand = errand
-        self.has_left = False
-        self.landed: Final[asyncio.Future[AttemptOutcome]] = (
+        self.job = job
+        self.is_sent = False
+        self.done: Final[asyncio.Future[AttemptOutcome]] = (
             asyncio.get_running_loop().create_future()
         )
-        self._gathered: Final = [errand.wanted]
-        self._keys = len(errand.wanted)
+        self._gathered: Final = [job.wanted]
+        self._keys = len(job.wanted)
 
-    def has_room(self, errand: FetchJob) -> bool:
-        """Return True if the keys of an errand can be taken along."""
-        largest = max(len(self._gathered[0]), len(errand.wanted)) if self._gathered else 0
-        return not self.has_left and largest <= LARGE and self._keys < MOST_KEYS
+    def accepts(self, job: FetchJob) -> bool:
+        """Return True if the keys of a job can be added."""
+        largest = max(len(self._gathered[0]), len(job.wanted)) if self._gathered else 0
+        return not self.is_sent and largest <= LARGE and self._keys < MOST_KEYS
 
-    def board(self, errand: FetchJob) -> None:
-        """Take more keys along while it has room, or lend urgency to those that are out."""
-        if not self.has_left:
-            self._gathered.append(errand.wanted)
-            self._keys += len(errand.wanted)
-        self.errand.urgency.raise_to(errand.urgency.purpose)
-        self.errand = self.errand._replace(until=max(self.errand.until, errand.until))
+    def join(self, job: FetchJob) -> None:
+        """Add keys until it is sent; then only raise its urgency and extend its deadline."""
+        if not self.is_sent:
+            self._gathered.append(job.wanted)
+            self._keys += len(job.wanted)
+        self.job.urgency.raise_to(job.urgency.purpose)
+        self.job = self.job._replace(until=max(self.job.until, job.until))
 
-    def leave(self) -> None:
-        """Take no more keys."""
-        self.has_left = True
+    def send(self) -> None:
+        """Accept no more keys."""
+        self.is_sent = True
         if len(self._gathered) > 1:
-            self.errand = self.errand._replace(wanted=StateKeys.union(self._gathered))
+            self.job = self.job._replace(wanted=StateKeys.union(self._gathered))
         self._gathered.clear()
 
 
-ROUNDS: Final = 2  # in which every upstream is asked, for one flight
-ROUNDS_IN_WEATHER: Final = 6  # the same where answers were damaged or did not come
+ROUNDS: Final = 2  # of one fetch, each over all upstreams
+ROUNDS_AFTER_FAILURES: Final = 6  # if responses were damaged or did not arrive
 MOST_ROUNDS: Final = 16  # where some rest meanwhile
 SLICE: Final = 1024  # keys of one want that are asked for at a time; what was found is kept
 BETWEEN_ROUNDS: Final = 0.05  # seconds
@@ -93,7 +93,7 @@ class Fetcher:
         self.upstreams: Final = tuple(upstreams)
         self._clock: Final = clock
         self._options: Final = options or FetchOptions()
-        self._flights: Final[list[InFlightFetch]] = []
+        self._in_flight: Final[list[InFlightFetch]] = []
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._homes: Final[OrderedDict[bytes, bytes]] = OrderedDict()  # accounts by code hash
         self._contracts: Final[OrderedDict[bytes, None]] = OrderedDict()
@@ -120,17 +120,17 @@ class Fetcher:
         most = len(wanted) if purpose is Purpose.FLASHBLOCK else SLICE
         while (left := found.missing(wanted).without(given_up)) and self._now < until:
             part = left.first(most)
-            errand = FetchJob(
+            job = FetchJob(
                 self._placed(part), tuple(places), Urgency(purpose), until, self._options.proven
             )
-            flights = self._board(errand, epoch)
-            waits = [each.landed for each in flights]
+            fetches = self._join(job, epoch)
+            waits = [each.done for each in fetches]
             await asyncio.wait(waits, timeout=until - self._now)
-            for landed in waits:
-                if landed.done() and not landed.cancelled():
-                    found.merge(landed.result().found.part(errand.wanted, FIRST_SLOTS))
-                    why = landed.result().why or why
-            is_own = len(flights) == 1 and flights[0].errand.urgency is errand.urgency
+            for done in waits:
+                if done.done() and not done.cancelled():
+                    found.merge(done.result().found.part(job.wanted, FIRST_SLOTS))
+                    why = done.result().why or why
+            is_own = len(fetches) == 1 and fetches[0].job.urgency is job.urgency
             if is_own and found.missing(part) == part:
                 given_up = given_up.also(part)
         if wanted and not found:
@@ -149,13 +149,13 @@ class Fetcher:
     @property
     def proves_tip_only(self) -> bool:
         """Whether all that prove prove the latest block only, as far as was seen."""
-        known = [each.ways for each in self.upstreams if each.capabilities is not None]
+        known = [each.limits for each in self.upstreams if each.capabilities is not None]
         proving = [each for each in known if each.proofs]
         return bool(proving) and all(each.tip_proofs for each in proving)
 
     def proves_tip(self, source: str) -> bool:
         """Return True if this upstream proves the latest block only."""
-        return any(each.shown == source and each.ways.tip_proofs for each in self.upstreams)
+        return any(each.shown == source and each.limits.tip_proofs for each in self.upstreams)
 
     def report_bad_data(self, source: str, why: str) -> None:
         """The engine has checked something that this upstream said, and it is not true.
@@ -190,66 +190,66 @@ class Fetcher:
             return placed
         return with_first_slots(placed, self._contracts.keys())
 
-    def _board(self, errand: FetchJob, epoch: int) -> list[InFlightFetch]:
-        """The flights that bring these keys: those that are out, and one for what is left."""
-        boarded, left = [], errand.wanted
-        for flight in self._flights:
-            if flight.epoch != epoch or not flight.has_left:
+    def _join(self, job: FetchJob, epoch: int) -> list[InFlightFetch]:
+        """The fetches that bring these keys: those that are out, and one for what is left."""
+        joined, left = [], job.wanted
+        for fetch in self._in_flight:
+            if fetch.epoch != epoch or not fetch.is_sent:
                 continue
-            rest = left.without(flight.errand.wanted)
+            rest = left.without(fetch.job.wanted)
             if len(rest) < len(left):
-                flight.board(errand)
-                boarded.append(flight)
+                fetch.join(job)
+                joined.append(fetch)
                 left = rest
         if left:
-            boarded.append(self._gather(errand._replace(wanted=left), epoch))
-        return boarded
+            joined.append(self._gather(job._replace(wanted=left), epoch))
+        return joined
 
-    def _gather(self, errand: FetchJob, epoch: int) -> InFlightFetch:
-        for flight in self._flights:
-            is_same = flight.epoch == epoch and flight.errand.places == errand.places
+    def _gather(self, job: FetchJob, epoch: int) -> InFlightFetch:
+        for fetch in self._in_flight:
+            is_same = fetch.epoch == epoch and fetch.job.places == job.places
             # What is urgent does not wait until all is there that somebody else wants.
-            is_same = is_same and flight.errand.urgency.purpose == errand.urgency.purpose
-            if is_same and flight.has_room(errand):
-                flight.board(errand)
-                return flight
-        flight = InFlightFetch(epoch, errand)
-        self._flights.append(flight)
-        task = asyncio.get_running_loop().create_task(self._fly(flight))
+            is_same = is_same and fetch.job.urgency.purpose == job.urgency.purpose
+            if is_same and fetch.accepts(job):
+                fetch.join(job)
+                return fetch
+        fetch = InFlightFetch(epoch, job)
+        self._in_flight.append(fetch)
+        task = asyncio.get_running_loop().create_task(self._run(fetch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return flight
+        return fetch
 
-    async def _fly(self, flight: InFlightFetch) -> None:
+    async def _run(self, fetch: InFlightFetch) -> None:
         try:
             await asyncio.sleep(self._options.gather)
-            flight.leave()
-            outcome = await self._settle(flight)
+            fetch.send()
+            outcome = await self._settle(fetch)
             self._remember(outcome.found)
-            if not flight.landed.done():
-                flight.landed.set_result(outcome)
+            if not fetch.done.done():
+                fetch.done.set_result(outcome)
         finally:
-            self._flights.remove(flight)
-            flight.landed.cancel()
+            self._in_flight.remove(fetch)
+            fetch.done.cancel()
 
-    async def _settle(self, flight: InFlightFetch) -> AttemptOutcome:
+    async def _settle(self, fetch: InFlightFetch) -> AttemptOutcome:
         """Ask upstreams until everything is found, all were asked, or the time is over."""
         found, why = FetchResult(), ""
         for number in range(1, MOST_ROUNDS + 1):
-            told, may_change = await self._ask_all(flight, found)
+            told, may_change = await self._ask_all(fetch, found)
             why = told or why
-            if not found.missing(flight.errand.wanted):
+            if not found.missing(fetch.job.wanted):
                 break
-            wait = min(each.wait(flight.errand.urgency.purpose) for each in self.upstreams)
-            if wait == 0.0 and number >= (ROUNDS_IN_WEATHER if may_change else ROUNDS):
+            wait = min(each.wait(fetch.job.urgency.purpose) for each in self.upstreams)
+            if wait == 0.0 and number >= (ROUNDS_AFTER_FAILURES if may_change else ROUNDS):
                 break  # all may be asked, and none can say it
             pause = max(wait, BETWEEN_ROUNDS)
-            if self._now + pause >= flight.errand.until:
+            if self._now + pause >= fetch.job.until:
                 break
             await asyncio.sleep(pause)
         return AttemptOutcome(found, why)
 
-    async def _ask_all(self, flight: InFlightFetch, found: FetchResult) -> tuple[str, bool]:
+    async def _ask_all(self, fetch: InFlightFetch, found: FetchResult) -> tuple[str, bool]:
         """One round: add to `found`; returns the last reason why something is missing.
 
         Also whether somebody may say more if asked again.
@@ -258,10 +258,10 @@ class Fetcher:
         running: dict[asyncio.Task[AttemptOutcome], StateUpstream] = {}
         try:
             while untried or running:
-                self._start(flight, untried, running, found)
+                self._start(fetch, untried, running, found)
                 done, _ = await asyncio.wait(
                     running,
-                    timeout=self._patience(flight, untried, running),
+                    timeout=self._patience(fetch, untried, running),
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 for task in done:
@@ -269,7 +269,7 @@ class Fetcher:
                     found.merge(task.result().found)
                     why = task.result().why or why
                     may_change = may_change or task.result().may_change
-                if not found.missing(flight.errand.wanted) or self._now >= flight.errand.until:
+                if not found.missing(fetch.job.wanted) or self._now >= fetch.job.until:
                     break
         finally:
             for task in running:
@@ -278,7 +278,7 @@ class Fetcher:
 
     def _start(
         self,
-        flight: InFlightFetch,
+        fetch: InFlightFetch,
         untried: list[StateUpstream],
         running: dict[asyncio.Task[AttemptOutcome], StateUpstream],
         found: FetchResult,
@@ -286,21 +286,21 @@ class Fetcher:
         """Ask the best of the upstreams that were not asked in this round."""
         if not untried:
             return
-        purpose = flight.errand.urgency.purpose
+        purpose = fetch.job.urgency.purpose
         best = min(untried, key=lambda each: each.wait(purpose))
         untried.remove(best)
-        errand = flight.errand._replace(wanted=found.missing(flight.errand.wanted))
-        task = asyncio.get_running_loop().create_task(attempt(best, errand))
+        job = fetch.job._replace(wanted=found.missing(fetch.job.wanted))
+        task = asyncio.get_running_loop().create_task(attempt(best, job))
         running[task] = best
 
     def _patience(
         self,
-        flight: InFlightFetch,
+        fetch: InFlightFetch,
         untried: Sequence[StateUpstream],
         running: dict[asyncio.Task[AttemptOutcome], StateUpstream],
     ) -> float:
         """Seconds until the next upstream is asked beside those that are."""
-        left = max(0.0, flight.errand.until - self._now)
+        left = max(0.0, fetch.job.until - self._now)
         if not untried:
             return left
         return min(left, *(each.durations.hedge_after for each in running.values()))

@@ -1,12 +1,14 @@
 """Forward raw transactions of a network that is sequenced elsewhere, to one endpoint.
 
-Workers submit as to a sequencer of our own, so `eth_sendRawTransaction` and its variant that
-waits for the receipt work alike. A worker gets `Started` before the transaction leaves this
-machine; from then on, unless the endpoint clearly refuses it, the outcome is unknown and there is
-no reply: the worker says so after its deadline. Nothing is sent twice on purpose. Neither replies
-nor logs contain the secrets of the URL.
+Workers submit as to a sequencer of our own, so `eth_sendRawTransaction` and its variant that waits
+for the receipt work alike. A worker is notified before the transaction leaves this machine; from
+then on, a transaction that the endpoint does not clearly refuse has an unknown outcome and gets no
+response: the worker says so after its deadline. Nothing is sent twice on purpose. The URL appears
+in no response and no log: it may hold secrets.
 
-Workers send transactions as they stand in blocks, without blobs, so those with blobs are refused.
+Nodes have no common codes for the outcome; `read_sent` reads it from code and words. Workers
+forward transactions as they are in blocks. Blobs are not part of blocks, so blob transactions are
+refused.
 """
 
 import asyncio

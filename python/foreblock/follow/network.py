@@ -1,14 +1,14 @@
-"""A network that follows a public chain without a node of it: feeds, upstreams, and one thread.
+"""The process of a network that follows a public chain: feeds, upstreams, and one thread.
 
-As `feed_network`, with a state that is known in part. What messages and blocks want of it is
-fetched by the loop, and they are tried again when it is learned; the thread waits for nothing.
-Readers that miss something ask here too (`fetch`), and what they are given is kept for all.
+As `feed_network`, with a state that is known in part. The loop fetches the state that messages and
+blocks miss, and they run again when it is known; the thread waits for nothing. Workers that miss
+state ask here too (`worker_requests`), and what they receive is kept for all.
 
-Where the chain cannot be followed any further, since it parted below the base, is too far ahead,
-or its state cannot be had, the store begins anew at another block.
+If the chain cannot be followed any further, because it forked below the base, is too far ahead, or
+its state cannot be had, the store begins again at another block.
 
-Longer than most: one class that joins what has files of its own, each on the network's thread or
-its loop.
+Longer than most: one class that joins parts with files of their own, each on the network's thread
+or its loop.
 """
 
 import asyncio
@@ -287,7 +287,7 @@ class FollowNetwork(FeedNetwork):
             while not self._stopping:
                 self.following.drop_known(wanted)  # since it was wanted, others have learned
                 executed = self.following.executed()
-                if not wanted or await self._learner.learn(
+                if not wanted or await self._learner.fetch_and_prove(
                     wanted, executed, Purpose.FLASHBLOCK, seconds
                 ):
                     break
@@ -399,7 +399,7 @@ class FollowNetwork(FeedNetwork):
             await self.on_thread(partial(self.following.fill, block.hash, nodes))
         if wanted.nodes and len(wanted) == sum(len(each.keys) for each in wanted.nodes):
             return True
-        is_known = await self._learner.learn(wanted, executed, purpose, seconds)
+        is_known = await self._learner.fetch_and_prove(wanted, executed, purpose, seconds)
         if self._proves_tip_only:
             # What is not known by now was changed by this block, or later: it cannot be had.
             self.following.drop_known(wanted)

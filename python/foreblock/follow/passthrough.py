@@ -1,8 +1,9 @@
-"""What lies before the anchor, passed on to an upstream as it is asked: `beyond = "pass"`.
+"""Pass requests about blocks before the anchor through to an upstream: `beyond = "pass"`.
 
-State, traces and logs of old blocks cannot be verified here: what the upstream says is given, and
-marked by the header `Foreblock-Source: upstream`. Only requests that name a block before the
-anchor are passed on, or one that is not known here; all others are answered here as ever.
+State, traces and logs of old blocks cannot be verified here: the upstream's response is returned as
+it is, and marked by the header `Foreblock-Source: upstream`; a batch with such a response has the
+header as a whole. Only requests that name a block before the anchor, or one that is unknown here,
+are passed through. `beside` adds such a source to a method, for this module and `pre_anchor`.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Mapping

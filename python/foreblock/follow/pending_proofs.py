@@ -1,9 +1,8 @@
 """Proofs of blocks that are not executed here yet: an upstream may be ahead, or prove its tip only.
 
-Such a proof shows nothing by itself: at its block a key may have another value than here. Where
-its nodes fit a block that is here, it is made one of that block; otherwise it is kept until its
-own block has come, and is one as any other then. Asking again instead would never end where the
-tip has moved on each time.
+Such a proof shows nothing by itself: at its block a key may have another value than here. If its
+nodes fit a block that is here, it is rebased to that block. Otherwise it is kept until its own
+block arrives. Requesting it again instead would never end with a tip that always moves on.
 """
 
 from collections import deque
@@ -52,7 +51,7 @@ class PendingProofs:
             self._kept.append(_Early(keccak256(proof.nodes[0]), latest, now, proof))
         return fitted
 
-    def ripe(
+    def ready_for(
         self, wanted: StateKeys, roots: Collection[bytes], latest: int
     ) -> Iterator[ClaimedProof]:
         """Those about some of these keys whose block has come."""

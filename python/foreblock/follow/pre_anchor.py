@@ -1,12 +1,12 @@
-"""What lies before the anchor of a followed chain: blocks, transactions, receipts.
+"""Verified history: blocks, transactions and receipts before the anchor of a followed chain.
 
 They come through the network's upstreams, are verified against the hash of their block, rendered
-here, and marked by the header `Foreblock-Source: upstream`. A block that a client names by its
-hash is what its hash says. One that is found by its number, or by a transaction in it, must be
-proven to be of this chain, by the contract of EIP-2935, which has the last 8,191 hashes, or by the
-parents of the anchor; where upstreams are trusted, their word is enough.
+here, and marked by the header `Foreblock-Source: upstream`. A block that a client names by hash is
+what its hash says. A block found by its number, or by a transaction in it, must be proven to be of
+this chain: by the contract of EIP-2935, which has the last 8,191 hashes, or by the parents of the
+anchor. If upstreams are trusted, their word is enough.
 
-Nobody asks upstreams again at once for a transaction that they do not know: clients poll.
+A transaction that no upstream knows is not requested again at once: clients poll.
 """
 
 import asyncio

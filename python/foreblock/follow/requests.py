@@ -1,7 +1,7 @@
-"""One request of a plan: its form on the wire, and the keys that its answer settles. No I/O.
+"""One request for state: its form on the wire, and the keys that its response settles. No I/O.
 
-`answers` reads the results. A request that asks about a state names its block in the form that
-the endpoint understands.
+`responses` reads the results. A request about a state names its block in the form that the endpoint
+understands.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
-"""Read the answers to a plan, strictly: JSON to values, or a refusal with its name. No I/O.
+"""Read the responses to a plan, strictly: JSON to values, or a refusal with its name. No I/O.
 
-A failure never becomes a value: a null, a missing field, a wrong length, another key, an error or
-an answer that is not there leaves its keys without one. Nothing is corrected, except that an
-absent account may have zeros in place of the empty hashes. What is read is still a claim;
-codes and headers alone are checked here, by their hashes.
+A failure never becomes a value: a null, a missing field, a wrong length, another key, an error or a
+missing response leaves its keys without one. Nothing is corrected, except that an absent account
+may have zeros in place of the empty hashes. The values are still claims; only codes and headers are
+checked here, by their hashes.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,9 +1,9 @@
 """Keep the state roots of a followed chain computed, one block after the other, behind its head.
 
-What a root needs comes with the proofs by which state is learned. The rest is asked for: ways to
+Most nodes that a root needs come with the proofs of fetched state. The rest is requested: paths to
 keys that were learned long ago, and, where something was deleted, the node beside it, by the proof
-that the key is absent after the block or by a key that leads there. Nobody waits for it, and where
-it cannot be had, readers are told what is missing when they ask for a proof.
+that the key is absent after the block or by a key that leads there. Nobody waits for them; where
+they cannot be had, a proof names what is missing.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """A chain that is followed from an anchor, with its store: the work of the network's thread.
 
-As `feed_source`, on a state that is known in part: what messages and blocks want of it is
-collected here and learned elsewhere (`state_fetcher`). The store begins at the anchor that it is
-given, goes on where it was left, or begins anew at another one.
+As `feed_source`, on a state that is known in part: the keys that messages and blocks miss are
+collected here and fetched elsewhere (`state_fetcher`). The store begins at the anchor that it is
+given, continues where it stopped, or begins again at another anchor.
 """
 
 from collections import deque

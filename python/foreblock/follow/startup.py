@@ -1,8 +1,8 @@
 """Open a network that follows a public chain: its upstreams, its trust, its anchor.
 
-A store that has an anchor goes on at once: upstreams are asked what they can do meanwhile, and what
-is known is served whether or not they answer. An empty one needs a block to begin at, whose hash is
-computed here from the header that an upstream gives.
+A store that has an anchor continues at once: upstreams are probed meanwhile, and known state is
+served whether or not they respond. An empty store needs a block to begin at; its hash is computed
+here from the header that an upstream sends.
 """
 
 import asyncio

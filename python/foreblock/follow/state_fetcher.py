@@ -1,12 +1,13 @@
-"""Learn the state that a network wants: fetched from its upstreams, proven, and then known.
+"""Fetch the state that a network wants from its upstreams, prove it, and make it known.
 
-What upstreams say is a claim. With `proven` an account, a slot and a hash of an old block count
-only if Merkle nodes lead to them from the state root of a block that was executed here: a key
-that is not known here has the same value at each of these. With `trusted` they count as they are.
-With `audited` they count too, and are handed to the audit (`audit`), which proves them.
-What is said of an account at a block where it does not live any more as it did at the anchor is
-not learned: it says nothing about its slots before.
-One epoch has one `Learned`, which the store has under its states; another anchor begins another.
+Responses are claims. With `proven`, an account, a slot or a hash of an old block counts only if
+Merkle nodes lead to it from the state root of a block that was executed here: a key that is unknown
+here has the same value at each of these. With `trusted`, claims count as they are. With `audited`
+they count as well, and the audit (`audit`) proves them later.
+
+A claim about an account at a block where it no longer lives as it did at the anchor is not used: it
+says nothing about its earlier slots. Each epoch has one `Learned`, which the store has below its
+states; another anchor begins another epoch.
 
 Called on the loop of the network. The chain is read through views of its store.
 """
@@ -116,7 +117,7 @@ class StateFetcher:
         self._learned = Learned(0)
         self._plainly = 0  # how many more times only what is needed is asked for
         self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
-        self._early = PendingProofs()
+        self._pending = PendingProofs()
         self._lasts: Lasts = _always
         self._begun: Final = asyncio.Event()
         self.counters: Counter[str] = Counter()
@@ -129,7 +130,7 @@ class StateFetcher:
         self._learned = learned
         self._lasts = lasts or _always
         self._hashes = {}
-        self._early = PendingProofs(fit)
+        self._pending = PendingProofs(fit)
         self._begun.set()
         if self._audit is not None:
             self._audit.begin(learned.epoch)
@@ -139,7 +140,7 @@ class StateFetcher:
         """Whether nothing is used now before it is proven."""
         return self.proven or (self._audit is not None and not self._audit.accepts_unproven)
 
-    async def learn(
+    async def fetch_and_prove(
         self, wanted: MissingState, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
     ) -> bool:
         """Fetch what is wanted; whether anything of it is known after that.
@@ -195,9 +196,9 @@ class StateFetcher:
         proves = self.proves
         if hashes and blocks.keeps_hashes and proves:
             rest = replace(by_history(wanted, places[0].number), blocks=frozenset())
-        true = self._take_ripe(rest, blocks, learned)
+        true = self._take_ready(rest, blocks, learned)
         since = asyncio.get_running_loop().time() - MOMENT * ASKED_AGAIN
-        waited_for = self._early.waited_for(blocks.roots(), since)
+        waited_for = self._pending.waited_for(blocks.roots(), since)
         if rest := true.missing(rest).without(waited_for):
             fetcher = self._audit.prover if proves and self._audit else self._fetcher
             found = await fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
@@ -242,7 +243,7 @@ class StateFetcher:
                 named |= found.blocks
             left = _left(wanted, true, named)
             is_over = loop.time() + MOMENT >= until
-            if is_over or not self._early.may_settle(left, blocks.roots()):
+            if is_over or not self._pending.may_settle(left, blocks.roots()):
                 break
             await self._until_moved(executed, blocks, until)
         if (blocks := executed()).epoch != epoch:
@@ -301,12 +302,12 @@ class StateFetcher:
             self._fetcher.report_bad_data(proof.source, str(bad))
             raise
 
-    def _take_ripe(
+    def _take_ready(
         self, wanted: StateKeys, blocks: ExecutedBlocks, learned: Learned
     ) -> FetchResult:
         """Learn what proofs show that came before their block, which is here now."""
         true, roots = FetchResult(), blocks.roots()
-        for proof in self._early.ripe(wanted, roots, blocks.headers[0].number):
+        for proof in self._pending.ready_for(wanted, roots, blocks.headers[0].number):
             if self._prove(proof, roots, learned, set()):
                 true.put_proof(proof)
         return true
@@ -343,7 +344,7 @@ class StateFetcher:
         if proof.nodes and keccak256(proof.nodes[0]) in roots:
             return proof
         self.counters["of another block"] += 1  # of one that is not executed yet, likely
-        fitted = self._early.take(proof, latest, asyncio.get_running_loop().time())
+        fitted = self._pending.take(proof, latest, asyncio.get_running_loop().time())
         if fitted is None or keccak256(fitted.nodes[0]) not in roots:
             return None
         self.counters["fitted"] += 1

@@ -1,10 +1,13 @@
-"""From wanted keys to requests. No I/O.
+"""Plan the requests for state keys, within the limits of one endpoint. No I/O.
 
-The rules, best first: an account comes with its slots in one proof, which is also the cheapest
-way to have an account; slots of accounts that are known come in one call with overrides, or by
-eth_getStorageValues, or one by one; a code comes from an account that has it. Where everything has
-to be proven, slots come by proofs only. No request is above the limits of its endpoint, each key
-is asked for once, and what the endpoint cannot say is left over for another one.
+The rules, best first: an account comes with its slots in one proof, which is also the cheapest way
+to fetch an account; slots of known accounts come in one call with overrides, by
+eth_getStorageValues, or one by one; a code comes from an account that has it. If everything has to
+be proven, slots come by proofs only. No request exceeds the limits of its endpoint, each key is
+requested once, and keys that the endpoint cannot serve are left for another one.
+
+`degrade` lowers the limits after refusals: a method that is missing is not used, a size that is too
+large is halved, and a block that is unknown is replaced by an older one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,30 +79,30 @@ def with_first_slots(wanted: StateKeys, known: AbstractSet[bytes] = frozenset())
     return wanted.also(StateKeys(slots=dict.fromkeys(new, FIRST_SLOTS))) if new else wanted
 
 
-def plan_state(wanted: StateKeys, ways: RequestLimits, at: BlockAt, *, proven: bool) -> StatePlan:
+def plan_state(wanted: StateKeys, limits: RequestLimits, at: BlockAt, *, proven: bool) -> StatePlan:
     """The requests to one endpoint for these keys at a block."""
-    if ways.tip_proofs and not proven:
-        ways = ways._replace(proofs=False)
-    unprovable = proven and not ways.proofs
+    if limits.tip_proofs and not proven:
+        limits = limits._replace(proofs=False)
+    unprovable = proven and not limits.proofs
     left = StateKeys(wanted.accounts, wanted.slots) if unprovable else StateKeys()
     rest = wanted.without(left)
     asked: list[StateRequest] = []
     loose = dict(rest.slots)
-    if ways.proofs:
+    if limits.proofs:
         for address in sorted(rest.accounts | (rest.slots.keys() if proven else set())):
-            asked += _proofs(address, sorted(loose.pop(address, ())), ways)
-        asked += _slots(loose, ways)
+            asked += _proofs(address, sorted(loose.pop(address, ())), limits)
+        asked += _slots(loose, limits)
         pieces: frozenset[bytes] = frozenset()
     else:
         pieces = rest.accounts
-        asked += _slots(loose, ways)
+        asked += _slots(loose, limits)
         for address in sorted(pieces):
             asked += [GetBalance(address), GetTransactionCount(address)]
     codes, unplaced = _codes(rest, pieces)
     asked += codes
     asked += [GetHeader(number) for number in sorted(rest.blocks)]
     if (
-        ways.form is BlockForm.NUMBER
+        limits.form is BlockForm.NUMBER
         and not proven
         and any(not isinstance(each, GetHeader) for each in asked)
     ):
@@ -107,16 +110,16 @@ def plan_state(wanted: StateKeys, ways: RequestLimits, at: BlockAt, *, proven: b
     return StatePlan(tuple(asked), left.also(StateKeys(codes=unplaced)))
 
 
-def block_of(ways: RequestLimits, at: BlockAt, *, proven: bool) -> object:
+def block_of(limits: RequestLimits, at: BlockAt, *, proven: bool) -> object:
     """The block parameter of a plan; a proof fits whatever block it is of, so any will do."""
-    return "latest" if proven and ways.tip_proofs else at.parameter(ways.form)
+    return "latest" if proven and limits.tip_proofs else at.parameter(limits.form)
 
 
-def _proofs(address: bytes, slots: Sequence[int], ways: RequestLimits) -> Iterator[GetProof]:
+def _proofs(address: bytes, slots: Sequence[int], limits: RequestLimits) -> Iterator[GetProof]:
     most = min(
-        ways.proof_slots,
-        (ways.body_bytes - _ENVELOPE) // _SLOT_IN_A_REQUEST,
-        (ways.answer_bytes - _PROOF_OF_AN_ACCOUNT) // _PROOF_OF_A_SLOT,
+        limits.proof_slots,
+        (limits.body_bytes - _ENVELOPE) // _SLOT_IN_A_REQUEST,
+        (limits.answer_bytes - _PROOF_OF_AN_ACCOUNT) // _PROOF_OF_A_SLOT,
     )
     if not slots:
         yield GetProof(address)
@@ -124,17 +127,17 @@ def _proofs(address: bytes, slots: Sequence[int], ways: RequestLimits) -> Iterat
         yield GetProof(address, tuple(some))
 
 
-def _slots(slots: Mapping[bytes, Iterable[int]], ways: RequestLimits) -> Iterator[StateRequest]:
+def _slots(slots: Mapping[bytes, Iterable[int]], limits: RequestLimits) -> Iterator[StateRequest]:
     """Slots without proofs: in calls, by eth_getStorageValues, or one by one."""
     keys = [(address, key) for address in sorted(slots) for key in sorted(slots[address])]
-    callable_ = [each for each in keys if ways.calls and is_readable(each[0])]
+    callable_ = [each for each in keys if limits.calls and is_readable(each[0])]
     if len(callable_) > FEW:
-        for group in _groups(callable_, ways.call_slots, ways.body_bytes):
+        for group in _groups(callable_, limits.call_slots, limits.body_bytes):
             yield ReadByCall(group)
         taken = set(callable_)
         keys = [each for each in keys if each not in taken]
-    if ways.values and (len(keys) > FEW or ways.batch == 1):
-        for group in _groups(keys, ways.values_slots, ways.body_bytes):
+    if limits.values and (len(keys) > FEW or limits.batch == 1):
+        for group in _groups(keys, limits.values_slots, limits.body_bytes):
             yield GetStorageValues(group)
         return
     yield from (GetStorageAt(address, key) for address, key in keys)
@@ -176,15 +179,17 @@ def _codes(
 
 
 def bodies(
-    asked: Sequence[StateRequest], ways: RequestLimits
+    asked: Sequence[StateRequest], limits: RequestLimits
 ) -> Iterator[tuple[StateRequest, ...]]:
     """The requests that go together in one body: a batch, or one by itself."""
     body: list[StateRequest] = []
     sent = answered = 0
     for each in asked:
         out, back = weights(each)
-        full = len(body) == ways.batch
-        if body and (full or sent + out > ways.body_bytes or answered + back > ways.answer_bytes):
+        full = len(body) == limits.batch
+        if body and (
+            full or sent + out > limits.body_bytes or answered + back > limits.answer_bytes
+        ):
             yield tuple(body)
             body, sent, answered = [], 0, 0
         body.append(each)
@@ -235,49 +240,49 @@ _ELSEWHERE: Final = frozenset({RefusalKind.NO_BLOCK.value, RefusalKind.WRONG_BLO
 
 
 class NextTry(NamedTuple):
-    """How to ask again: in these ways, at the block that is `back` places further back."""
+    """The next request: within these limits, at the block `back` places further back."""
 
-    ways: RequestLimits
+    limits: RequestLimits
     back: int
 
 
 def degrade(
-    ways: RequestLimits, refused: Iterable[tuple[StateRequest, str]], back: int, places: int
+    limits: RequestLimits, refused: Iterable[tuple[StateRequest, str]], back: int, places: int
 ) -> NextTry | None:
     """The next try after requests were refused with these kinds.
 
     None where the endpoint cannot do better: `places` are the blocks that may be asked about.
     """
-    degraded, kinds = ways, {(type(asked), kind) for asked, kind in refused}
+    degraded, kinds = limits, {(type(asked), kind) for asked, kind in refused}
     for asked, kind in kinds:
         degraded = _without(degraded, asked, kind)
     if any(kind in _ELSEWHERE for _, kind in kinds):
         return NextTry(degraded, back + 1) if back + 1 < places else None
-    return NextTry(degraded, back) if degraded != ways else None
+    return NextTry(degraded, back) if degraded != limits else None
 
 
-def _without(ways: RequestLimits, asked: type, kind: str) -> RequestLimits:
+def _without(limits: RequestLimits, asked: type, kind: str) -> RequestLimits:
     used = _USED.get(asked)
     if used and (kind == RefusalKind.NO_METHOD or kind in _FAILURES.get(asked, ())):
-        return _with(ways, **{used: False})
+        return _with(limits, **{used: False})
     if kind == RefusalKind.NO_STATE and asked is GetProof:
-        return ways._replace(tip_proofs=True)
+        return limits._replace(tip_proofs=True)
     if kind == RefusalKind.TOO_LARGE:
-        return _with_half(ways, asked)
+        return _with_half(limits, asked)
     if kind == RefusalKind.UNANSWERED:
-        return ways._replace(batch=max(1, ways.batch // 2))
-    return ways
+        return limits._replace(batch=max(1, limits.batch // 2))
+    return limits
 
 
-def _with_half(ways: RequestLimits, asked: type) -> RequestLimits:
+def _with_half(limits: RequestLimits, asked: type) -> RequestLimits:
     limit = _LIMIT.get(asked)
-    if limit is None or ways.batch > 1:
-        return ways._replace(batch=max(1, ways.batch // 2))
-    half = getattr(ways, limit) // 2
+    if limit is None or limits.batch > 1:
+        return limits._replace(batch=max(1, limits.batch // 2))
+    half = getattr(limits, limit) // 2
     if half < LEAST_SLOTS and asked is not GetProof:
-        return _with(ways, **{_USED[asked]: False})
-    return _with(ways, **{limit: max(1, half)})
+        return _with(limits, **{_USED[asked]: False})
+    return _with(limits, **{limit: max(1, half)})
 
 
-def _with(ways: RequestLimits, **changes: Any) -> RequestLimits:  # noqa: ANN401, of any field
-    return ways._replace(**changes)
+def _with(limits: RequestLimits, **changes: Any) -> RequestLimits:  # noqa: ANN401, of any field
+    return limits._replace(**changes)

@@ -1,7 +1,7 @@
-"""An upstream that is asked for state: what it can do, probed before the first use.
+"""An upstream that serves state: its abilities, probed before the first use.
 
-Abilities are probed again some time after something has failed. What it refuses again and again is
-not asked for a while.
+Abilities are probed again some time after a failure. After refusals its limits are lowered for a
+while (`degrade`), and restored later.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class StateUpstream(Upstream):
         """
         super().__init__(url, clock, budget, is_only=is_only)
         self.capabilities: Capabilities | None = None
-        self.ways = RequestLimits()
+        self.limits = RequestLimits()
         self._restore_at = 0.0
         self._degraded_for = FIRST_DEGRADED
         self._chain_id: Final = chain_id
@@ -115,17 +115,17 @@ class StateUpstream(Upstream):
             for task in tasks:
                 task.cancel()
 
-    def degrade(self, ways: RequestLimits) -> None:
-        """Ask in these ways, for some time: it has refused others again and again."""
-        if ways != self.ways:
-            self.ways = ways
+    def degrade(self, limits: RequestLimits) -> None:
+        """Stay within these limits for some time: it has refused more again and again."""
+        if limits != self.limits:
+            self.limits = limits
             self._restore_at = self.now + self._degraded_for
             self._degraded_for = min(2 * self._degraded_for, PROBE_AGAIN)
 
     def restore(self) -> None:
         """Ask again as it could be asked when it was probed, if it is time to try."""
         if self.is_degraded and self.now >= self._restore_at and self.capabilities is not None:
-            self.ways = self.capabilities.ways()
+            self.limits = self.capabilities.limits()
 
     def _is_old(self) -> bool:
         """Whether what is known may have changed: something has failed since it was asked for."""
@@ -169,7 +169,7 @@ class StateUpstream(Upstream):
             self.circuit.trip(WRONG_CHAIN_SECONDS, self.now)
             why = f"{found.chain_id} in place of {self._chain_id}"
             raise refuse(RefusalKind.WRONG_CHAIN, why)
-        self.capabilities, self.ways = found, found.ways()
+        self.capabilities, self.limits = found, found.limits()
         self._degraded_for = FIRST_DEGRADED
         self._probed_at, self._has_failed = self.now, self._is_unsure
         log.info("upstream_probed", url=self.shown, client=found.client, chain_id=found.chain_id)
@@ -178,4 +178,4 @@ class StateUpstream(Upstream):
     @property
     def is_degraded(self) -> bool:
         """Whether something that was there at the last probe did not work since."""
-        return self.capabilities is not None and self.ways != self.capabilities.ways()
+        return self.capabilities is not None and self.limits != self.capabilities.limits()

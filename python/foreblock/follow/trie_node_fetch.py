@@ -1,11 +1,11 @@
-"""Trie nodes, and slots of accounts that have gone, from proofs of an upstream at one block.
+"""Fetch trie nodes, and slots of deleted accounts, from proofs of an upstream at one block.
 
-A proof at a block needs the nodes on the way to its key, and the root of a block in progress those
-on the way to all that it changed. What is not in the store is asked for at the sealed block that
-the trie begins at. Nodes need no check: they are used where the trie has their hashes.
+A proof at a block needs the nodes on the path to its key, and the root of a block in progress those
+on the paths to all that it changed. Missing nodes are requested at the sealed block that the trie
+begins at. Nodes need no check: they are used where the trie has their hashes.
 
-Rules before Cancun let a contract with storage go. Its slots that were not known then have the
-values that they had at the anchor, at all blocks before; proofs of these have them, and no others.
+Rules before Cancun can delete a contract with storage. Its slots that were unknown then have the
+values of the anchor at all earlier blocks; only proofs of those blocks have them.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.types import Misses
 from foreblock.upstream.old_blocks import AskUpstream
 
-MOST_WAYS: Final = 64  # accounts that one round asks for; each is a request
+MOST_PATHS: Final = 64  # accounts that one round asks for; each is a request
 AT_ONCE: Final = 16
 
 Keys = dict[bytes, set[int]]
@@ -50,7 +50,10 @@ class TrieNodeFetcher:
         self._places: Final = asyncio.Semaphore(AT_ONCE)
 
     async def fetch(self, missing: Iterable[WaysMissing], seconds: float) -> None:
-        """Know the nodes on these ways. Raises `EndpointError`, `TooMuchState`, `TimeoutError`."""
+        """Fetch the nodes on these paths.
+
+        Raises `EndpointError`, `TooMuchState`, `TimeoutError`.
+        """
         keys: dict[int, Keys] = {}
         for each in missing:
             of_block, slots = keys.setdefault(each.block, {}), each.misses.slots
@@ -70,8 +73,8 @@ class TrieNodeFetcher:
                 self._learned.learn(view, _proven(proof, block.header.state_root), at=block)
 
     async def _proofs(self, keys: KeysAt, seconds: float) -> list[tuple[BlockAt, ClaimedProof]]:
-        if sum(map(len, keys.values())) > MOST_WAYS:
-            raise TooMuchState(f"the ways to more than {MOST_WAYS} accounts in a trie")
+        if sum(map(len, keys.values())) > MOST_PATHS:
+            raise TooMuchState(f"the trie nodes of more than {MOST_PATHS} accounts")
         asked = [
             self._proof(place, GetProof(address, tuple(sorted(slots))))
             for number, of_block in keys.items()

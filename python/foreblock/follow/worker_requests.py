@@ -1,10 +1,10 @@
-"""Answer the workers of a network: state that they miss, and what lies before the base.
+"""Answer the workers of a network: state that they miss, and requests for an upstream.
 
-They ask with their own purpose, so that flashblocks come first. What they are given was proven
-here too, and is learned for everybody; what is known here already is not fetched again but stored,
-where all workers find it. What an upstream says of old blocks goes to them as it is:
-they verify it. An error that all upstreams answer with goes to them too; that a call reverts is
-an answer, and no other upstream is asked.
+They ask with their own purpose, so that flashblocks come first. Values that they receive were
+proven here, and become known to everybody; what is known here already is not fetched again but
+stored, where all workers find it. The response of an upstream about old blocks is sent unchanged:
+workers verify it. An error that all upstreams return is sent too; a reverted call is a result, and
+no other upstream is asked.
 """
 
 from collections.abc import Callable, Coroutine

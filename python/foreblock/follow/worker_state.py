@@ -1,9 +1,8 @@
-"""State that a worker's store does not know, asked of the network's process.
+"""State that a worker's store does not have, fetched through the network's process.
 
-The process of the network has the upstreams; what it finds are claims, which become known here by
-their proofs, or because the operator trusts upstreams. One request may have a number of rounds, of
-keys and of seconds. A value is never zero or absent because something failed: without it there is
-no answer, but the reason.
+That process has the upstreams; it sends values that are proven, or that the operator trusts. A
+request may use a number of rounds, of keys and of seconds. A value is never zero or absent because
+something failed: without it the response is an error with the reason.
 """
 
 import asyncio
@@ -82,7 +81,9 @@ class WorkerState:
         self.predict: Final = predict or _nothing
         self._ledger: Final = ledger
         self._learned: Final = LearnedState(ledger)
-        self._ways: Final = ask_upstream and TrieNodeFetcher(ledger, self._learned, ask_upstream)
+        self._trie_nodes: Final = ask_upstream and TrieNodeFetcher(
+            ledger, self._learned, ask_upstream
+        )
         self.settings: Final = settings
         self._ask: Final = ask
         self._metrics: Final = metrics or StateMetrics.private()
@@ -105,17 +106,17 @@ class WorkerState:
         await self._measured(self._fetch(wanted, seconds))
 
     async def fetch_trie_nodes(self, missing: Sequence[WaysMissing], seconds: float) -> None:
-        """Know the ways to keys in tries; raises why they cannot be had."""
-        if self._ways is None:
+        """Fetch the trie nodes on the paths to keys; raises why they cannot be had."""
+        if self._trie_nodes is None:
             raise missing[0]
         self._metrics.keys.add(sum(len(each.misses) for each in missing))
-        await self._measured(self._ways.fetch(missing, seconds))
+        await self._measured(self._trie_nodes.fetch(missing, seconds))
 
     async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
         """Know slots that only proofs of these blocks have; raises why they cannot be had."""
-        if self._ways is None:
+        if self._trie_nodes is None:
             raise NoUpstream("nobody is asked about old blocks", 1)
-        await self._measured(self._ways.fetch_slots(keys, seconds))
+        await self._measured(self._trie_nodes.fetch_slots(keys, seconds))
 
     async def _measured(self, fetching: Coroutine[Any, Any, None]) -> None:
         began = self.clock()
@@ -152,19 +153,19 @@ class FetchBudget:
         self._keys = 0
         self._again = 0  # rounds that failed
         self._hinted = StateKeys()
-        self._ways: list[tuple[int, Misses]] = []  # that were asked for last, with blocks
+        self._trie_nodes: list[tuple[int, Misses]] = []  # that were asked for last, with blocks
 
     async def fetch(self, missed: Sequence[Missed]) -> None:
         """Make known what was missed; raises why it cannot be had."""
         settings = self._state.settings
-        ways = [each.why for each in missed if isinstance(each.why, WaysMissing)]
+        nodes = [each.why for each in missed if isinstance(each.why, WaysMissing)]
         missed = [each for each in missed if not isinstance(each.why, WaysMissing)]
         wanted = StateKeys.union(
             [*map(_wanted, missed), *self._hints(), self._state.predict(missed)]
         )
         before = slots_before([each.why.misses for each in missed])
         self._rounds += 1
-        self._keys += len(wanted) + sum(len(each.misses) for each in ways)
+        self._keys += len(wanted) + sum(len(each.misses) for each in nodes)
         self._keys += sum(len(slots) for keys in before.values() for slots in keys.values())
         if self._rounds > settings.fetch_rounds:
             raise TooMuchState(f"more than {settings.fetch_rounds} rounds")
@@ -174,8 +175,8 @@ class FetchBudget:
         if left <= 0:
             raise NoUpstream(f"nothing in {settings.fetch_timeout:g} s", 1)
         both = [self._fetch_values(missed, wanted, left)] if wanted else []
-        if ways:
-            both.append(self._fetch_ways(ways, left))
+        if nodes:
+            both.append(self._fetch_trie_nodes(nodes, left))
         if before:
             both.append(self._in_time(self._state.fetch_slots(before, left), left))
         failed = [each for each in await asyncio.gather(*both, return_exceptions=True) if each]
@@ -188,15 +189,15 @@ class FetchBudget:
         if is_late or self._again >= AGAIN or not isinstance(failed, NoUpstream | InvalidProofData):
             raise failed
         self._again += 1
-        self._ways = []
+        self._trie_nodes = []
         await asyncio.sleep(PAUSE)
 
-    async def _fetch_ways(self, ways: Sequence[WaysMissing], left: float) -> None:
-        wanted = [(each.block, each.misses) for each in ways]
-        if wanted == self._ways:
+    async def _fetch_trie_nodes(self, nodes: Sequence[WaysMissing], left: float) -> None:
+        wanted = [(each.block, each.misses) for each in nodes]
+        if wanted == self._trie_nodes:
             raise InvalidProofData("the nodes of proofs do not fit the trie of their block")
-        self._ways = wanted
-        await self._in_time(self._state.fetch_trie_nodes(ways, left), left)
+        self._trie_nodes = wanted
+        await self._in_time(self._state.fetch_trie_nodes(nodes, left), left)
 
     async def _in_time(self, fetching: Coroutine[Any, Any, None], left: float) -> None:
         try:

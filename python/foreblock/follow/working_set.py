@@ -1,12 +1,15 @@
-"""The keys of a state that are in use, so that they can be fetched again at another anchor. No I/O.
+"""The keys in use by messages and readers, and how they are fetched again at another anchor.
 
-Keys and no values: who is wrong here fetches too much, or too little, and nothing else. Accounts
-are kept in the order in which something of them was wanted last, each with its slots: the first
-that were wanted, which everybody reads who calls it, and the newest. What is over the bounds goes,
-the oldest account first. `storage.follow_rows` keeps the set with the chain.
+`WorkingSet` records which accounts and slots are in use, the latest last, and is stored now and
+then. When the store begins again, and when it is opened, `WorkingSetRefresh` fetches the unknown
+part of it, portion by portion, so that reads that were warm are warm again soon: first what
+messages wanted since the last anchor, then the rest. It has the least urgent purpose; a caller that
+needs a key earlier raises the urgency of its fetch.
 
-Which of them messages wanted since the last anchor is remembered too: they are the first to be
-wanted again.
+An upstream that proves its latest block only proves the state below a block until that is sealed.
+With such an upstream, the keys of messages are requested at once, as urgently as by a message.
+
+Called on the loop of the network.
 """
 
 import asyncio

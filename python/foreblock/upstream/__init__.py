@@ -1,5 +1,5 @@
-"""JSON-RPC of other nodes: sealed blocks that a feed alone cannot provide.
+"""JSON-RPC of other nodes: transport, budgets, and sealed blocks that a feed alone cannot provide.
 
-A block requested by hash is that block or an error, so the endpoint is trusted only for which
-blocks are canonical; execution verifies the rest.
+A block requested by hash is that block or an error, so an endpoint is trusted only for which blocks
+are canonical; execution verifies the rest.
 """

@@ -1,16 +1,14 @@
-"""How much may be asked of one upstream: units a second, shared by what they are for. No I/O.
+"""Budget of one upstream: units per second, shared by purpose.
 
-Providers charge a method by its price in units and limit the units of a second; the default
-prices are those of a large provider. What counts is the last second and a little, so no second
-has more than the budget, also where the provider counts it. Each purpose has a share that it and
-the purposes after it may spend together: flashblocks all of it, clients what the reserve leaves,
-the others less and less. So nobody takes from a flashblock what is reserved for it, and nobody
-waits because of something less urgent.
+Providers charge a method by its price in units and limit the units of a second; the default prices
+are those of a large provider. The last second and a little count, so that no second exceeds the
+budget, also where the provider counts it. Each purpose has a share that it and the purposes after
+it may spend together: flashblocks all of it, clients what the reserve leaves, the others less and
+less. So no purpose takes the reserve of flashblocks, or waits for a less urgent one. While only
+flashblocks make requests, warming up has a larger share.
 
-While only flashblocks have asked for a while, warming up has more, and leaves room for any other
-that comes.
-
-Times are seconds of a monotonic clock, given by the caller.
+A URL may name its budget: `?units=500` is not sent. `Urgency` is the purpose of a request while it
+waits; it can rise. Times are seconds of a monotonic clock, given by the caller.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""Whether an upstream is asked at all: a circuit breaker, and what it takes to answer. No I/O.
+"""Circuit breaker of an upstream, and the durations of its responses. No I/O.
 
-After some failures in a row the circuit is open and nothing is asked. When its time is over, one
-request tries: if it fails, the time doubles, if not, the circuit is closed. Times are seconds of a
-monotonic clock, given by the caller.
+After some failures in a row the circuit is open and nothing is sent. When its time is over, one
+request is tried: if it fails, the time doubles; otherwise the circuit closes. Times are seconds of
+a monotonic clock, given by the caller.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
-"""One upstream: what may be asked of it, and how it has answered so far.
+"""One upstream: requests within its budget, and its record so far.
 
-Requests wait for its budget, and are refused while its circuit is open. Every answer moves the
+Requests wait for the budget, and are refused while the circuit is open. Every response moves the
 circuit, and a rate limit pauses the budget for as long as the upstream says.
 """
 

@@ -1,7 +1,11 @@
-"""Bodies of JSON-RPC: requests to bytes, and the answer to the result of each. No I/O.
+"""JSON-RPC with other nodes: requests to bytes, responses to results or refusals. No I/O.
 
-An answer that is not one is refused as a whole; an error of one request is a refusal of that
-request. Results stay text: `answers` knows what they are.
+A response that is invalid is refused as a whole; an error of one request is a refusal of that
+request. Results stay text until their reader knows what they are.
+
+Nodes and providers have no common codes, so an error is classified by its code where that is
+certain, and by words otherwise; anything else is `ERROR`. The kind decides what happens next:
+another block, another method, another endpoint, a pause.
 """
 
 import re
