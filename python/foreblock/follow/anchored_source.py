@@ -22,7 +22,7 @@ CATCH_UP: Final = 4.0  # seconds for many blocks; a new anchor takes less
 
 
 class AnchoredChain(LocalChain, Protocol):
-    """A chain that can begin anew."""
+    """A chain that can begin again."""
 
     async def anchor_anew(self, why: str) -> bool:
         """Begin at another block; false if that is not done now."""
@@ -64,7 +64,7 @@ class FollowedSource(CanonicalSource):
             return True
 
     async def _is_near(self, wanted: bytes) -> bool:
-        """Whether a wanted block is asked for the first time, and the tip is near, as was seen."""
+        """Return True if a wanted block is requested for the first time and the tip was near."""
         looked = (self._clock.monotonic_ns() - self._looked_ns) / SECOND_NS
         if self.tip is None or looked > LOOKED_LATELY or wanted == self._given or self._tries:
             return False
@@ -80,7 +80,7 @@ class FollowedSource(CanonicalSource):
         return await self._anchored.anchor_anew(f"{behind} blocks behind")
 
     def _is_slow(self, latest: CanonicalHead, behind: int) -> bool:
-        """Whether what is left of many blocks would take too long, at the pace of those before."""
+        """Return True if the remaining blocks would take too long at the pace so far."""
         if behind <= self._lag / 2 or (self._far and latest.number < self._far[1]):
             self._far = None
         elif self._far is None:
@@ -99,7 +99,7 @@ class FollowedSource(CanonicalSource):
         return await self._part(self._parted.pop())
 
     async def _missing(self, hash: bytes) -> list[Block]:
-        """The missing blocks, oldest first; none where they lead below the base.
+        """The missing blocks, oldest first; None if they lead below the base.
 
         Then the chain has parted from ours there, if upstreams have named the block, by the tip
         or by its number: a feed may name anything.

@@ -86,7 +86,7 @@ class StateAudit:
 
     @property
     def accepts_unproven(self) -> bool:
-        """Whether values may be used before they are proven."""
+        """True if values may be used before they are proven."""
         if self._now < self._distrusts_until or len(self._claims) >= MOST_CLAIMS:
             return False
         return self._oldest is None or self._now - self._oldest <= self._seconds

@@ -1,4 +1,4 @@
-"""What an endpoint can do, found out with a handful of requests. No I/O.
+"""Abilities of an endpoint, probed with a handful of requests. No I/O.
 
 `probing` is a generator: it yields requests that can be out at the same time, gets their answers
 or refusals sent back, and returns `Capabilities`. Its caller does the asking. What nearly
@@ -63,7 +63,7 @@ Probing = Generator[Sequence[Asking], Sequence[Said], "Capabilities"]
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
-    """What an endpoint can do; `reasons` says for each ability why it is not there."""
+    """The abilities of an endpoint; `reasons` says why others are missing."""
 
     chain_id: int
     client: str
@@ -77,7 +77,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     reasons: dict[str, str]
 
     def limits(self) -> RequestLimits:
-        """What a planner may use; an endpoint that knows no form of blocks has none."""
+        """Return the limits for a plan."""
         return RequestLimits(
             proofs=self.proof_depth is not None,
             tip_proofs=self.proof_depth is not None and self.proof_depth < _BEHIND,
@@ -89,12 +89,12 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     @property
     def can_prove(self) -> bool:
-        """Whether state can be proven: by proofs of the tip at least."""
+        """True if state can be proven, by proofs of the tip at least."""
         return bool(self.forms) and self.proof_depth is not None
 
     @property
     def can_serve(self) -> bool:
-        """Whether state can be read at all."""
+        """True if state can be read."""
         return bool(self.forms)
 
 
@@ -151,7 +151,7 @@ def _head(of: str | int, said: Said) -> BlockAt:
 
 
 def _old_block(number: int, said: Said) -> BlockAt | None:
-    """A block below the tip; none where the endpoint does not have it."""
+    """A block below the tip; None if the endpoint does not have it."""
     try:
         return _head(number, said)
     except RefusedAnswer:
@@ -167,7 +167,7 @@ def _number_of(said: Raw) -> int:
 
 
 class _AboutBlock(NamedTuple):
-    """What was said about a block that is named in one form."""
+    """The responses about a block that is named in one form."""
 
     overrides: Said
     values: Said
@@ -218,7 +218,7 @@ def _overrides(block: object) -> Asking:
 
 
 def _has_overrides(said: Said, reasons: dict[str, str]) -> bool:
-    """Whether a call reads, by the code that is laid over an account, the slot that is, too."""
+    """Return True if a call with overridden code reads the overridden slot."""
     try:
         output = parse_data(_text(_needed(said)))
         if extractor.words(_LAID_OVER.slots, output)[NOBODY] == [(SLOT, _PUT)]:
@@ -280,7 +280,7 @@ def _far_proofs(
 
 
 def _witness(reasons: dict[str, str]) -> Generator[Sequence[Asking], Sequence[Said], bool]:
-    """Whether the method is there: asked for a block that is not, it says something else."""
+    """Return True if the method exists: about a missing block it returns another error."""
     (said,) = yield [Asking("debug_executionWitness", (format_quantity(_UNBORN),))]
     if not isinstance(said, RefusedAnswer):
         return True

@@ -61,7 +61,7 @@ Slots = Mapping[bytes, Sequence[int]]
 
 
 def is_readable(address: bytes) -> bool:
-    """Whether slots of this account can be read by a call: it is no precompile, nor ours."""
+    """Return True if a call can read slots of this account: no precompile, nor our own."""
     return int.from_bytes(address) >= _PRECOMPILES and address != DISPATCHER_ADDRESS
 
 

@@ -54,7 +54,7 @@ class FetchJob(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """What an upstream said, and the last reason why something is missing; empty if nothing is."""
+    """The claims of an upstream, and the last reason why something is missing, or ""."""
 
     found: FetchResult
     why: str

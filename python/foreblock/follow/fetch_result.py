@@ -1,4 +1,4 @@
-"""What upstreams said of some keys: claims, until they are proven or trusted. Values. No I/O.
+"""The claims of upstreams about keys, until they are proven or trusted. Values. No I/O.
 
 A key that is not in a `FetchResult` is not known: nothing here is ever zero or absent because
 something failed.

@@ -107,7 +107,7 @@ class Fetcher:
         seconds: float,
         epoch: int = 0,
     ) -> FetchResult:
-        """What was found of these keys within some seconds, all of it or a part.
+        """Return what was found of these keys within some seconds, all of it or a part.
 
         `places` are blocks at which every key has the value that is wanted, the best first.
         Raises `UnitsSpent` or `NoUpstream` if nothing was found.
@@ -148,7 +148,7 @@ class Fetcher:
 
     @property
     def proves_tip_only(self) -> bool:
-        """Whether all that prove prove the latest block only, as far as was seen."""
+        """True if every known upstream with proofs proves the latest block only."""
         known = [each.limits for each in self.upstreams if each.capabilities is not None]
         proving = [each for each in known if each.proofs]
         return bool(proving) and all(each.tip_proofs for each in proving)
@@ -181,7 +181,7 @@ class Fetcher:
         return self._clock.monotonic_ns() / 1e9
 
     def _placed(self, wanted: StateKeys) -> StateKeys:
-        """The same, with accounts for codes where one is known, and first slots of contracts."""
+        """Add known accounts of codes, and the first slots of new contracts."""
         homes = {
             code: home or self._homes.get(code, NO_ADDRESS) for code, home in wanted.codes.items()
         }

@@ -43,7 +43,7 @@ _CLOSED: Final = frozenset({RefusalKind.FORBIDDEN.value, RefusalKind.TOO_LARGE.v
 
 
 class SentOutcome(Enum):
-    """What became of a transaction."""
+    """The outcome of a transaction."""
 
     TAKEN = "taken"
     REJECTED = "rejected"  # by a rule of the endpoint's pool, in its words
@@ -54,14 +54,14 @@ class SentOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SentAnswer:
-    """What became of a transaction, and why."""
+    """The outcome of a transaction, and why."""
 
     outcome: SentOutcome
     why: str = ""
 
 
 def read_sent(status: int, body: bytes, transaction_hash: bytes) -> SentAnswer:
-    """What an answer to `eth_sendRawTransaction` says of the transaction with this hash."""
+    """Return the outcome by a response to `eth_sendRawTransaction`."""
     try:
         result = results(status, body, [1])[1]
     except RefusedAnswer as refused:

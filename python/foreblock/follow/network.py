@@ -218,7 +218,7 @@ class FollowNetwork(FeedNetwork):
         return self.following.executed()
 
     def unknown(self, wanted: StateKeys) -> StateKeys:
-        """What of these keys is not known yet."""
+        """Return the keys that are not known yet."""
         return self.following.unknown(wanted)
 
     async def store_learned(self) -> None:
@@ -337,7 +337,7 @@ class FollowNetwork(FeedNetwork):
         self.stir()
 
     async def _bodies_named(self, block_hash: bytes) -> Sequence[tuple[bytes, ...]]:
-        """What messages have brought of a block, so that its header is enough."""
+        """Return the transactions of a block that messages brought: its header is enough then."""
         return await self.on_thread(partial(self.following.bodies_named, block_hash))
 
     async def _pass_over(self, blocks: Sequence[Block]) -> Sequence[Block]:
@@ -358,7 +358,7 @@ class FollowNetwork(FeedNetwork):
         return blocks
 
     async def _diverge(self, header: Header, why: str) -> None:
-        """A block of the chain gives another result here: begin anew, and stop the second time.
+        """A block of the chain gives another result here: begin again, and stop the second time.
 
         It stops only if the upstreams agree on the block.
         """
@@ -373,7 +373,7 @@ class FollowNetwork(FeedNetwork):
     async def _differ(self, header: Header, why: str) -> None:
         """The root of a sealed block is another one here, computed with nodes from upstreams.
 
-        One upstream alone never stops execution so: the chain begins anew.
+        One upstream alone never stops execution so: the chain begins again.
         """
         if len(self._fetcher.upstreams) > 1:
             await self._diverge(header, why)
@@ -408,7 +408,7 @@ class FollowNetwork(FeedNetwork):
 
     @property
     def _proves_tip_only(self) -> bool:
-        """Whether what is proven is of the latest block only."""
+        """True if upstreams prove the latest block only."""
         return self._learner.proves and self._fetcher.proves_tip_only
 
     async def _find_nodes(
@@ -422,7 +422,7 @@ class FollowNetwork(FeedNetwork):
             return await self._blocks.witness_nodes(block.header.number)
 
     async def _lack(self, block: Block, wanted: MissingState) -> None:
-        """A block's state could not be had: begin anew; `Unreachable` to try again later."""
+        """A block's state could not be had: begin again; `Unreachable` to try again later."""
         self._stuck += 1
         self._hot_set.note(wanted.needed, by_messages=True)
         # What proves the tip only proves nothing any more that is needed below it.
@@ -510,7 +510,7 @@ class FollowNetwork(FeedNetwork):
             await self.on_thread(self.following.keep_templates)
 
     def _has_room(self) -> bool:
-        """Whether more may be learned that is not urgent: an audit has to prove it."""
+        """Return True if more may be fetched that is not urgent: an audit has to prove it."""
         return self._audit is None or self._audit.waiting < MOST_AUDITED
 
     async def _find_proofs(self, wanted: MissingNodes, epoch: int) -> list[bytes]:

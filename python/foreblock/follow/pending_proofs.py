@@ -40,7 +40,7 @@ class PendingProofs:
         self._kept: Final[deque[_Early]] = deque(maxlen=MOST_KEPT)
 
     def take(self, proof: ClaimedProof, latest: int, now: float) -> ClaimedProof | None:
-        """The same at a block that is here; none where that cannot be made, and it is kept.
+        """Return the proof rebased to a block that is here; None if it is kept instead.
 
         `latest` is the latest block here, `now` the time in seconds.
         """
@@ -74,5 +74,5 @@ class PendingProofs:
         return StateKeys(accounts, keys, codes_of=accounts)
 
     def may_settle(self, wanted: StateKeys, roots: Collection[bytes]) -> bool:
-        """Whether one about some of these keys waits for its block."""
+        """Return True if a proof of some of these keys waits for its block."""
         return any(each.root not in roots and each.is_about(wanted) for each in self._kept)

@@ -77,7 +77,7 @@ class VerifiedHistory:
     def _in_time(
         self, method: Callable[[LedgerView, Raw], Find | None], view: LedgerView, raw: Raw
     ) -> Find | None:
-        """The same within `fetch_timeout`, however many questions it asks."""
+        """Bound a method by `fetch_timeout`, however many requests it makes."""
         find, seconds = method(view, raw), self._state.settings.fetch_timeout
         if find is None:
             return None
@@ -163,7 +163,7 @@ class VerifiedHistory:
         return old, place
 
     async def _hash_of(self, number: int) -> bytes | None:
-        """The hash of an ancestor; none where there is none. Raises `BeforeAnchor`."""
+        """The hash of an ancestor; None if there is none. Raises `BeforeAnchor`."""
         proven = await self._proven_hash(number)
         if proven is not None:
             return proven

@@ -47,7 +47,7 @@ class FollowedRoots:
         self._refused = 0  # times that proofs could not be had
 
     def fact(self) -> str:
-        """What came of it so far, in a line that people read."""
+        """Return the progress as a line for operators."""
         if not self._computed:
             return "roots: none computed"
         return (

@@ -56,7 +56,7 @@ MOST_ROOTS: Final = 64  # blocks below the head whose roots prove something, bes
 
 
 class AddedBlocks(NamedTuple):
-    """What became of blocks: those that wait, the state they want, and what is wrong with one."""
+    """The outcome of added blocks: those that wait, their missing state, and a divergence."""
 
     left: Sequence[Block]
     wanted: MissingState
@@ -64,9 +64,9 @@ class AddedBlocks(NamedTuple):
 
 
 def is_begun(network: Network, trust: Trust) -> bool:
-    """Whether the store of a network goes on at its anchor, so that none has to be asked for.
+    """Return True if the store of a network continues at its anchor.
 
-    One whose base was believed begins anew where less than that is believed now.
+    One whose base was believed begins again where less than that is believed now.
     """
     store = open_followed_store(network, None)
     try:
@@ -108,7 +108,7 @@ class FollowSource(FeedSource):
 
     @property
     def learned(self) -> Learned:
-        """What is learned in this epoch; any thread may use it."""
+        """The values fetched in this epoch; any thread may use them."""
         return self._learned
 
     @property
@@ -234,7 +234,7 @@ class FollowSource(FeedSource):
         return AddedBlocks((), MissingState())
 
     def _divergence(self, before: int) -> str:
-        """What was wrong with a block of the chain, if one has diverged since."""
+        """Return what was wrong with a block that has diverged since, or ""."""
         if self._follower.counters.get(DIVERGED, 0) == before:
             return ""
         return self._follower.last_error or DIVERGED
@@ -259,7 +259,7 @@ class FollowSource(FeedSource):
         return wanted.still_missing(unknown_in(self._store, wanted.accounts, wanted.slots))
 
     def fit(self, proof: ClaimedProof) -> ClaimedProof | None:
-        """The same keys proven at a block here, if the nodes fit there; any thread may ask."""
+        """Return a proof of the same keys at a block here, if its nodes fit; on any thread."""
         slots = [each.slot for each in proof.slots]
         nodes = [*proof.nodes, *(node for each in proof.slots for node in each.nodes)]
         self._learned.put_nodes(nodes)
@@ -268,7 +268,7 @@ class FollowSource(FeedSource):
         return None if shown is None else _found(proof, shown)
 
     def lasts(self, number: int, address: bytes) -> bool:
-        """Whether an account lives at a block as it did at the anchor; any thread may ask.
+        """Return True if an account lives at a block as it did at the anchor; on any thread.
 
         Of a block whose state is not kept any more, the next one answers: at worst it is asked
         for again.
@@ -324,13 +324,13 @@ class FollowSource(FeedSource):
 
     @property
     def is_pending(self) -> bool:
-        """Whether flashblocks are served above the latest block; any thread may ask."""
+        """True if flashblocks are served above the latest block; on any thread."""
         with self._store.view() as view:
             return view.heads.pending is not None
 
 
 def _found(proof: ClaimedProof, shown: Proof) -> ClaimedProof:
-    """What a state shows, in place of what a proof says."""
+    """Return a proof with the values of a state in place of its claims."""
     account = shown.account
     said = ClaimedAccount(0, 0, EMPTY_CODE, shown.storage_root)
     if account is not None:

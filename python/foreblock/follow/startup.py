@@ -144,7 +144,7 @@ async def _probe(upstreams: Sequence[StateUpstream], seconds: float | None) -> l
 
 
 def trust_of(follow: FollowSettings, upstreams: Sequence[StateUpstream]) -> Trust:
-    """What is believed. Raises `BadSetting` where proofs are asked for and nobody has them."""
+    """Return the trust. Raises `BadSetting` if proofs are required and no upstream has them."""
     known = [each.capabilities for each in upstreams if each.capabilities is not None]
     if follow.trust == "trusted" or not known or any(each.can_prove for each in known):
         return follow.trust

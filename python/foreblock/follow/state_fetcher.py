@@ -69,13 +69,13 @@ class ExecutedBlocks(NamedTuple):
 
 
 class KnownKeys(Protocol):
-    """What a network knows of its state."""
+    """The known keys of a network."""
 
     def executed(self) -> ExecutedBlocks:
         """The blocks whose roots prove something."""
 
     def unknown(self, wanted: StateKeys) -> StateKeys:
-        """What of these keys is not known yet."""
+        """Return the keys that are not known yet."""
 
 
 class ProvenState(NamedTuple):
@@ -86,7 +86,7 @@ class ProvenState(NamedTuple):
 
 
 class AuditSink(Protocol):
-    """What is used before it is proven."""
+    """Receives the values that are used before they are proven."""
 
     @property
     def prover(self) -> Fetcher:
@@ -94,7 +94,7 @@ class AuditSink(Protocol):
 
     @property
     def accepts_unproven(self) -> bool:
-        """Whether anything may be used before it is proven."""
+        """True if values may be used before they are proven."""
 
     def begin(self, epoch: int) -> None:
         """Begin with nothing believed."""
@@ -137,7 +137,7 @@ class StateFetcher:
 
     @property
     def proves(self) -> bool:
-        """Whether nothing is used now before it is proven."""
+        """True if nothing is used now before it is proven."""
         return self.proven or (self._audit is not None and not self._audit.accepts_unproven)
 
     async def fetch_and_prove(
@@ -441,7 +441,7 @@ def _always(_: int, __: bytes) -> bool:
 
 
 def _used(wanted: StateKeys, found: FetchResult) -> StateKeys:
-    """What was wanted and is found; `codes_of` are those of its accounts that are contracts."""
+    """Return the wanted keys that were found; `codes_of` are the contracts among them."""
     keys = wanted.without(found.missing(wanted))
     homes = frozenset(home for home in keys.codes.values() if home)
     called = (each for each in keys.codes_of if found.codes_of[each] != EMPTY_CODE)
@@ -449,7 +449,7 @@ def _used(wanted: StateKeys, found: FetchResult) -> StateKeys:
 
 
 def _left(wanted: StateKeys, true: FetchResult, named: Collection[int]) -> StateKeys:
-    """What is not known yet."""
+    """Return the keys that are not known yet."""
     return replace(true.missing(wanted), blocks=wanted.blocks.difference(named))
 
 
@@ -466,7 +466,7 @@ def _check_claims(proof: ClaimedProof, account: Account | None, values: Sequence
 
 
 def _unproven(found: FetchResult, true: FetchResult, untrue: Collection[bytes]) -> FetchResult:
-    """What was said and not proven; nothing of accounts about which something was untrue."""
+    """Return the unproven claims, without accounts that have an invalid claim."""
     left = FetchResult()
     left.said_by = found.said_by
     for address, said in found.accounts.items():

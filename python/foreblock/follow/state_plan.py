@@ -47,7 +47,7 @@ FEW: Final = 2  # slots up to this number are asked for one by one where that is
 
 
 class RequestLimits(NamedTuple):
-    """What an endpoint can do, and the limits of one request to it."""
+    """The abilities of an endpoint, and the limits of one request to it."""
 
     proofs: bool = True
     calls: bool = True  # with overrides
@@ -70,7 +70,7 @@ class StatePlan(NamedTuple):
 
 
 def with_first_slots(wanted: StateKeys, known: AbstractSet[bytes] = frozenset()) -> StateKeys:
-    """The same, with the slots that a contract reads first, of contracts that are new.
+    """Add the slots that a contract reads first, for new contracts.
 
     A contract is new if its account is wanted and something of it beside the account is: its
     code, or one of its slots. `known` are accounts whose first slots were fetched before.

@@ -67,12 +67,12 @@ class StateUpstream(Upstream):
 
     @property
     def proves_behind(self) -> bool:
-        """Whether it proves the state of blocks below its tip, as far as was seen."""
+        """True if it is known to prove the state of blocks below its tip."""
         depth = None if self.capabilities is None else self.capabilities.proof_depth
         return depth is not None and depth > 0
 
     async def probe(self, *, whole: bool = False) -> Capabilities:
-        """What it can do; asked for once, and again some time after it has failed.
+        """Return its abilities; they are probed once, and again some time after a failure.
 
         `whole` asks for everything, also what no plan needs. Raises `RefusedAnswer`.
         """
@@ -128,7 +128,7 @@ class StateUpstream(Upstream):
             self.limits = self.capabilities.limits()
 
     def _is_old(self) -> bool:
-        """Whether what is known may have changed: something has failed since it was asked for."""
+        """Return True if the abilities may have changed: something has failed since."""
         has_failed = self._has_failed or self.is_degraded
         again = UNSURE_SECONDS if self._is_unsure else PROBE_AGAIN
         return has_failed and self.now - self._probed_at > again
@@ -177,5 +177,5 @@ class StateUpstream(Upstream):
 
     @property
     def is_degraded(self) -> bool:
-        """Whether something that was there at the last probe did not work since."""
+        """True if its limits are lower than at the last probe."""
         return self.capabilities is not None and self.limits != self.capabilities.limits()

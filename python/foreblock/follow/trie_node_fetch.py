@@ -85,7 +85,7 @@ class TrieNodeFetcher:
             return await asyncio.gather(*asked)
 
     def _place(self, number: int) -> BlockAt | None:
-        """The block to ask at; none where the chain is another one by now."""
+        """The block to ask at; None if the chain is another one by now."""
         with closing(self._ledger.view()) as view:
             try:
                 block = view.resolve(number)

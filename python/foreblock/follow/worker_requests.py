@@ -31,7 +31,7 @@ Start = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class KnownState(KnownKeys, Protocol):
-    """The same, and a way to let others know it."""
+    """The known keys, which can be stored for workers."""
 
     async def store_learned(self) -> None:
         """Store what is known, so that workers know it."""
@@ -114,7 +114,7 @@ class WorkerRequests:
 
 
 def _failure(refused: RefusedAnswer) -> EndpointError:
-    """What who asked is told: the error about the request, or that there was no answer."""
+    """Return the error for the worker: the upstream's, or that there was no response."""
     if refused.said is None or refused.kind in UNANSWERED:
         return NoUpstream(str(refused), 1)
     return refused.said

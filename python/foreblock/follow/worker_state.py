@@ -223,7 +223,7 @@ class FetchBudget:
             return  # the next run is on the new base, and misses something else
 
     def _hints(self) -> list[StateKeys]:
-        """What the calls will want besides, said once."""
+        """Return the hinted keys of the calls, once."""
         hinted, self._hinted = self._hinted, StateKeys()
         if not hinted:
             return []
@@ -236,7 +236,7 @@ def _nothing(_: Sequence[Missed]) -> StateKeys:
 
 
 def _wanted(missed: Missed) -> StateKeys:
-    """What a request has missed; accounts that a run came to come with their codes.
+    """Return the keys that a request missed; accounts of a run come with their codes.
 
     So a call of a contract that is new has its code, and its first slots, in the same round. Many
     accounts at once have little code among them: they are tokens of one kind, or nobody's.

@@ -102,7 +102,7 @@ class BlockFetcher:
         return CanonicalHeads(latest, *self._slow)
 
     async def _latest_whole(self) -> CanonicalHead | None:
-        """The latest block, kept for whoever asks for it; none where only its header is there."""
+        """The latest block, kept for whoever asks for it; None if only its header is there."""
         try:
             block = await self._read_block("eth_getBlockByNumber", ["latest", True])
         except Unreachable:
@@ -219,7 +219,7 @@ class BlockFetcher:
         return not others and len(agreeing) >= least
 
     async def whole(self, hash: bytes) -> OldBlock | None:
-        """A block with its receipts, both verified; none where no upstream has them."""
+        """A block with its receipts, both verified; None if no upstream has them."""
 
         async def ask(method: str, params: bytes) -> bytes:
             return await self._read(method, msgspec.json.decode(params, type=list[Any]), bytes)
@@ -258,7 +258,7 @@ class BlockFetcher:
         """The first usable answer; raises `NoSuchBlock` or `Unreachable`.
 
         Where the answers of all upstreams were damaged or did not come, they are asked again soon:
-        a walk of many blocks begins anew if one of them cannot be had.
+        a walk of many blocks begins again if one of them cannot be had.
         """
         until = self._upstreams[0].now + PATIENCE
         for number in range(TRIES):

@@ -85,7 +85,7 @@ class Fields:
         return found
 
     def has(self, name: str) -> bool:
-        """Whether the member is present and not null."""
+        """Return True if the member is present and not null."""
         return self._members.get(name) is not None
 
     def _list(self, name: str) -> list[tuple[str, object]]:

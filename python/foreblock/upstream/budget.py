@@ -51,7 +51,7 @@ OTHER_PRICE: Final = 20
 
 
 class Purpose(IntEnum):
-    """What a request is for, the most urgent first."""
+    """The purpose of a request, the most urgent first."""
 
     FLASHBLOCK = 0
     CLIENT = 1
@@ -93,7 +93,7 @@ class UnitBudget:
         self._short = (-math.inf, -math.inf)  # first and last time that flashblocks had to wait
 
     def share(self, purpose: Purpose) -> float:
-        """What this purpose and those after it may spend in a second."""
+        """Return the units that this purpose and those after it may spend in a second."""
         if purpose is Purpose.FLASHBLOCK:
             return self.units
         return self.units * (1 - self._reserve) * _SHARES[purpose]

@@ -145,7 +145,7 @@ class LocalChain(Protocol):
         """The oldest block that can get a child."""
 
     async def knows(self, hash: bytes) -> bool:
-        """Whether this block is sealed locally."""
+        """Return True if this block is sealed locally."""
 
     async def add(self, blocks: Sequence[Block]) -> None:
         """Add blocks, each the parent of the next; never raises for their content."""
@@ -253,7 +253,7 @@ class CanonicalSource:
                 return await self._follow(first, last)
 
     async def _begins_anew(self, tip: CanonicalHead) -> bool:  # noqa: ARG002, for others
-        """Whether the chain was begun anew, because it cannot come to this tip; never here."""
+        """Return True if the chain begins again because it cannot reach this tip; never here."""
         return False
 
     def _miss(self, absent: NoSuchBlock) -> None:
@@ -299,7 +299,7 @@ class CanonicalSource:
         return blocks[::-1]
 
     async def _is_foreign(self) -> bool:
-        """Whether the endpoint still has the block that showed that no fork can be found."""
+        """Return True if the endpoint still has the block below which no fork was found."""
         known = self._foreign
         if known is None:
             return False

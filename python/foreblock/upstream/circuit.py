@@ -32,11 +32,11 @@ class Circuit:
 
     @property
     def is_open(self) -> bool:
-        """Whether it failed too often, and has not answered since."""
+        """True if it failed too often, and has not responded since."""
         return self._open_until is not None
 
     def may_ask(self, now: float) -> bool:
-        """Whether a request may go out; with an open circuit, one at a time."""
+        """Return True if a request may be sent; with an open circuit, one at a time."""
         if self._open_until is None:
             return True
         return now >= self._open_until and not self._is_trying

@@ -99,7 +99,7 @@ class Upstream:
         self._has_failed = False  # since it was probed
 
     def is_at(self, url: str) -> bool:
-        """Whether this is the endpoint at a URL, whatever budget that names."""
+        """Return True if this is the endpoint at a URL, whatever its budget."""
         return split_units(url)[0] == self._url
 
     @property
@@ -168,7 +168,7 @@ class Upstream:
 
     @property
     def short(self) -> str:
-        """What to do about a budget that is too small for flashblocks; empty if it is not."""
+        """Advice about a budget that is too small for flashblocks, or ""."""
         seconds = self.budget.short_for(self.now)
         if seconds < SHORT_SECONDS:
             return ""
@@ -211,7 +211,7 @@ class Upstream:
         self.refusals[refused.kind] += 1
 
     def report_bad_data(self, why: str, *, is_only: bool = False) -> None:
-        """What it said was checked, and is not true: it is not asked for a while."""
+        """Record that its data was invalid: it is not used for a while."""
         refused = refuse(RefusalKind.UNTRUE, why)
         self.refuse(refused)
         self._has_failed = True
@@ -220,7 +220,7 @@ class Upstream:
         log.info("upstream_failed", url=self.shown, why=str(refused))
 
     def state(self) -> UpstreamState:
-        """What it is and does, for people who look at the service."""
+        """Return its state, for operators."""
         return UpstreamState(
             self.shown,
             "",

@@ -146,7 +146,7 @@ def of_error(code: int, message: str, data: object = None) -> RefusedAnswer:
 
 
 def of_status(status: int) -> RefusedAnswer | None:
-    """The refusal that a status of HTTP means by itself; none where the body decides."""
+    """The refusal that a status of HTTP means by itself; None if the body decides."""
     kind = _BY_STATUS.get(status)
     if kind is None and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         kind = RefusalKind.SERVER_FAILED
@@ -234,7 +234,7 @@ def _result(envelope: _Envelope) -> Raw | RefusedAnswer:
 
 
 def is_null(result: Raw) -> bool:
-    """Whether a result is null."""
+    """Return True if a result is null."""
     return bytes(result).strip() == b"null"
 
 

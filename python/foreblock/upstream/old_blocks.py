@@ -67,7 +67,7 @@ class OldBlocks:
         self._kept: Final[OrderedDict[bytes, OldBlock]] = OrderedDict()
 
     async def by_hash(self, block_hash: bytes) -> OldBlock | None:
-        """The block of this hash; none where the upstream has none. Raises `InvalidProofData`."""
+        """The block of this hash; None if the upstream has none. Raises `InvalidProofData`."""
         known = self._kept.get(block_hash)
         if known is not None:
             return known
@@ -110,7 +110,7 @@ class OldBlocks:
 
 
 def place_of(old: OldBlock, transaction_hash: bytes) -> int | None:
-    """The place of a transaction in a block; none where it is not in it."""
+    """The place of a transaction in a block; None if it is not in it."""
     hashes = (keccak256(raw) for raw in old.block.transactions)
     return next((at for at, each in enumerate(hashes) if each == transaction_hash), None)
 

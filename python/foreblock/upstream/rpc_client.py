@@ -33,7 +33,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,3}")
 
 
 class ShownCommit:
-    """What one address has shown."""
+    """The highest commit that one address has shown."""
 
     __slots__ = ("highest",)
 
@@ -57,7 +57,7 @@ class ShownCommit:
 
 
 def pause_before_next(status: int, headers: Mapping[str, str]) -> float | None:
-    """Seconds after which to ask again; none where this is the answer."""
+    """Seconds after which to ask again; None if this is the answer."""
     if status != HTTPStatus.SERVICE_UNAVAILABLE:
         return None
     named = _value(headers, "Retry-After")
@@ -266,7 +266,7 @@ def _parsed(url: str, body: bytes) -> dict[str, object]:
 
 
 def _is_deep(answer: dict[str, object]) -> bool:
-    """Whether the nesting is so deep that encoding it again could fail."""
+    """Return True if the nesting is so deep that encoding it again could fail."""
     level: list[Any] = [answer]
     for _ in range(DEEPEST):
         level = [
