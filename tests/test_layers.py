@@ -76,7 +76,7 @@ BELOW = {
     "sources": (
         "backoff bus clock errors feed metrics primitives secret_urls settings types"
         " sequencer upstream"
-        " ledger/building ledger/following ledger/genesis ledger/reading ledger/rules"
+        " ledger/building ledger/following ledger/genesis ledger/reading"
         " ledger/storage ledger/tracing"
     ),
     "replication": (
@@ -93,7 +93,7 @@ BELOW = {
     "follow": (
         "backoff bus chains clock errors feed methods metrics primitives rpc scheduling"
         " secret_urls settings sources types upstream"
-        " ledger/calls ledger/following ledger/reading ledger/rules ledger/storage"
+        " ledger/following ledger/reading ledger/rules ledger/storage"
     ),
     "recording": (
         "chains errors feed follow primitives types upstream"

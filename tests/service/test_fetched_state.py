@@ -294,7 +294,7 @@ class Listening:
 def test_other_networks_load_nothing_of_it() -> None:
     of_it = [
         "foreblock.rpc.fetching", "foreblock.follow.worker_state", "foreblock.follow.pre_anchor",
-        "foreblock.follow.learned_state", "foreblock.follow.wire",
+        "foreblock.follow.learned_state", "foreblock.follow.learned_state",
     ]  # fmt: skip
     code = (
         "import sys, foreblock.service.worker, foreblock.service.app\n"

@@ -17,10 +17,10 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import DisputedBlock, NewEpoch, NoUpstream, Unreachable
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.follow.fetch_result import FetchResult
+from foreblock.follow.learned_state import unpack_values
 from foreblock.follow.network import ANCHOR_AGAIN, STUCK, FollowNetwork
 from foreblock.follow.requests import BlockAt
 from foreblock.follow.state_fetcher import StateFetcher
-from foreblock.follow.wire import unpack_values
 from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.storage.open_store import Anchor
 from foreblock.ledger.storage.state_keys import StateKeys

@@ -20,8 +20,8 @@ from foreblock.bus.messages import (
 from foreblock.clock import DrivenClock
 from foreblock.errors import ErrorAnswer, NewEpoch, NoUpstream, RefusedAnswer
 from foreblock.follow.fetch_result import ClaimedAccount, FetchResult
+from foreblock.follow.learned_state import pack_values, unpack_values
 from foreblock.follow.state_fetcher import ExecutedBlocks, ProvenState
-from foreblock.follow.wire import pack_values, unpack_values
 from foreblock.follow.worker_requests import WorkerRequests
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from foreblock.errors import BusBroken
 from foreblock.follow.fetch_result import EMPTY_CODE, ClaimedAccount, FetchResult
-from foreblock.follow.wire import pack_values, unpack_values
+from foreblock.follow.learned_state import pack_values, unpack_values
 from foreblock.ledger.storage.state_keys import StateKeys
 
 ADDRESSES = st.binary(min_size=20, max_size=20)

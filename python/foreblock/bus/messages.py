@@ -68,7 +68,7 @@ class PoolQuery(Struct, frozen=True, tag=True, array_like=True):
 class GetState(Struct, frozen=True, tag=True, array_like=True):
     """Fetch keys of the state that a store does not have: bytes, in parts.
 
-    Keys and result are packed by `follow.wire`.
+    Keys and result are packed by `ledger.storage.state_keys` and `follow.learned_state`.
     """
 
     epoch: int  # of the base in which the keys are missing

@@ -1,21 +1,30 @@
-"""Values that a worker has fetched of its partial base, beside the store.
+"""Values of a partial base that the writer sends to a worker, and that the worker keeps.
 
-A value is accepted if its key is unknown in a view that was opened after the value came from a
+The writer has proven the values, or the operator trusts upstreams; workers on the same machine use
+them as they are. As bytes they are MessagePack, which has no integers of 256 bits: slots and
+balances are bytes without leading zeros.
+
+A worker accepts a value if its key is unknown in a view that was opened after the value came from a
 block which that view has: then no block has changed the key, and the value is that of the base,
 for old views and new ones. A key that is known there is not accepted: the store has it. Slots of an
 account that was deleted since are known at the latest block, as zeros; they are accepted from a
 proof of an earlier block, if they are unknown at that one.
 
-The writer fetches the same values and stores them. When the values here exceed their bound, they
-are cleared.
+The writer stores the same values. When the values here exceed their bound, they are cleared.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+from msgspec import Struct
+
+from foreblock.errors import BusBroken
+from foreblock.follow.fetch_result import FetchResult
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.open_store import Learned
+from foreblock.ledger.storage.state_keys import packed_int
 from foreblock.types import Account
 
 LIMIT: Final = 64 << 20  # bytes
@@ -73,3 +82,54 @@ class LearnedState:
             learned = self._learned = Learned(epoch, limit=2 * self._limit, nodes=False)
             self._ledger.lay(learned)
         return learned
+
+
+class _Packed(Struct, frozen=True, array_like=True):
+    accounts: dict[bytes, tuple[int, bytes, bytes] | None]  # nonce, balance, hash of the code
+    slots: dict[bytes, list[tuple[bytes, bytes]]]
+    codes: list[bytes]
+    blocks: dict[int, bytes]
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(_Packed).decode
+
+
+def pack_values(result: FetchResult, blocks: Mapping[int, bytes]) -> bytes:
+    """Return the values of a result, and hashes of blocks before the base, as bytes."""
+    accounts = {address: claim.account for address, claim in result.accounts.items()}
+    return _encode(
+        _Packed(
+            {
+                address: each and (each.nonce, packed_int(each.balance), each.code_hash)
+                for address, each in accounts.items()
+            },
+            {
+                address: [(packed_int(slot), packed_int(value)) for slot, value in values.items()]
+                for address, values in result.slots.items()
+            },
+            list(result.codes.values()),
+            dict(blocks),
+        )
+    )
+
+
+def unpack_values(data: bytes) -> KnownValues:
+    """Return the values in these bytes. Raises `BusBroken`."""
+    try:
+        packed = _decode(data)
+        return KnownValues(
+            {
+                address: each
+                and Account(nonce=each[0], balance=int.from_bytes(each[1]), code_hash=each[2])
+                for address, each in packed.accounts.items()
+            },
+            {
+                address: {int.from_bytes(slot): int.from_bytes(value) for slot, value in values}
+                for address, values in packed.slots.items()
+            },
+            packed.codes,
+            packed.blocks,
+        )
+    except (msgspec.MsgspecError, ValueError, OverflowError) as why:
+        raise BusBroken(str(why)) from None

@@ -18,8 +18,8 @@ from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.fetcher import Fetcher
+from foreblock.follow.learned_state import pack_values
 from foreblock.follow.state_fetcher import KnownKeys, ProvenState, StateFetcher
-from foreblock.follow.wire import pack_values
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind

@@ -21,9 +21,8 @@ from foreblock.errors import (
     UnitsSpent,
     WaysMissing,
 )
-from foreblock.follow.learned_state import LearnedState
+from foreblock.follow.learned_state import LearnedState, unpack_values
 from foreblock.follow.trie_node_fetch import KeysAt, TrieNodeFetcher, slots_before
-from foreblock.follow.wire import unpack_values
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.metrics.meters import StateMetrics

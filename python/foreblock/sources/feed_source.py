@@ -19,8 +19,6 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.call_templates import CallTemplates
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
-from foreblock.ledger.rules.call_templates import CallTemplates
-from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.open_store import Learned, Store
 from foreblock.ledger.storage.partials import sealed_number

@@ -12,7 +12,7 @@ from typing import Any
 
 from foreblock._engine import Proof, Store
 from foreblock.follow.fetch_result import ClaimedAccount, ClaimedProof, ClaimedSlot, FetchResult
-from foreblock.follow.wire import pack_values
+from foreblock.follow.learned_state import pack_values
 from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import rows
