@@ -95,7 +95,7 @@ def test_every_method_has_a_summary_and_known_shapes(name: str) -> None:
     assert summary_of(method).endswith("."), f"{name} lacks a sentence"
     signature = read_signature(method.signature)
     shapes = {each.shape.name for each in signature.parameters} | {signature.result.name}
-    assert shapes <= set(SCHEMAS), f"{name}: add its shapes to methods/openrpc/dev_schemas.py"
+    assert shapes <= set(SCHEMAS), f"{name}: add its shapes to methods/openrpc/tool_schemas.py"
 
 
 def test_every_shape_of_dev_chains_is_used() -> None:

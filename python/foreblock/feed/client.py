@@ -89,7 +89,6 @@ class FeedConnection(ClientConnection):
         self._parse()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end."""
         self._held, self._at = b"", 0
         if self._waiting is not None:
             self._waiting.cancel()

@@ -79,7 +79,7 @@ class WireMetadata(msgspec.Struct):
     prev_flashblock_id: str | None = None
     receipts: msgspec.Raw = NOTHING
     new_account_balances: msgspec.Raw = NOTHING
-    foreblock: msgspec.Raw = NOTHING  # what only dev chains of foreblock say (`cheats`)
+    foreblock: msgspec.Raw = NOTHING  # an extension of dev chains (`claims`)
 
 
 class WireMessage(msgspec.Struct):

@@ -28,7 +28,6 @@ class Keys:
 
     @property
     def addresses(self) -> tuple[bytes, ...]:
-        """The accounts."""
         return tuple(self._secrets)
 
     def secret(self, address: bytes) -> bytes | None:

@@ -78,7 +78,6 @@ def header_members(header: Header, size: int | None = None) -> bytes:
 
 
 def withdrawal(value: Withdrawal) -> bytes:
-    """A withdrawal object."""
     return _object(
         {
             b"index": write_quantity(value.index),

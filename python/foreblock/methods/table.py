@@ -33,7 +33,6 @@ class Method(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names on the wire."""
         return (self.name, *self.also)
 
 

@@ -26,8 +26,7 @@ class InPool(Protocol):
     """A transaction that waits."""
 
     @property
-    def raw(self) -> bytes:
-        """Its encoding."""
+    def raw(self) -> bytes: ...
 
     @property
     def sender(self) -> bytes:
@@ -67,7 +66,6 @@ class EmptyPool:
         return ()
 
     async def all(self) -> Sequence[InPool]:
-        """None."""
         return ()
 
 

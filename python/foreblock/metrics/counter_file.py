@@ -130,7 +130,6 @@ class Count:
         self._last = 0.0
 
     def add(self, what: float = 1.0) -> None:
-        """Count."""
         self._cells[self._cell] += what
 
     def follow(self, total: float) -> None:

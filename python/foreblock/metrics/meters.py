@@ -165,5 +165,4 @@ class RequestMeter:
         return self._counters.row(REQUESTS, self.network, method)
 
     def rows(self, methods: Iterable[str]) -> dict[str, int]:
-        """The rows of methods."""
         return {name: self.row(name) for name in methods}

@@ -168,7 +168,6 @@ class Sessions:
 
     @property
     def subscriptions(self) -> int:
-        """Subscriptions of all sessions."""
         return self._subscriptions
 
     def open(self, answer: Handler, channel: Channel) -> JsonRpcSession:

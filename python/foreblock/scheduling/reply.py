@@ -176,8 +176,7 @@ class FastPath(Protocol):
         `headers` are among its lines.
         """
 
-    def clear_heads(self) -> None:
-        """Forget all heads."""
+    def clear_heads(self) -> None: ...
 
     def answer(self, data: bytes, date: bytes, /) -> bytes | None:
         """The whole answer, if `data` is one whole request that can be answered here."""
@@ -192,8 +191,7 @@ class NoFastPath:
     def clear_heads(self) -> None:
         """Nothing to forget."""
 
-    def answer(self, data: bytes, date: bytes, /) -> None:
-        """No answer."""
+    def answer(self, data: bytes, date: bytes, /) -> None: ...
 
 
 NO_FAST_PATH: Final = NoFastPath()

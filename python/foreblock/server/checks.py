@@ -129,7 +129,7 @@ class RequestRules(NamedTuple):
     body_limit: int
     header_limit: int
     hosts: frozenset[bytes]  # lower case, as are origins; * allows all
-    origins: frozenset[bytes]  # in the forms of `origins`
+    origins: frozenset[bytes]  # as in `head`
     exposed: bytes  # headers that pages of other origins may read
     paths: frozenset[bytes] = frozenset({ROOT})  # that have a handler
     documents: Documents = NO_DOCUMENTS

@@ -67,8 +67,7 @@ class HeadCache(dict[bytes, AcceptedHead]):
 class Flushed(Protocol):
     """A connection with something to write."""
 
-    def flush(self) -> None:
-        """Write it."""
+    def flush(self) -> None: ...
 
 
 class Flusher:

@@ -56,7 +56,6 @@ class PortionText:
         return len(self.fragments) == self.count
 
     def render_hashes(self) -> None:
-        """Render the next hashes."""
         assert self._portion is not None, "there is something to render"
         stop = min(self._hashed + THRESHOLDS.rendered_hashes, self.count)
         text = self._portion.items.hashes(self._hashed, stop)

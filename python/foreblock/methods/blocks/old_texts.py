@@ -67,7 +67,6 @@ class OldBlockTexts:
         return self._all_receipts()[place]
 
     def receipts(self) -> Text:
-        """All receipts."""
         texts = self._all_receipts()
         return in_pieces([b"[", b",".join(texts), b"]"])
 

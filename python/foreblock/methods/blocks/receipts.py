@@ -81,7 +81,6 @@ class ReceiptShape:
         self._end: Final = members(place)
 
     def receipt(self, placed: PlacedReceipt) -> bytes:
-        """One receipt."""
         transaction, receipt = placed.transaction, placed.receipt
         to, created = transaction.to, placed.created
         return (

@@ -78,7 +78,6 @@ class Cohort:
             del self.members[kind]
 
     def subscribers(self) -> list[Subscriber]:
-        """All of them."""
         topics = (topic for of_kind in self.members.values() for topic in of_kind.values())
         return [subscriber for topic in topics for subscriber in topic]
 

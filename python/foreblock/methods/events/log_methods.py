@@ -114,7 +114,6 @@ class LogTexts:
             self._join()
 
     def text(self) -> Text:
-        """All of them."""
         if not self._count:
             return b"[]"
         self._join()

@@ -40,8 +40,7 @@ class Subscribed(Subscriber, Protocol):
     """A subscription that a client has been given."""
 
     @property
-    def id(self) -> str:
-        """Its id."""
+    def id(self) -> str: ...
 
     def when_replied(self, start: Callable[[], None]) -> None:
         """Call this once the client knows the id."""
@@ -70,7 +69,6 @@ class NoSubscribers:
     """The subscribers of a service without connections that can be notified."""
 
     def check_supported(self, client: Hashable | None) -> None:  # noqa: ARG002, as in the protocol
-        """Refuse."""
         raise NotificationsUnsupported
 
     def subscribe(
@@ -80,11 +78,9 @@ class NoSubscribers:
         on_end: Callable[[Any], None],  # noqa: ARG002, as in the protocol
         size: int = 0,  # noqa: ARG002, as in the protocol
     ) -> Subscribed:
-        """Refuse."""
         raise NotificationsUnsupported
 
     def unsubscribe(self, client: Hashable | None, id: str) -> None:  # noqa: ARG002, as in the protocol
-        """Refuse."""
         raise NotificationsUnsupported
 
 

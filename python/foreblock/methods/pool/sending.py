@@ -64,7 +64,6 @@ class NoSequencer:
     """Submissions of a network without a sequencer, such as an imported chain."""
 
     async def submit(self, raw: bytes, sender: bytes) -> None:  # noqa: ARG002, as in the protocol
-        """Refuse."""
         raise SequencerUnavailable
 
     def try_submit(self, transaction: Transaction) -> bool:  # noqa: ARG002, as in the protocol

@@ -57,8 +57,7 @@ class ProofFields(Protocol):
         """From the root down."""
 
     @property
-    def storage_root(self) -> bytes:
-        """The root of its storage."""
+    def storage_root(self) -> bytes: ...
 
 
 class ProofRequest(NamedTuple):

@@ -292,5 +292,4 @@ def find_placed(view: LedgerView, wanted: bytes) -> tuple[ReadableBlock, int]:
 
 
 def encode_hash(value: bytes) -> bytes:
-    """A hash as JSON."""
     return msgspec.json.encode("0x" + value.hex())

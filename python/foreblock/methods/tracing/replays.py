@@ -181,7 +181,6 @@ class ReplayMethods:
 
 
 def _call_params(*params: Raw) -> Raw:
-    """The params of eth_call."""
     return Raw(b"[%b]" % b",".join(map(bytes, params)))
 
 
