@@ -31,7 +31,7 @@ BELOW = {
     "metrics": "_engine clock",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
     "scheduling": "errors",
-    "bus": "clock errors types",
+    "bus": "backoff clock errors types",
     "server": "backoff errors scheduling setting",
     "settings": "errors secret_urls server setting",
     "page": "server",

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
+from random import Random
 from typing import Any, Final
 
 import structlog
 from msgspec import Struct
 
+from foreblock.backoff import Backoff, Waits
 from foreblock.bus.bus_server import BusServer
 from foreblock.bus.commands import AnyCommand, Command, InProcessWriter
 from foreblock.bus.frames import BusEnd, DirectTransport, Frames, frame, frames_of, send
@@ -57,8 +59,7 @@ COMMAND_SECONDS: Final = 60.0  # for a command; thousands of blocks take a while
 PRINT_LIMIT: Final = 1 << 18  # unsent bytes beyond which nothing is printed
 UNSENT_LIMIT: Final = 1 << 20  # unsent bytes beyond which calls fail at once
 READ_TURNS: Final = 100  # turns of the loop to read what has arrived
-SHORTEST_DELAY: Final = 0.05
-LONGEST_DELAY: Final = 1.0
+WAITS: Final = Waits(shortest=0.05, longest=1.0)  # before another attempt to connect
 HINTS: Final = 100_000  # senders kept; then all are dropped
 
 log = structlog.get_logger()
@@ -130,7 +131,7 @@ class BusClient:
             self._transport.abort()
 
     async def _keep_connected(self) -> None:
-        loop, delay = asyncio.get_running_loop(), SHORTEST_DELAY
+        loop, backoff = asyncio.get_running_loop(), Backoff(WAITS, Random())  # noqa: S311, no secret
         while True:
             ended = loop.create_future()
             try:
@@ -140,10 +141,10 @@ class BusClient:
                 )
             except OSError:
                 self._tried.set()
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, LONGEST_DELAY)
+                await asyncio.sleep(backoff.after(0.0))
                 continue
-            self._transport, delay = transport, SHORTEST_DELAY
+            self._transport = transport
+            backoff.succeeded()
             if self._on_commit:
                 self._want_commits(is_on=True)
             self._tried.set()
