@@ -11,8 +11,7 @@ import pytest
 from foreblock.cli import main
 from foreblock.settings import ServeSettings
 from foreblock.settings.loading import declared, load
-from foreblock.settings.networks import networks_of
-from foreblock.settings.replication import log_options
+from foreblock.settings.networks import log_of, networks_of
 from foreblock.snapshot.packing import HEADER, TRAILER
 
 
@@ -44,9 +43,9 @@ def test_settings_load(page: str, tmp_path: Path) -> None:
         file = tmp_path / "foreblock.toml"
         file.write_text(block, "utf-8")
         (network,) = networks_of(load(ServeSettings, {}, {}, file).settings)
-        options = log_options(network.name, network)
+        options = log_of(network.name, network.settings.replication)
         assert options is not None
-        assert (len(options.servers), options.name) == (3, "main")
+        assert (len(options.log), options.log_name) == (3, "main")
 
 
 def test_the_bytes_of_a_snapshot_are_as_described(page: str) -> None:

@@ -1,23 +1,14 @@
 """The networks of `foreblock serve`: one as the settings are, several by name."""
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 from foreblock.errors import BadSetting
-from foreblock.settings import FollowChoices, FollowSettings, ServeSettings
-from foreblock.settings.following import followed_network
+from foreblock.settings import FollowSettings, KeepSettings, ServeSettings, StoreResources
 from foreblock.settings.loading import load
-from foreblock.settings.networks import NetworkSettings, networks_of
+from foreblock.settings.networks import NetworkSettings, followed_network, networks_of
 from support.each_case import each_case
-
-NO_LOG: dict[str, Any] = {
-    "log": (), "log_name": "", "log_replicas": 1, "log_credentials": "", "log_ca": "",
-    "takeover": 2.0, "snapshot_listen": "", "snapshot_from": (),
-}  # fmt: skip
-UNTOLD = NO_LOG | asdict(FollowChoices())
-ROOM = {"map_size": 1 << 38, "max_readers": 16_384} | UNTOLD  # unless told otherwise
 
 
 def settings(*networks: str, **flags: str) -> ServeSettings:
@@ -29,14 +20,7 @@ def test_without_names_the_settings_are_the_network() -> None:
         data="store", source="feed", feed="ws://a,ws://b", genesis="g", canonical="http://c",
         feed_listen="127.0.0.1:2",
     )  # fmt: skip
-    assert networks_of(told) == [
-        NetworkSettings(
-            name="main", data="store", listen="127.0.0.1:8545", source="feed", genesis="g",
-            feed=("ws://a", "ws://b"), canonical="http://c", believe_cheats=False,
-            feed_listen="127.0.0.1:2", keep_states=1800, keep_partials=64, keep_nodes=128,
-            address_index=False, dialect="preconf", view="preconfirmed", **ROOM,
-        )
-    ]  # fmt: skip
+    assert networks_of(told) == [NetworkSettings("main", told)]
 
 
 def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
@@ -48,29 +32,34 @@ def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
         data="folder", source="feed", feed="ws://z", genesis="g",
     )  # fmt: skip
     first, second = networks_of(told)
+    service, chain = told.service, replace(told.chain, feed=("ws://z",))
     assert first == NetworkSettings(
-        name="a", data="folder/a", listen="127.0.0.1:1", source="feed", genesis="g",
-        feed=("ws://z",), canonical="", believe_cheats=False, feed_listen="", keep_states=1800,
-        keep_partials=64, keep_nodes=128, address_index=False, dialect="preconf",
-        view="preconfirmed", **ROOM,
-    )  # fmt: skip
+        "a",
+        replace(told, service=replace(service, data="folder/a", listen="127.0.0.1:1"), chain=chain),
+    )
+    resources = StoreResources(map_size=1 << 30, max_readers=100)
     assert second == NetworkSettings(
-        name="b", data="elsewhere", listen="127.0.0.1:8545", source="store", genesis="g",
-        feed=("ws://x", "ws://y"), canonical="", believe_cheats=True,
-        feed_listen="127.0.0.1:3", keep_states=0, keep_partials=9, keep_nodes=128,
-        address_index=False, map_size=1 << 30,
-        max_readers=100, dialect="ethereum", view="sealed", **UNTOLD,
-    )  # fmt: skip
+        "b",
+        replace(
+            told,
+            service=replace(
+                service, data="elsewhere", dialect="ethereum", view="sealed", store=resources
+            ),
+            chain=replace(chain, source="store", feed=("ws://x", "ws://y"), believe_cheats=True),
+            feed_listen="127.0.0.1:3",
+            keep=KeepSettings(states=0, partials=9),
+        ),
+    )
 
 
 def test_a_value_may_have_an_equals_sign() -> None:
     (network,) = networks_of(settings("a.canonical=http://c/?key=1"))
-    assert network.canonical == "http://c/?key=1"
+    assert network.settings.chain.canonical == "http://c/?key=1"
 
 
 def test_port_0_is_another_one_each_time() -> None:
     told = settings("a.listen=127.0.0.1:0", "b.listen=127.0.0.1:0")
-    assert [each.listen for each in networks_of(told)] == ["127.0.0.1:0"] * 2
+    assert [each.settings.service.listen for each in networks_of(told)] == ["127.0.0.1:0"] * 2
 
 
 @each_case(
@@ -80,14 +69,15 @@ def test_port_0_is_another_one_each_time() -> None:
         (["listen=a.b:1"], "network: expected NAME.SETTING=VALUE, found 'listen=a.b:1'"),
         (["../up.data=x"],
          "network '../up': expected a name of up to 32 letters, digits, hyphens, underscores"),
-        (["a.workers=1"], "network a.workers: a network has the settings data, listen, source, "
-                          "genesis, feed, canonical, believe_cheats, feed_listen, keep_states, "
-                          "keep_partials, keep_nodes, address_index, map_size, max_readers, "
-                          "dialect, view, log, log_name, log_replicas, log_credentials, log_ca, "
-                          "takeover, snapshot_listen, snapshot_from, chain, upstream, trust, "
+        (["a.workers=1"], "network a.workers: a network has the settings "
+                          "data, listen, dialect, view, map_size, max_readers, source, "
+                          "feed, canonical, believe_cheats, chain, upstream, trust, "
                           "audit_seconds, trust_fallback, sealed, anchor, fetch_timeout, "
                           "fetch_rounds, fetch_keys, fetch_behind, upstream_units, "
-                          "upstream_reserve, cold, beyond, follow_idle, lag_blocks, send"),
+                          "upstream_reserve, cold, beyond, follow_idle, lag_blocks, send, "
+                          "genesis, feed_listen, keep_states, keep_partials, keep_nodes, "
+                          "address_index, log, log_name, log_replicas, log_credentials, "
+                          "log_ca, takeover, snapshot_listen, snapshot_from"),
         (["a.keep_states=many"], "network a.keep_states: expected a whole number, found 'many'"),
         (["a.keep_states=64"], "keep_states: expected more than keep_partials, which is 64"),
         (["a.source=dev"],
@@ -114,15 +104,15 @@ def test_how_a_public_chain_is_followed_is_of_each_network() -> None:
             source="follow", data="folder", upstream="https://w",
         )
     )  # fmt: skip
-    assert first.follow == FollowSettings(
+    assert followed_network(first).follow == FollowSettings(
         chain="op-mainnet", upstream=("https://x", "https://y"), feed=("poll+https://z",),
         fetch_timeout=0.5, trust_fallback=True, send="https://s",
     )  # fmt: skip
-    assert second.follow == FollowSettings(
+    assert followed_network(second).follow == FollowSettings(
         chain="unichain", upstream=("https://w",), trust="trusted", cold="refuse"
     )
     network = followed_network(first)
-    assert (network.source, network.data, network.follow) == ("follow", "folder/a", first.follow)
+    assert (network.source, network.data) == ("follow", "folder/a")
 
 
 @each_case(

@@ -11,6 +11,7 @@ from typing import Any
 
 from foreblock._engine import Block
 from foreblock.clock import SystemClock
+from foreblock.settings import KeepSettings
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_network import FeedNetwork
 from support.chains.following import Truth
@@ -74,7 +75,8 @@ def test_a_network_follows_its_endpoint_to_a_branch_below_the_kept_nodes(tmp_pat
         nodes = 128 if DEPTH else 4
         network = FeedNetwork(
             Network(
-                name="a", data=str(tmp_path / "store"), source="feed", feed=chain, keep_nodes=nodes
+                name="a", data=str(tmp_path / "store"), source="feed", feed=chain,
+                keep=KeepSettings(states=0, nodes=nodes),
             ),
             SystemClock(), lambda _: None, lambda _: None,
         )  # fmt: skip

@@ -6,6 +6,7 @@ from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.settings import StoreResources
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_source import Arrived, FeedSource
 from support.payloads.flashblocks import first, hash_of
@@ -30,7 +31,8 @@ def test_a_store_is_as_large_as_its_network_is_told(tmp_path: Path) -> None:
     genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
     network = Network(
         name="a", data=str(tmp_path / "store"), source="feed",
-        feed=FeedChain(genesis=str(genesis), feeds=[]), map_size=(1 << 26) + 1, max_readers=100,
+        feed=FeedChain(genesis=str(genesis), feeds=[]),
+        store=StoreResources(map_size=(1 << 26) + 1, max_readers=100),
     )  # fmt: skip
     source = FeedSource(network, SystemClock(), lambda _: None, lambda _: None)
     assert source._store.map_size == 1 << 26

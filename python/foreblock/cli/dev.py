@@ -29,8 +29,7 @@ from foreblock.server.sockets import is_loopback_host, parse_address
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import ChainSettings, DevSettings
-from foreblock.settings.networks import DevChain, Network, check_kept
-from foreblock.settings.replication import log_options
+from foreblock.settings.networks import DevChain, Network, check_kept, log_of
 
 ETHER: Final = 10**18
 SHOWN_ACCOUNTS: Final = 10
@@ -183,17 +182,14 @@ def _network(
     name: str, position: int, settings: DevSettings, folder: Path, listen: str, feed: str
 ) -> launch.ServedNetwork:
     chain = settings.chain
-    check_kept(settings.keep.states, settings.keep.partials)
+    check_kept(settings.keep)
     network = Network(
         name=name,
         data=str(folder / name),
         source="dev",
-        keep_states=settings.keep.states,
-        keep_partials=settings.keep.partials,
-        keep_nodes=settings.keep.nodes,
+        keep=settings.keep,
         address_index=settings.address_index,
-        map_size=settings.service.store.map_size,
-        max_readers=settings.service.store.max_readers,
+        store=settings.service.store,
         view=settings.service.view,
         sync=bool(settings.service.data),  # a chain that is removed at the end has nothing to lose
         dev=DevChain(
@@ -228,7 +224,7 @@ def _network(
             faults=list(chain.faults),
             feed_form=chain.feed_form,
         ),
-        log=log_options(name, settings.replication),
+        log=log_of(name, settings.replication),
     )
     return launch.ServedNetwork(network, listen, feed)
 

@@ -19,8 +19,14 @@ from foreblock.secret_urls import redact_urls
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import FollowingSettings, FollowSettings
-from foreblock.settings.following import ANCHORS, NO_FEED, check_followed
-from foreblock.settings.networks import ONLY, Network, check_kept
+from foreblock.settings.networks import (
+    ANCHORS,
+    NO_FEED,
+    ONLY,
+    Network,
+    check_followed,
+    check_kept,
+)
 
 LOOPBACK: Final = "127.0.0.1"
 # What is otherwise here than in other commands.
@@ -83,17 +89,14 @@ def _network(settings: FollowingSettings, folder: Path) -> launch.ServedNetwork:
     if is_file(follow.chain):
         follow = replace(follow, chain=str(Path(follow.chain).absolute()))
     check_followed(follow)
-    check_kept(settings.keep.states, settings.keep.partials)
+    check_kept(settings.keep)
     network = Network(
         name=ONLY,
         data=str(folder),
         source="follow",
-        keep_states=settings.keep.states,
-        keep_partials=settings.keep.partials,
-        keep_nodes=settings.keep.nodes,
+        keep=settings.keep,
         address_index=settings.address_index,
-        map_size=settings.service.store.map_size,
-        max_readers=settings.service.store.max_readers,
+        store=settings.service.store,
         sync=bool(settings.service.data),  # what is removed at the end has nothing to lose
         dialect=settings.service.dialect,
         view=settings.service.view,

@@ -14,10 +14,15 @@ from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
 from foreblock.errors import BadSetting
 from foreblock.feed.wire import check_url
 from foreblock.service import launch
-from foreblock.settings import ServeSettings
-from foreblock.settings.following import followed_network
-from foreblock.settings.networks import FeedChain, LogOptions, Network, NetworkSettings, networks_of
-from foreblock.settings.replication import log_options
+from foreblock.settings import ReplicationSettings, ServeSettings
+from foreblock.settings.networks import (
+    FeedChain,
+    Network,
+    NetworkSettings,
+    followed_network,
+    log_of,
+    networks_of,
+)
 from foreblock.upstream.rpc_client import split_http_url
 
 
@@ -61,59 +66,64 @@ def serve(given: Given) -> None:
 def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
     """A network and its addresses; error messages name it unless it is alone."""
     option = "--" if alone else f"--network {wanted.name}."
-    if not wanted.data:
+    settings = wanted.settings
+    service, chain = settings.service, settings.chain
+    if not service.data:
         raise click.UsageError(f"{option}data is needed: the directory of a store")
-    if wanted.source not in ("feed", "follow") and wanted.feed:
+    if chain.source not in ("feed", "follow") and chain.feed:
         raise click.UsageError(f"{option}feed needs {option}source=feed")
-    if wanted.source == "store":
-        if wanted.log:
+    if chain.source == "store":
+        if settings.replication.log:
             raise BadSetting("log", "a store alone has no log: source is log or feed")
         network = Network(
             name=wanted.name,
-            data=wanted.data,
+            data=service.data,
             source="store",
-            max_readers=wanted.max_readers,
-            dialect=wanted.dialect,
-            view=wanted.view,
+            store=service.store,
+            dialect=service.dialect,
+            view=service.view,
         )
-        return launch.ServedNetwork(network, wanted.listen)
-    log = log_options(wanted.name, wanted)
-    if wanted.source == "log":
+        return launch.ServedNetwork(network, service.listen)
+    log = log_of(wanted.name, settings.replication)
+    if chain.source == "log":
         return _replica(wanted, log)
-    if wanted.source == "follow":
+    if chain.source == "follow":
         return _follower(wanted, option)
-    if not wanted.genesis or not wanted.feed:
+    if not settings.genesis or not chain.feed:
         raise click.UsageError(f"{option}source=feed needs {option}genesis and {option}feed")
-    for url in wanted.feed:
+    for url in chain.feed:
         check_url(url)
-    if wanted.canonical:
-        split_http_url(wanted.canonical)
+    if chain.canonical:
+        split_http_url(chain.canonical)
     feed = FeedChain(
-        genesis=str(Path(wanted.genesis).absolute()),
-        feeds=list(wanted.feed),
-        canonical=wanted.canonical,
-        believe_cheats=wanted.believe_cheats,
+        genesis=str(Path(settings.genesis).absolute()),
+        feeds=list(chain.feed),
+        canonical=chain.canonical,
+        believe_cheats=chain.believe_cheats,
     )
     network = wanted.network("feed", feed=feed, log=log)
-    return launch.ServedNetwork(network, wanted.listen, wanted.feed_listen)
+    return launch.ServedNetwork(network, service.listen, settings.feed_listen)
 
 
-def _replica(wanted: NetworkSettings, log: LogOptions | None) -> launch.ServedNetwork:
+def _replica(wanted: NetworkSettings, log: ReplicationSettings | None) -> launch.ServedNetwork:
     """A network whose commits come from a log."""
     if log is None:
         raise BadSetting("source", "log needs the setting log: the NATS servers of the log")
-    if wanted.feed_listen:
+    if wanted.settings.feed_listen:
         raise BadSetting("feed_listen", "a replica passes no flashblocks on")
-    return launch.ServedNetwork(wanted.network("log", log=log), wanted.listen)
+    return launch.ServedNetwork(wanted.network("log", log=log), wanted.settings.service.listen)
 
 
 def _follower(wanted: NetworkSettings, option: str) -> launch.ServedNetwork:
     """A network that follows a public chain."""
-    if not wanted.chain or not wanted.upstream:
+    settings = wanted.settings
+    if not settings.follow.chain or not settings.follow.upstream:
         raise click.UsageError(f"{option}source=follow needs {option}chain and {option}upstream")
-    if wanted.log:
+    if settings.replication.log:
         raise BadSetting("log", "a chain that is followed from upstreams has no log")
-    return launch.ServedNetwork(followed_network(wanted), wanted.listen, wanted.feed_listen)
+    return launch.ServedNetwork(
+        followed_network(wanted), settings.service.listen, settings.feed_listen
+    )
 
 
 def _say(names: Sequence[str], started: launch.StartedService) -> None:

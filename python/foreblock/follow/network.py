@@ -52,8 +52,7 @@ from foreblock.ledger.storage.open_store import Anchor
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.meters import NetworkMetrics
-from foreblock.settings.following import NO_FEED
-from foreblock.settings.networks import Network
+from foreblock.settings.networks import NO_FEED, Network
 from foreblock.sources.feed_network import FeedNetwork, NetworkChain
 from foreblock.sources.feed_source import FeedSource
 from foreblock.types import Block, Flashblock, FlashblockId, Header

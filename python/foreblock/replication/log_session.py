@@ -28,7 +28,7 @@ from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
 from foreblock.log.stream_settings import LogSubjects
 from foreblock.replication.log_status import LogFacts
-from foreblock.settings.networks import LogOptions
+from foreblock.settings import ReplicationSettings
 
 RETRY_SECONDS: Final = 0.25
 # How often, and at which distance, a writer is asked before it counts as absent: as long as a
@@ -43,7 +43,13 @@ class LogSession:
     """The log of a network; `open` comes first."""
 
     def __init__(
-        self, network: str, options: LogOptions, clock: Clock, journal: Journal, *, may_write: bool
+        self,
+        network: str,
+        options: ReplicationSettings,
+        clock: Clock,
+        journal: Journal,
+        *,
+        may_write: bool,
     ) -> None:
         """`journal` may have what an earlier session has kept."""
         self.options: Final = options
@@ -52,7 +58,7 @@ class LogSession:
         self._network: Final = network
         self._may_write: Final = may_write
         servers = LogServers(
-            options.servers, LogSubjects(options.name), options.credentials, options.ca
+            options.log, LogSubjects(options.log_name), options.log_credentials, options.log_ca
         )
         self.connection: Final = LogConnection(servers, f"foreblock {network}")
         self.reader: StreamReader
@@ -72,7 +78,7 @@ class LogSession:
         await self.connection.open()
         self.reader = StreamReader(self.connection)
         await self.reader.open()
-        replicas = self.options.replicas if self._may_write else 0
+        replicas = self.options.log_replicas if self._may_write else 0
         self.appender = Appender(self.connection, self.reader, self.journal, self.clock, replicas)
         while not await self._found_stream(creates=begins and self._may_write):  # noqa: ASYNC110, there is nothing to be woken by
             await asyncio.sleep(RETRY_SECONDS)
@@ -81,7 +87,7 @@ class LogSession:
     async def _found_stream(self, *, creates: bool) -> bool:
         try:
             if creates:
-                await self.connection.make_stream(self.options.replicas)
+                await self.connection.make_stream(self.options.log_replicas)
             else:
                 await self.connection.check_stream()
         except (LogUnreachable, BadLogStream) as why:

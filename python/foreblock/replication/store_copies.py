@@ -46,11 +46,11 @@ class StoreCopies:
     def offer(self, store: Store | None) -> None:
         """Send this store to those who ask, if it is known."""
         if store is not None:
-            self._offers.offer(self._log.name, store)
+            self._offers.offer(self._log.log_name, store)
 
     async def withdraw(self) -> None:
         """Send it no more; returns when no copy is under way."""
-        await asyncio.to_thread(self._offers.withdraw, self._log.name)
+        await asyncio.to_thread(self._offers.withdraw, self._log.log_name)
 
     async def fetch(self, why: Exception) -> None:
         """Replace the store, which is closed and cannot go on with the log because of `why`.
@@ -68,13 +68,13 @@ class StoreCopies:
 
     async def _fetched(self, need: Need, needed: int) -> bool:
         """Ask each node once; false where none has sent."""
-        tls = ssl.create_default_context(cafile=self._log.ca) if self._log.ca else None
+        tls = ssl.create_default_context(cafile=self._log.log_ca) if self._log.log_ca else None
         ended = Event()
         taking = partial(
             bootstrap,
             self._folder,
             self._log.snapshot_from,
-            self._log.name,
+            self._log.log_name,
             need,
             needed=needed,
             tls=tls,

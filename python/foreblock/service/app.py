@@ -198,7 +198,7 @@ def make_served(
             network.data,
             each,
             announce=settings.snapshot_header,
-            max_readers=network.max_readers,
+            max_readers=network.store.max_readers,
             followed=network.follow is not None,
         )
         for network, each in zip(networks, seen, strict=True)

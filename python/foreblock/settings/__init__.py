@@ -157,7 +157,7 @@ class FeedLimits:
 
 
 @dataclass(frozen=True)
-class StoreRoom:
+class StoreResources:
     """System resources of each store."""
 
     map_size: int = setting(
@@ -263,7 +263,7 @@ class Settings:
     pool: ThreadLimits = settings_of(ThreadLimits, THREADS, "pool_")
     subscription: SubscriptionLimits = settings_of(SubscriptionLimits, SUBSCRIPTIONS)
     feed: FeedLimits = settings_of(FeedLimits, FEEDS, "feed_")
-    store: StoreRoom = settings_of(StoreRoom, STORES)
+    store: StoreResources = settings_of(StoreResources, STORES)
 
 
 @dataclass(frozen=True)

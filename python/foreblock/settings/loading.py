@@ -107,7 +107,7 @@ def load(
     unknown = table.keys() - {it.name for it in declared(EverySetting)}
     if unknown:
         raise BadSetting(f"{file}: {min(unknown)}", "there is no such setting")
-    return Loaded(_build(kind, "", values), origins)
+    return Loaded(build(kind, values), origins)
 
 
 def flat(settings: Any, prefix: str = "") -> dict[str, object]:  # noqa: ANN401
@@ -172,6 +172,12 @@ def _is_of(kind: type, value: object) -> bool:
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool)
     return isinstance(value, int) or (kind is float and isinstance(value, float))
+
+
+def build(kind: type[S], values: Mapping[str, object]) -> S:
+    """Settings from every value by setting name, as `flat` gives them."""
+    built: S = _build(kind, "", values)
+    return built
 
 
 def _build(kind: type, prefix: str, values: Mapping[str, object]) -> Any:  # noqa: ANN401

@@ -1,21 +1,31 @@
-"""Networks: the values that processes get, and how several are read from settings. No I/O.
+"""Networks: the values that processes get, how settings give them, and checks before a start.
 
 `foreblock serve` has one network from the settings, or several from texts of the form
-NAME.SETTING=VALUE. A network takes what it does not set from the settings themselves, with
+NAME.SETTING=VALUE. A network inherits what it does not set from the settings themselves, with
 `data` as the parent of its own directory.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Final, Literal, NamedTuple
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from typing import Final, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from foreblock.errors import BadSetting
+from foreblock.secret_urls import redact_urls
 from foreblock.setting import from_text
-from foreblock.settings import FollowChoices, FollowSettings, ServeSettings
-from foreblock.settings.loading import Declared, declared, flat
+from foreblock.settings import (
+    FollowSettings,
+    KeepSettings,
+    ReplicationSettings,
+    ServeSettings,
+    Settings,
+    StoreResources,
+)
+from foreblock.settings.loading import build, declared, flat
 
 
 class DevChain(Struct, frozen=True, kw_only=True):
@@ -62,38 +72,22 @@ class FeedChain(Struct, frozen=True, kw_only=True):
     believe_cheats: bool = False  # of dev chains
 
 
-class LogOptions(Struct, frozen=True, kw_only=True):
-    """The log of a network, which its writer appends to and its replicas follow."""
-
-    servers: list[str]  # of NATS
-    name: str  # of the stream and the subjects
-    replicas: int = 1  # servers that store it, if it is created here
-    credentials: str = ""  # a file with the NATS user
-    ca: str = ""  # a file with the certificates to trust; TLS is required then
-    takeover: float = 2.0  # seconds of silence; 0 is never
-    snapshot_listen: str = ""  # where copies of the store are handed out
-    snapshot_from: list[str] = []  # where copies may be fetched
-
-
 class Network(Struct, frozen=True, kw_only=True):
     """One chain and its store."""
 
     name: str
     data: str  # the directory of its store
     source: Literal["store", "dev", "feed", "log", "follow"]
-    keep_states: int = 0  # blocks; 0 keeps all
-    keep_partials: int = 64
-    keep_nodes: int = 128
+    keep: KeepSettings = KeepSettings(states=0)
     address_index: bool = False
-    map_size: int = 1 << 38  # initial, in bytes
-    max_readers: int = 16_384
+    store: StoreResources = StoreResources()
     sync: bool = True  # commits wait for the disk
     dialect: Literal["preconf", "ethereum"] | None = None  # at its root; the service's
     view: Literal["preconfirmed", "sealed"] | None = None
     dev: DevChain | None = None
     feed: FeedChain | None = None
     follow: FollowSettings | None = None
-    log: LogOptions | None = None  # none: commits go to the store alone
+    log: ReplicationSettings | None = None  # None: commits go to the store alone
 
 
 ONLY: Final = "main"  # the name of a single network
@@ -102,51 +96,10 @@ _FORM: Final = "NAME.SETTING=VALUE"
 
 
 class NetworkSettings(NamedTuple):
-    """The settings of one network, by their names."""
+    """The settings of one network."""
 
     name: str
-    data: str
-    listen: str
-    source: str
-    genesis: str
-    feed: tuple[str, ...]
-    canonical: str
-    believe_cheats: bool
-    feed_listen: str
-    keep_states: int
-    keep_partials: int
-    keep_nodes: int
-    address_index: bool
-    map_size: int
-    max_readers: int
-    dialect: Literal["preconf", "ethereum"]
-    view: Literal["preconfirmed", "sealed"]
-    log: tuple[str, ...]
-    log_name: str
-    log_replicas: int
-    log_credentials: str
-    log_ca: str
-    takeover: float
-    snapshot_listen: str
-    snapshot_from: tuple[str, ...]
-    chain: str
-    upstream: tuple[str, ...]
-    trust: Literal["proven", "audited", "trusted"]
-    audit_seconds: float
-    trust_fallback: bool
-    sealed: Literal["named", "computed"]
-    anchor: str
-    fetch_timeout: float
-    fetch_rounds: int
-    fetch_keys: int
-    fetch_behind: int
-    upstream_units: float
-    upstream_reserve: float
-    cold: Literal["fetch", "refuse"]
-    beyond: Literal["refuse", "verify", "pass"]
-    follow_idle: float
-    lag_blocks: int
-    send: str
+    settings: ServeSettings
 
     def network(
         self,
@@ -154,31 +107,23 @@ class NetworkSettings(NamedTuple):
         *,
         feed: FeedChain | None = None,
         follow: FollowSettings | None = None,
-        log: LogOptions | None = None,
+        log: ReplicationSettings | None = None,
     ) -> Network:
         """The network that these settings describe, whose blocks come from a source."""
+        service = self.settings.service
         return Network(
             name=self.name,
-            data=self.data,
+            data=service.data,
             source=source,
-            keep_states=self.keep_states,
-            keep_partials=self.keep_partials,
-            keep_nodes=self.keep_nodes,
-            address_index=self.address_index,
-            map_size=self.map_size,
-            max_readers=self.max_readers,
-            dialect=self.dialect,
-            view=self.view,
+            keep=self.settings.keep,
+            address_index=self.settings.address_index,
+            store=service.store,
+            dialect=service.dialect,
+            view=service.view,
             feed=feed,
             follow=follow,
             log=log,
         )
-
-    @property
-    def follow(self) -> FollowSettings:
-        """How its public chain is followed."""
-        names = (each.name for each in fields(FollowChoices))
-        return FollowSettings(**{name: getattr(self, name) for name in names}, feed=self.feed)
 
 
 class _Given(NamedTuple):
@@ -195,37 +140,38 @@ class _Given(NamedTuple):
 
 def networks_of(settings: ServeSettings) -> list[NetworkSettings]:
     """The networks in order of first mention. Raises `BadSetting`."""
-    above = {name: value for name, value in flat(settings).items() if name in _SETTINGS}
     if not settings.chain.network:
-        return [_network(ONLY, above)]
+        check_kept(settings.keep)
+        return [NetworkSettings(ONLY, settings)]
     by_name: dict[str, list[_Given]] = {}
     for text in settings.chain.network:
         given = _parsed(text)
         by_name.setdefault(given.network, []).append(given)
     networks = [
-        _network(name, _below(name, above) | _values(texts)) for name, texts in by_name.items()
+        NetworkSettings(name, _overridden(settings, name, _values(texts)))
+        for name, texts in by_name.items()
     ]
-    for setting in ("data", "listen", "feed_listen", "snapshot_listen"):
-        _refuse_equal(networks, setting)
-    _refuse_equal([each for each in networks if each.log], "log_name")
+    for name in ("data", "listen", "feed_listen", "snapshot_listen"):
+        _refuse_equal(networks, name)
+    _refuse_equal([each for each in networks if each.settings.replication.log], "log_name")
     return networks
 
 
-def _network(name: str, values: Mapping[str, Any]) -> NetworkSettings:
-    network = NetworkSettings(name=name, **values)
-    check_kept(network.keep_states, network.keep_partials)
-    return network
+def _overridden(settings: ServeSettings, name: str, values: Mapping[str, object]) -> ServeSettings:
+    """The settings of a network: its own, and those that it inherits."""
+    data = settings.service.data
+    inherited = {**flat(settings), "data": f"{data}/{name}" if data else ""}
+    overridden = build(ServeSettings, {**inherited, **values})
+    check_kept(overridden.keep)
+    return overridden
 
 
-def check_kept(states: int, partials: int) -> None:
+def check_kept(keep: KeepSettings) -> None:
     """Raise `BadSetting` if flashblocks would be kept longer than states."""
-    if 0 < states <= partials:
-        raise BadSetting("keep_states", f"expected more than keep_partials, which is {partials}")
-
-
-def _below(name: str, above: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that a network inherits."""
-    return {**above, "data": f"{above['data']}/{name}" if above["data"] else ""}
+    if 0 < keep.states <= keep.partials:
+        raise BadSetting(
+            "keep_states", f"expected more than keep_partials, which is {keep.partials}"
+        )
 
 
 def _parsed(text: str) -> _Given:
@@ -259,23 +205,110 @@ def _values(texts: Sequence[_Given]) -> dict[str, object]:
     return values
 
 
-def _refuse_equal(networks: Sequence[NetworkSettings], setting: str) -> None:
+def _refuse_equal(networks: Sequence[NetworkSettings], name: str) -> None:
     """Refuse equal directories or addresses; port 0 never equals another."""
-    taken: dict[str, str] = {}
+    taken: dict[object, str] = {}
     for network in networks:
-        value: str = getattr(network, setting)
-        if value and not value.endswith(":0"):
+        value = flat(network.settings)[name]
+        if value and not str(value).endswith(":0"):
             other = taken.setdefault(value, network.name)
             if other != network.name:
-                raise BadSetting(
-                    f"network {network.name}.{setting}", f"{other} has {value!r} already"
-                )
+                raise BadSetting(f"network {network.name}.{name}", f"{other} has {value!r} already")
 
 
-def _declared() -> dict[str, Declared]:
-    names = NetworkSettings._fields[1:]
-    every = {it.name: it for it in declared(ServeSettings)}
-    return {name: every[name] for name in names}
+# Settings of the service that a network may have of its own.
+_OWN: Final = {"data", "listen", "dialect", "view", "map_size", "max_readers"}
+_SHARED: Final = {"network"} | {it.name for it in declared(Settings)} - _OWN
+_SETTINGS: Final = {it.name: it for it in declared(ServeSettings) if it.name not in _SHARED}
 
 
-_SETTINGS: Final = _declared()
+# --- A network that follows a public chain ------------------------------------------------------
+
+ANCHORS: Final = ("latest", "safe", "finalized")
+NO_FEED: Final = "off"  # in place of feeds: those that the chain is known to have are not used
+_NAMED: Final = re.compile(r"0x[0-9a-fA-F]{64}|0x[0-9a-fA-F]{1,16}|[0-9]{1,19}")
+_UPSTREAMS: Final = ("http://", "https://")
+_FEEDS: Final = ("ws://", "wss://", "poll+http://", "poll+https://")
+
+
+def followed_network(wanted: NetworkSettings) -> Network:
+    """The network. Raises `BadSetting`."""
+    settings = wanted.settings
+    follow = FollowSettings(**asdict(settings.follow), feed=settings.chain.feed)
+    check_followed(follow)
+    return wanted.network("follow", follow=follow)
+
+
+def check_followed(wanted: FollowSettings) -> None:
+    """Raise `BadSetting` for settings with which no chain can be followed.
+
+    Whether the chain is known, and what its endpoints can do, is found out when it is opened.
+    """
+    if wanted.anchor not in ANCHORS and not _NAMED.fullmatch(wanted.anchor):
+        raise BadSetting("anchor", f"expected {', '.join(ANCHORS)}, a number or a hash")
+    _check_urls("upstream", wanted.upstream, _UPSTREAMS)
+    _check_urls("feed", [each for each in wanted.feed if each != NO_FEED], _FEEDS)
+    _check_urls("send", [wanted.send] if wanted.send else [], _UPSTREAMS)
+
+
+def _check_urls(name: str, urls: Sequence[str], schemes: Sequence[str]) -> None:
+    for url in urls:
+        if not url.startswith(tuple(schemes)) or url in schemes:
+            raise BadSetting(name, f"expected a URL that begins with {', '.join(schemes)}")
+
+
+# --- A network with a log -----------------------------------------------------------------------
+
+LIBRARIES: Final = ("nats", "zstandard")  # modules that the log imports
+LOG_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")  # as subjects of NATS may have
+SCHEMES: Final = ("nats", "tls")
+
+
+def log_of(network: str, given: ReplicationSettings) -> ReplicationSettings | None:
+    """The log of a network with its name; None without servers. Raises `BadSetting`."""
+    if not given.log:
+        _refuse_useless(given)
+        return None
+    check_servers(given.log)
+    named = replace(given, log_name=given.log_name or network)
+    if not LOG_NAME.fullmatch(named.log_name):
+        raise BadSetting("log_name", "expected up to 64 letters, digits, hyphens, underscores")
+    check_libraries()
+    return named
+
+
+def _refuse_useless(given: ReplicationSettings) -> None:
+    for name in ("log_name", "log_credentials", "log_ca", "snapshot_listen", "snapshot_from"):
+        if getattr(given, name):
+            raise BadSetting(name, "it needs log: the NATS servers of the log")
+
+
+def check_servers(servers: Sequence[str]) -> None:
+    """Raise `BadSetting` for a text that is not the address of a NATS server."""
+    for server in servers:
+        if not _is_address(server):
+            expected = "nats://HOST:PORT or tls://HOST:PORT"
+            raise BadSetting("log", f"expected {expected}, found {redact_urls(server)!r}")
+
+
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port
+        return False
+
+
+def check_libraries() -> None:
+    """Raise `BadSetting` if a library of the log is not installed; none is loaded."""
+    missing = [name for name in LIBRARIES if not _is_installed(name)]
+    if missing:
+        words = " and ".join(missing)
+        raise BadSetting("log", f"{words} is not installed: pip install 'foreblock[replicas]'")
+
+
+def _is_installed(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ValueError:  # an import of it has failed before
+        return False

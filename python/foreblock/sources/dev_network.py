@@ -115,7 +115,7 @@ class DevChainSource:
             self._writer: Final = LedgerWriter(
                 self._store,
                 clock,
-                keep_partials=network.keep_partials,
+                keep_partials=network.keep.partials,
                 distances=Distances(chain.epoch_blocks, 2 * chain.epoch_blocks),
                 address_index=network.address_index,
                 chooses_bases=True,

@@ -92,7 +92,7 @@ class FeedSource:
         self._writer = LedgerWriter(
             self._store,
             self._clock,
-            keep_partials=self._network.keep_partials,
+            keep_partials=self._network.keep.partials,
             address_index=self._network.address_index,
             metrics=self._metrics,
             commits=self._commits,

@@ -66,15 +66,15 @@ def _when_unlocked(open_store: Callable[[], Store]) -> Store:
 def retention_of(network: Network) -> Retention:
     """The past that the settings of a network keep."""
     return Retention(
-        states=network.keep_states or None,
-        partials=network.keep_partials,
-        nodes=network.keep_nodes,
+        states=network.keep.states or None,
+        partials=network.keep.partials,
+        nodes=network.keep.nodes,
     )
 
 
 def limits_of(network: Network) -> StoreLimits:
     """The share of system resources that its store may use."""
-    return StoreLimits(network.map_size, network.max_readers, network.sync)
+    return StoreLimits(network.store.map_size, network.store.max_readers, network.sync)
 
 
 class StaleReaders:

@@ -23,7 +23,8 @@ from foreblock.replication.log_network import LogNetwork
 from foreblock.replication.opening import Feeds, source_of
 from foreblock.replication.store_copies import StoreCopies
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
-from foreblock.settings.networks import DevChain, LogOptions, Network
+from foreblock.settings import ReplicationSettings
+from foreblock.settings.networks import DevChain, Network
 from foreblock.snapshot.server import SnapshotOffers
 from support.servers.waiting import PATIENCE
 
@@ -45,8 +46,8 @@ def replica(folder: Path, url: str, **options: Any) -> Network:  # noqa: ANN401,
     return Network(name="main", data=str(folder), source="log", sync=False, log=log(url, **options))
 
 
-def log(url: str, **options: Any) -> LogOptions:  # noqa: ANN401, of the log
-    return LogOptions(servers=[url], name="main", **({"takeover": 0.5} | options))
+def log(url: str, **options: Any) -> ReplicationSettings:  # noqa: ANN401, of the log
+    return ReplicationSettings(log=(url,), log_name="main", **({"takeover": 0.5} | options))
 
 
 class Machine:

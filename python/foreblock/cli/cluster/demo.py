@@ -23,7 +23,7 @@ from foreblock.cli.cluster.processes import OUTPUT, ClusterProcess, stop_all, un
 from foreblock.cli.cluster.rotation import Rotation
 from foreblock.cli.verb import DIRECTORY, failing_in_one_line, option, stop, verb
 from foreblock.server.sockets import parse_address
-from foreblock.settings.replication import check_libraries
+from foreblock.settings.networks import check_libraries
 
 READY_SECONDS: Final = 120.0
 LOOK_SECONDS: Final = 0.2

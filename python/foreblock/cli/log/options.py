@@ -12,8 +12,7 @@ from foreblock.cli.verb import in_section
 from foreblock.errors import LogUnreachable
 from foreblock.secret_urls import redact_urls
 from foreblock.service.logs import configure
-from foreblock.settings.networks import ONLY
-from foreblock.settings.replication import check_libraries, check_servers
+from foreblock.settings.networks import ONLY, check_libraries, check_servers
 
 if TYPE_CHECKING:  # they need libraries that not every installation has
     from collections.abc import AsyncIterator

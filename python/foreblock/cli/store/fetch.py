@@ -9,8 +9,7 @@ import click
 from foreblock.cli.store.copying import NEW, progress_bar
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, json_option, size, stop, verb
 from foreblock.service.logs import configure
-from foreblock.settings.networks import ONLY
-from foreblock.settings.replication import check_libraries
+from foreblock.settings.networks import ONLY, check_libraries
 
 
 @verb("fetch")
