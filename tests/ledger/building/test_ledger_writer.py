@@ -10,12 +10,15 @@ from foreblock._engine import (
     Store,
 )
 from foreblock.errors import NoChain
+from foreblock.ledger.building.closed_index import base_of, header_of
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
 from foreblock.ledger.importing.importer import Chain as ImportedChain
+from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_chain_head, read_header
 from foreblock.ledger.storage.partials import decode_freshness
-from foreblock.types import FlashblockId
+from foreblock.types import Base, FlashblockId
 from support.chains.importing import import_bytes
 from support.chains.writing import (
     ETHER,
@@ -25,6 +28,7 @@ from support.chains.writing import (
     Chain,
     genesis,
 )
+from support.each_case import each_case
 from support.payloads.ledger_state import root_from_scratch
 
 ZERO_HASH = bytes(32)
@@ -284,3 +288,68 @@ def test_blocks_made_of_partials_can_be_followed_by_imported_ones(chain: Chain) 
     verified.commit()
     verified.close()
     assert LedgerWriter(chain.store, chain.clock).latest == sealed
+
+
+def test_what_a_commit_adds_and_drops_can_be_revived_in_it(tmp_path: Path) -> None:
+    chain = Chain(tmp_path / "store")
+    block = chain.block
+    block.run(chain.deposit())
+    with CommitBuilder(chain.store) as builder:
+        closed = block.close_index(builder.next)
+        number = builder.extend(closed, (), 0)
+        builder.drop([number], "another job of its block was sealed")
+        builder.revive([number])
+        builder.batch.pending(number)
+        builder.commit()
+    with chain.store.view() as view:
+        partial = view.partial(number)
+        assert partial is not None
+        assert (partial.status, view.heads.pending) == ("live", number)
+        by_place = view.row(partial_rows.by_place_key(closed.header.number, closed.index))
+        assert by_place == partial_rows.encode_numbers((number,))
+        by_hash = view.row(partial_rows.by_hash_key(closed.header.hash))
+        assert by_hash == partial_rows.encode_by_hash(closed.header.number, number)
+
+
+BASE = Base(
+    parent_hash=b"\1" * 32,
+    parent_beacon_block_root=b"\2" * 32,
+    prev_randao=b"\3" * 32,
+    fee_recipient=b"\4" * 20,
+    block_number=5,
+    gas_limit=6_000_000,
+    timestamp=7,
+    extra_data=b"\x08" * 9,
+    base_fee_per_gas=9,
+)
+
+
+def rules(fork: OptimismFork) -> Rules:
+    return Rules(ETHEREUM_RULES_OF[fork], fork)
+
+
+@each_case("fork", [fork for fork in OptimismFork if fork >= OptimismFork.ECOTONE])
+def test_base_comes_back_from_its_header(fork: OptimismFork) -> None:
+    assert base_of(header_of(BASE, rules(fork))) == BASE
+
+
+def test_beacon_root_is_not_in_headers_before_ecotone() -> None:
+    header = header_of(BASE, rules(OptimismFork.CANYON))
+    assert header.parent_beacon_block_root is None
+    assert base_of(header).parent_beacon_block_root == bytes(32)
+
+
+@each_case(
+    ("fork", "fields"),
+    [
+        (OptimismFork.REGOLITH, (False, False, False)),
+        (OptimismFork.CANYON, (True, False, False)),
+        (OptimismFork.HOLOCENE, (True, True, False)),
+        (OptimismFork.ISTHMUS, (True, True, True)),
+        (OptimismFork.JOVIAN, (True, True, True)),
+    ],
+)
+def test_fields_come_with_their_forks(fork: OptimismFork, fields: tuple[bool, ...]) -> None:
+    header = header_of(BASE, rules(fork))
+    found = (header.withdrawals_root, header.excess_blob_gas, header.requests_hash)
+    assert tuple(each is not None for each in found) == fields

@@ -1,10 +1,18 @@
-"""Sizes against encodings made by hand."""
+"""Stored blocks: sizes against encodings made by hand, receipts, and transactions by index."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock._engine import Withdrawal
-from foreblock.ledger.reading.stored_block import StoredBlock
+from foreblock._engine import Log, Receipt, Withdrawal, keccak256
+from foreblock.ledger.reading.blocks import PreconfirmedBlock, SealedBlock
+from foreblock.ledger.reading.stored_block import StoredBlock, deposit_fields
+from foreblock.ledger.reading.transaction_lookup import find_transaction
+from foreblock.types import Flashblock
+from support.chains.following import Following, Truth
 from support.payloads import rlp
 from support.payloads.headers import PRAGUE, header
 
@@ -45,3 +53,77 @@ def test_block_is_as_long_as_its_encoding(
     block = StoredBlock(HEADER, (HEADER,) * uncles, paid, ())
     size = block.size(sum(len(rlp.encode(each)) for each in transactions))
     assert size == len(rlp.encode(parts))
+
+
+U64 = st.integers(0, 2**64 - 1)
+LOGS = st.lists(
+    st.builds(
+        Log,
+        st.binary(min_size=20, max_size=20),
+        st.lists(st.binary(min_size=32, max_size=32), max_size=4),
+        st.binary(max_size=300),
+    ),
+    max_size=5,
+)
+
+
+@given(U64, U64, st.booleans(), LOGS)
+def test_fields_of_a_deposit(nonce: int, gas: int, status: bool, logs: list[Log]) -> None:
+    receipt = Receipt(
+        type=0x7E,
+        cumulative_gas_used=gas,
+        status=status,
+        logs=logs,
+        deposit_nonce=nonce,
+        deposit_receipt_version=1,
+    )
+    assert deposit_fields(receipt.encode()) == (nonce, 1)
+
+
+def test_deposit_before_canyon_does_not_tell() -> None:
+    receipt = Receipt(type=0x7E, cumulative_gas_used=1, status=True, deposit_nonce=5)
+    assert deposit_fields(receipt.encode()) is None
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2, 4])
+def test_other_receipts_have_no_such_fields(kind: int) -> None:
+    assert deposit_fields(Receipt(type=kind, cumulative_gas_used=1, status=True).encode()) is None
+
+
+PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
+
+
+@pytest.fixture
+def chains(tmp_path: Path) -> Iterator[tuple[Truth, Following]]:
+    truth, following = Truth(tmp_path / "truth"), Following(tmp_path / "followed")
+    yield truth, following
+    following.close()
+    truth.close()
+
+
+def found(following: Following, message: Flashblock) -> tuple[bytes, int, type] | None:
+    """The hash of the block that has the first transaction of a message, its place, its kind."""
+    view = following.ledger.view()
+    try:
+        at = find_transaction(view, keccak256(message.diff.transactions[0]))
+        return None if at is None else (at[0].hash, at[1], type(at[0]))
+    finally:
+        view.close()
+
+
+def test_a_transaction_of_a_block_that_is_not_sealed_yet_is_found_below_pending(
+    chains: tuple[Truth, Following],
+) -> None:
+    truth, following = chains
+    first = truth.job("1p", PLAN)
+    sealed = truth.seal(first)
+    second = truth.job("2p", PLAN)
+    following.receive(*first.messages, *second.messages[:2])
+    assert (following.latest, following.pending) == (0, (2, 1)), "stacked, and proven later"
+    end = first.messages[2].diff.block_hash
+    assert found(following, first.messages[1]) == (end, 1, PreconfirmedBlock)
+    pending = second.messages[1].diff.block_hash
+    assert found(following, second.messages[1]) == (pending, 1, PreconfirmedBlock)
+    following.settle()
+    assert found(following, first.messages[1]) == (sealed.hash, 1, SealedBlock)
+    assert found(following, second.messages[1]) == (pending, 1, PreconfirmedBlock)

@@ -2,6 +2,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conftest import ChainFiles
 from foreblock._engine import Store
@@ -14,9 +16,13 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
-from foreblock.ledger.reading.blocks import ByHash, ByIndex
+from foreblock.ledger.reading import blocks as known_blocks
+from foreblock.ledger.reading.blocks import ByHash, ByIndex, KnownBlocks
+from foreblock.ledger.reading.events import Cursor, read_cursor
 from foreblock.ledger.reading.view import Ledger
 from support.chains.importing import import_bytes
+from support.chains.preconfirming import PreconfirmingChain
+from support.each_case import each_case
 
 
 @pytest.fixture
@@ -92,3 +98,71 @@ def test_folder_without_a_store_or_a_chain_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoChain, match="holds no chain yet"):
         Ledger.open(str(tmp_path / "empty"))
     Store(str(tmp_path / "empty"), write=True).close()  # it was let go
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
+    """Two sealed blocks above genesis, of two indices each."""
+    found = PreconfirmingChain(tmp_path / "store")
+    for _ in range(3):
+        found.begin()
+        found.extend([found.pay()])
+    yield found
+    found.close()
+
+
+def test_values_of_blocks_are_kept_within_bounds(
+    chain: PreconfirmingChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_blocks, "KEPT_BLOCKS", 2)
+    known = KnownBlocks(chain.writer.profile)
+    with chain.store.view() as view:
+        for number in (0, 1, 2, 1, 0):
+            sealed = view.sealed(number)
+            assert sealed is not None
+            block = known.sealed(view, number, sealed[0])
+            assert (block.number, block.hash) == (number, sealed[0])
+            assert known.sealed(view, number, sealed[0]) is block
+            assert len(known._sealed) <= 2
+        assert view.heads.pending is not None
+        for partial in range(1, view.heads.pending + 1):
+            if view.partial(partial) is not None:
+                found = known.partial(view, partial)
+                assert found.partial == partial
+                assert known.partial(view, partial) is found
+                assert len(known._partial) <= 2
+
+
+NUMBERS = st.integers(0, (1 << 64) - 1)
+HASHES = st.binary(min_size=32, max_size=32)
+SEEN = st.none() | NUMBERS
+CURSORS = st.one_of(
+    st.builds(lambda number, name, seen: Cursor(number, name, seen=seen), NUMBERS, HASHES, SEEN),
+    st.builds(Cursor, NUMBERS, HASHES, NUMBERS, NUMBERS, SEEN),
+)
+
+
+@given(CURSORS)
+def test_text_says_all(cursor: Cursor) -> None:
+    assert read_cursor(cursor.text) == cursor
+
+
+@given(st.text() | CURSORS.map(lambda each: each.text.upper() + " "))
+def test_other_texts_are_no_cursors(text: str) -> None:
+    found = read_cursor(text)
+    assert found is None or found.text == text
+
+
+HASH = "ab" * 32
+
+
+@each_case(
+    "text",
+    [
+        "", "1", f"1.{HASH[:-1]}", f"01.{HASH}", f"1.{HASH}.2", f"1.{HASH}.2.3.4", f"1.{HASH}+",
+        f"1.{HASH}+-1", f"-1.{HASH}", f"1.{HASH.upper()}", f"1.{HASH}\n",
+        f"1{'0' * 16}.{HASH}", f"\u0661.{HASH}",
+    ],
+)  # fmt: skip
+def test_near_misses_are_refused(text: str) -> None:
+    assert read_cursor(text) is None
