@@ -64,9 +64,6 @@ BELOW = {
     "chains": "errors primitives ledger/genesis ledger/rules",
     # Where blocks come from.
     "upstream": "backoff clock errors feed primitives secret_urls types ledger/rules",
-    "witness": (
-        "chains errors primitives types upstream ledger/building ledger/genesis ledger/rules"
-    ),
     "sequencer": (
         "bus clock errors primitives types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
@@ -112,8 +109,8 @@ BELOW = {
     ),
     "cli": (
         "bench chains clock conformance errors feed follow log primitives secret_urls sequencer"
-        " server recording service settings snapshot starting types upstream witness"
-        " ledger/building ledger/checking ledger/importing ledger/rules ledger/storage"
+        " server recording service settings snapshot starting types upstream ledger/building"
+        " ledger/checking ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreblock.cli.witness_file import parse_witness
 from foreblock.errors import MissingCode, MissingHeader, MissingNode
 from foreblock.ledger.building.witness_execution import execute_witnessed
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.rows import CONFIG
-from foreblock.witness.witness_file import parse_witness
 from support.chains import long_chain as made
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
 from support.payloads.bytecode import code

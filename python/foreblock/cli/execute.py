@@ -23,6 +23,7 @@ from foreblock.cli.verb import (
     stop,
     verb,
 )
+from foreblock.cli.witness_file import read_witness
 from foreblock.errors import (
     ForeblockError,
     MissingCode,
@@ -31,7 +32,6 @@ from foreblock.errors import (
 )
 from foreblock.ledger.building.witness_execution import execute_witnessed
 from foreblock.primitives import format_data
-from foreblock.witness.witness_file import read_witness
 
 MEGAGAS: Final = 10**6
 INCOMPLETE: Final = (MissingNode, MissingCode, MissingHeader)

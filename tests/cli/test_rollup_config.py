@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from foreblock.chains.chain_file import preset, profile_of
+from foreblock.cli.witness_file import read_rollup_config
 from foreblock.errors import BadWitness
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.witness.witness_file import read_rollup_config
 
 SEPOLIA: dict[str, Any] = {
     "genesis": {"l2_time": 1691802540},

@@ -1,1 +1,0 @@
-"""Files that hold a block with the witness of its execution."""
