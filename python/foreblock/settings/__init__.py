@@ -96,7 +96,7 @@ class SyncLimits:
 
     timeout: float = setting(
         20.0,
-        "wait of eth_sendRawTransactionSync where the request has none",
+        "wait of eth_sendRawTransactionSync if the request gives none",
         "SECONDS",
         least=0.001,
     )
@@ -169,7 +169,7 @@ class StoreResources:
     )
     max_readers: int = setting(
         16_384,
-        "commits of a store that its processes can read at the same time",
+        "commits of a store that its processes can read concurrently",
         least=64,
         most=1 << 20,
     )
@@ -205,12 +205,12 @@ class Settings:
     )
     view: Literal["preconfirmed", "sealed"] = setting(
         "preconfirmed",
-        "what is shown at / of unsealed blocks that are not named: all, or nothing as at /eth",
+        "unsealed blocks at / that a request does not name: shown, or hidden as at /eth",
         section=ANSWERS,
     )
     pending_by_number: bool = setting(
         default=False,
-        help="at /, the number of the block in progress means it; otherwise it is not found",
+        help="at /, find the block in progress by its number",
         section=ANSWERS,
     )
     client_version: str = setting(
@@ -275,14 +275,14 @@ class ChainSettings:
     interval: float = setting(0.2, "time between flashblocks", "SECONDS", least=0.01)
     gas_limit: int = setting(400_000_000, "gas limit of a block", "GAS", least=2_000_000)
     transaction_gas: int = setting(
-        0, "largest gas limit of a transaction, also above the fork's; 0: what that allows", "GAS"
+        0, "largest gas limit of a transaction, may exceed the fork's; 0: the fork's limit", "GAS"
     )
     order: Literal["fees", "fifo"] = setting(
-        "fees", "which transaction goes first: that with the highest tip, or the first to come"
+        "fees", "order of transactions: highest tip first, or first come, first served"
     )
     auto_impersonate: bool = setting(
         default=False,
-        help="take transactions of every account from eth_sendTransaction, without a signature",
+        help="accept unsigned transactions of every account in eth_sendTransaction",
     )
     base_fee: int = setting(1_000_000_000, "base fee of block 0, and the minimum", "WEI")
     mnemonic: str = setting(
@@ -307,11 +307,9 @@ class ChainSettings:
     alloc: str = setting(
         "", "file with more accounts: a geth allocation or genesis, or anvil's state dump", "FILE"
     )
-    code_size: int = setting(
-        0, "bytes that the code of a contract may have; 0: as the fork says", "BYTES"
-    )
+    code_size: int = setting(0, "largest code of a contract; 0: the fork's limit", "BYTES")
     create2_deployer: bool = setting(
-        default=True, help="have the deterministic deployment proxy in block 0"
+        default=True, help="include the deterministic deployment proxy in block 0"
     )
     timestamp: int = setting(
         0, "time of block 0, from which time goes on; 0: 2026-01-01, then the clock", "SECONDS"
@@ -334,14 +332,14 @@ class ChainSettings:
     )
     one_process: bool = setting(
         default=False,
-        help="write the main network in the process that serves it, which answers commands sooner",
+        help="serve and write the main network in one process, which executes commands faster",
     )
     print: bool = setting(
         default=False,
         help="print requests, transactions, reverts and console.log as they happen",
     )
     print_traces: bool = setting(
-        default=False, help="print what each transaction calls, where `print` is on"
+        default=False, help="print the call tree of each transaction, with `print`"
     )
     load: int = setting(
         0, "transactions per second to generate on each network, 0 to 10000", most=MOST_LOAD
@@ -354,7 +352,7 @@ class ChainSettings:
     )
     dev_methods: Literal["loopback", "everywhere", "off"] = setting(
         "loopback",
-        "where methods of development chains are answered: at loopback addresses, at all, or never",
+        "addresses that serve the methods of development chains: loopback, all, or none",
         section=ACCESS,
     )
 
@@ -396,7 +394,7 @@ class ReplicationSettings:
         "", "address at which replicas may fetch a copy of the store; empty: nowhere", "HOST:PORT"
     )
     snapshot_from: tuple[str, ...] = setting(
-        (), "where to fetch a copy if the log begins too late; the first that answers", "URL"
+        (), "nodes to fetch a copy from if the log begins too late; the first that responds", "URL"
     )
 
 
@@ -465,13 +463,13 @@ class FollowChoices:
     )
     trust: Literal["proven", "audited", "trusted"] = setting(
         "proven",
-        "what is believed of upstreams: what they prove, what they will have proven, what they say",
+        "state to accept from upstreams: proven, used at once and proven soon after, or unproven",
     )
     audit_seconds: float = setting(
-        10.0, "time in which what is believed is proven, with audited", "SECONDS", least=0.1
+        10.0, "time in which accepted state is proven, with audited", "SECONDS", least=0.1
     )
     trust_fallback: bool = setting(
-        default=False, help="believe what upstreams say where none of them proves it"
+        default=False, help="accept unproven state if no upstream proves it"
     )
     sealed: Literal["named", "computed"] = setting(
         "named",
@@ -485,7 +483,9 @@ class FollowChoices:
     )
     fetch_rounds: int = setting(16, "rounds of fetching for one request", least=1)
     fetch_keys: int = setting(20_000, "keys of the state that one request may fetch", least=1)
-    fetch_behind: int = setting(2, "how far below the latest block state is asked for", "BLOCKS")
+    fetch_behind: int = setting(
+        2, "distance below the latest block at which state is requested", "BLOCKS"
+    )
     upstream_units: float = setting(
         0.0,
         "units per second to spend at each upstream; 0: 300, or 30000 in a private network",
@@ -495,19 +495,21 @@ class FollowChoices:
         0.6, "part of the units that only flashblocks may spend", "PART", most=0.99
     )
     cold: Literal["fetch", "refuse"] = setting(
-        "fetch", "what is done about state that is not known here: fetch it, or refuse the request"
+        "fetch", "if state is not in the store: fetch it, or refuse the request"
     )
     beyond: Literal["refuse", "verify", "pass"] = setting(
         "verify",
-        "what lies before the anchor: refused; blocks and receipts from upstreams, verified; all",
+        "requests for history before the anchor: refuse, fetch blocks and verify them, or pass on",
     )
-    follow_idle: float = setting(0.0, "rest after this time without a request; 0: never", "SECONDS")
+    follow_idle: float = setting(
+        0.0, "pause following after this time without a request; 0: never", "SECONDS"
+    )
     lag_blocks: int = setting(
         30,
-        "anchor anew instead of catching up with more blocks than this, or slowly with half",
+        "start at a new anchor instead of catching up with more blocks than this, or half if slow",
         "BLOCKS",
     )
-    send: str = setting("", "where raw transactions are forwarded; empty: nowhere", "URL")
+    send: str = setting("", "endpoint to forward raw transactions to; empty: none", "URL")
 
 
 @dataclass(frozen=True)
