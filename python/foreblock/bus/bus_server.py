@@ -67,7 +67,7 @@ class BusServer:
 
     @property
     def sends_commits(self) -> bool:
-        """Whether a worker wants commits."""
+        """Return true if a worker wants commits."""
         return bool(self._wanting_commits)
 
     def broadcast(self, message: ToWorker) -> None:

@@ -169,7 +169,7 @@ def send(transport: asyncio.Transport, message: Struct) -> None:
 
 
 def _is_encodable(message: Struct) -> bool:
-    """Whether encoding would leave its text as it is."""
+    """Return true if encoding would not change its text."""
     match message:
         case Print():
             return message.text.isascii()

@@ -97,7 +97,7 @@ class Appender:
 
     @property
     def waits(self) -> bool:
-        """Whether an append has waited for over a second: then no head is announced."""
+        """Return true if an append has waited for over a second: then no head is announced."""
         began = self._began_ns
         return began is not None and self._clock.monotonic_ns() - began > _WAITED_NS
 

@@ -39,7 +39,7 @@ class _Sample:
 
 
 class WriterClock:
-    """What a replica knows of the clock of the writer."""
+    """The clock of the writer, as a replica knows it."""
 
     def __init__(self) -> None:
         self._sample: _Sample | None = None

@@ -95,7 +95,7 @@ class LogMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageHeader:
-    """What a message says of itself before its body is unpacked."""
+    """The header of a message, which is read before its body is unpacked."""
 
     flags: Flags
     epoch: int

@@ -120,7 +120,7 @@ class StoredCommit:
     writer: str = ""  # who stored it
 
     def again(self) -> OutgoingCommit:
-        """The same commit, to be stored at the same place once more."""
+        """This commit, to be stored again at the same sequences."""
         return OutgoingCommit(self.message.link, self.parts, self.first - 1)
 
 

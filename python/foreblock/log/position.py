@@ -42,7 +42,7 @@ class HeadAnnouncement:
 
     @property
     def is_last(self) -> bool:
-        """Whether the writer has said that it stops."""
+        """Return true if the writer has announced that it stops."""
         return self.monotonic_ns == 0
 
     def encode(self) -> bytes:
@@ -72,7 +72,7 @@ def decode_head(data: bytes) -> HeadAnnouncement:
 
 
 class Meaning(Enum):
-    """What a message or a head is to a node, given what it has applied."""
+    """The meaning of a message or a head for a node, given its position."""
 
     APPLY = auto()  # the next commit
     NEWER_EPOCH = auto()  # the next commit, by a new writer; of a head: such a one is there
@@ -104,7 +104,7 @@ class LogPosition:
         return self.sequence + self.skipped
 
     def meaning_of(self, message: LogMessage, first: int, last: int) -> Meaning:
-        """What a message of the stream means, whose parts have these sequences."""
+        """The meaning of a message of the stream whose parts have these sequences."""
         if self._is_foreign(message):
             return Meaning.FOREIGN_LOG
         if last < self.sequence:
@@ -130,7 +130,7 @@ class LogPosition:
         return Meaning.APPLY if message.epoch == self.epoch else Meaning.NEWER_EPOCH
 
     def _may_begin_with(self, message: LogMessage) -> bool:
-        """Whether the first message of a log follows a store without one.
+        """Return true if the first message of a log continues a store without a log.
 
         Equal commit numbers of two stores mean nothing, unless both are empty.
         """
@@ -138,7 +138,7 @@ class LogPosition:
         return message.before == self.commit and (is_its_own or self.commit == 0)
 
     def meaning_of_head(self, head: HeadAnnouncement) -> Meaning:
-        """What a head means. It is no evidence by itself: what follows from it is read."""
+        """The meaning of a head. It proves nothing by itself: the stream is read then."""
         if head.epoch < self.epoch:
             return Meaning.OLDER_EPOCH
         if head.sequence > self.sequence:
@@ -150,7 +150,7 @@ class LogPosition:
         return Meaning.KNOWN
 
     def has_skipped(self, head: HeadAnnouncement) -> bool:
-        """Whether a head names a message that was skipped."""
+        """Return true if a head names a message that was skipped."""
         return self.sequence < head.sequence <= self.end and head.link != self.link
 
     def after(self, message: LogMessage, last: int) -> "LogPosition":
@@ -158,9 +158,9 @@ class LogPosition:
         return LogPosition(message.epoch, message.link, last, message.after, message.log_id)
 
     def at(self, sequence: int) -> "LogPosition":
-        """The same commit at another place of the stream."""
+        """This commit at another sequence of the stream."""
         return replace(self, sequence=sequence, skipped=0)
 
     def skipping_to(self, last: int) -> "LogPosition":
-        """The same commit, when the stream was read up to a sequence that continues nothing."""
+        """This commit, after the stream was read up to a sequence that continues nothing."""
         return replace(self, skipped=last - self.sequence)

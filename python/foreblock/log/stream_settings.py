@@ -102,7 +102,7 @@ def needed_settings(subjects: LogSubjects) -> dict[str, Any]:
 
 
 def differences(found: Mapping[str, Any], subjects: LogSubjects) -> list[str]:
-    """What is wrong with the settings of a stream, each as words."""
+    """The differences of a stream's settings from the required ones, as text."""
     needed = needed_settings(subjects)
     return [
         f"{name} is {_text(found.get(name))} and must be {_text(value)}"
@@ -154,7 +154,7 @@ class ApiAnswer:
 
     @property
     def is_out_of_room(self) -> bool:
-        """Whether a stream was refused for its size; 10005 has other causes beside."""
+        """Return true if a stream was refused for its size; 10005 has other causes too."""
         if self.error == _NO_PEERS:
             return "insufficient storage" in self.why
         return self.error in _NO_ROOM

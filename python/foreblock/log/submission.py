@@ -37,7 +37,7 @@ class ForwardedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class ForwardedAnswer:
-    """What the writer says of a transaction; no reason: it is in the pool."""
+    """The reply of the writer to a transaction; without a reason it is in the pool."""
 
     next_nonce: int
     rejected: str | None = None

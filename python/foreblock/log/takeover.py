@@ -30,7 +30,7 @@ CHANCE_NS: Final = SECOND_NS // 2
 
 
 class StandbyStep(Enum):
-    """What a standby does next."""
+    """The next step of a standby."""
 
     WAIT = auto()
     LOOK = auto()
@@ -80,7 +80,7 @@ class SilenceWatch:
         return StandbyStep.TAKE_OVER if is_over and self._silence_ns else StandbyStep.WAIT
 
     def due(self, now_ns: int) -> StandbyStep:
-        """Whether it is time to look."""
+        """Return true if it is time to check the log."""
         return (
             StandbyStep.LOOK if now_ns >= self._look_ns and self._silence_ns else StandbyStep.WAIT
         )
@@ -92,7 +92,7 @@ class SilenceWatch:
 
 
 class Role(Enum):
-    """What a node does."""
+    """The role of a node."""
 
     FOLLOW = auto()
     LEAD = auto()

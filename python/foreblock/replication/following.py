@@ -151,7 +151,7 @@ class LogFollowing:
 
     @property
     def has_chain(self) -> bool:
-        """Whether the store has a block."""
+        """Return true if the store has a block."""
         return self._replica.has_chain
 
     @property

@@ -50,7 +50,7 @@ log = structlog.get_logger()
 
 
 class WritableSource:
-    """What a node that may write needs besides the log."""
+    """The source and the genesis of a node that may write."""
 
     def __init__(self, open_source: OpenSource, genesis: Callable[[], Genesis]) -> None:
         self.open: Final = open_source

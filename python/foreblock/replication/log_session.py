@@ -106,7 +106,7 @@ class LogSession:
         return facts._replace(skipped=self.reader.skipped, last_skipped=self.reader.last_skipped)
 
     async def writer_listens(self, epoch: int) -> bool:
-        """Whether anybody listens to questions to the writer of an epoch; asked several times."""
+        """Return true if the writer of an epoch responds; it is asked several times."""
         for number in range(ASKED):
             if number:
                 await asyncio.sleep(ASKED_EVERY_SECONDS)

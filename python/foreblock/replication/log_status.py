@@ -67,7 +67,7 @@ class Pursuit:
         self._announced = max(self._announced, sequence)
 
     def is_far(self, position: LogPosition) -> bool:
-        """Whether so much is to be applied that the work behind it can wait."""
+        """Return true if so much is to be applied that maintenance can wait."""
         return self._announced - position.end > FAR_COMMITS
 
     def facts(self, position: LogPosition, now_ns: int) -> LogFacts:

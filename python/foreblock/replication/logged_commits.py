@@ -85,7 +85,7 @@ class LoggedCommits:
 
     @property
     def is_deposed(self) -> bool:
-        """Whether another node writes the log now."""
+        """Return true if another node writes the log now."""
         return isinstance(self._failure, Deposed)
 
     async def until_lost(self) -> None:

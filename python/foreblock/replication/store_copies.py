@@ -40,7 +40,7 @@ class StoreCopies:
 
     @property
     def can_fetch(self) -> bool:
-        """Whether the settings name nodes that send."""
+        """Return true if the settings name nodes to fetch from."""
         return bool(self._log.snapshot_from)
 
     def offer(self, store: Store | None) -> None:

@@ -84,7 +84,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """What an operator may choose about one service."""
+    """The options of one service."""
 
     methods: Options = field(default_factory=Options)
     limits: Limits = field(default_factory=Limits)
@@ -103,7 +103,7 @@ def make_scheduler(options: ServiceOptions, budget: WorkerBudget | None = None) 
 
 
 class Shared(NamedTuple):
-    """What the views of a network have in common."""
+    """The parts that all views of a network share."""
 
     state: "WorkerState | None" = None  # that the store does not know, where it is fetched
     beyond: "VerifiedHistory | None" = None  # what lies before the anchor
@@ -163,7 +163,7 @@ def _writing(
 
 
 def _dispatcher_over(state: "WorkerState | None") -> Callable[..., Dispatcher[LedgerView]]:
-    """What makes a dispatcher over a store that knows everything, or one that is helped."""
+    """The class of dispatcher: one that fetches missing state, if the network follows a chain."""
     if state is None:
         return Dispatcher
     from foreblock.methods.table import RUN_ONCE  # noqa: PLC0415, others need none
@@ -250,7 +250,7 @@ def _read_ahead(loop: asyncio.AbstractEventLoop, ledger: Ledger) -> None:
 
 
 def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) -> list[Served]:
-    """The same with metrics at all addresses, or at one of their own, or nowhere."""
+    """Add metrics at all addresses, at one of their own, or nowhere."""
     if not settings.metrics:
         return served
     if not settings.metrics_listen:
@@ -284,7 +284,7 @@ def _filters(settings: Settings, runtime: str, network: int) -> FilterTable:
 
 @dataclass(frozen=True, slots=True)
 class NetworkViews:
-    """What is served of a network, at all of its paths and addresses."""
+    """A served network, with all of its paths and addresses."""
 
     ledger: Ledger | AbsentLedger
     network: Network
@@ -310,7 +310,7 @@ class NetworkViews:
         )
 
     def _at_paths(self, sequencing: Sequencing) -> Served:
-        """What is at the paths, without the fast path."""
+        """The handlers of the paths, without the fast path."""
         options, network, scheduler = self.options, self.network, self.scheduler
         at_root = replace(options, methods=options_at_root(options.methods, network))
         at_node = replace(options, methods=options_of_node(options.methods))

@@ -65,7 +65,7 @@ def _make(prefix: str, where: str | None, held: ExitStack) -> Path:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether it is a directory, not a link, that belongs to this user."""
+    """Return true for a directory, not a link, that belongs to this user."""
     found = folder.lstat()
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 

@@ -206,7 +206,7 @@ async def _begin(
 def _begin_with_log(
     snapshots: int | None, opened: AsyncExitStack
 ) -> Callable[..., Awaitable[RunningNetwork]]:
-    """What begins a network with a log; each time it knows the commits of the times before.
+    """Return the function that opens a network with a log; it keeps the journal across restarts.
 
     Its store is sent at the socket `snapshots`, if there is one.
     """
@@ -245,7 +245,7 @@ def _begin_with_log(
 
 
 def make_printers(networks: list[Network]) -> dict[str, NetworkPrinter]:
-    """What prints each development chain, all to one output; several have their names before."""
+    """A printer for each development chain, all to one output; several print their names."""
     names = [each.name for each in networks if each.dev is not None]
     if not names:
         return {}

@@ -514,7 +514,7 @@ class FollowChoices:
 
 @dataclass(frozen=True)
 class FollowSettings(FollowChoices):
-    """The same of one network, with its feeds; none are those that its chain is known to have."""
+    """The settings of one followed network, with its feeds; none: the known ones of its chain."""
 
     feed: tuple[str, ...] = ()
 

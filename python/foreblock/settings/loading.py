@@ -168,7 +168,7 @@ def _dotted(place: str, tables: Mapping[str, object]) -> list[str]:
 
 
 def _is_of(kind: type, value: object) -> bool:
-    """Whether a value of the file is a number or a truth, as the setting is."""
+    """Return true if a value of the file has the type of the setting."""
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool)
     return isinstance(value, int) or (kind is float and isinstance(value, float))

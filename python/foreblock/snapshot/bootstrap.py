@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 
 def need_of(why: LogError) -> tuple[Need, int] | None:
-    """What kind of snapshot a failure to follow asks for, and its least commit; none: another."""
+    """The snapshot that a failure to follow requires, and its least commit; None for others."""
     match why:
         case LogBeginsLater(first=first):
             return Need.BEHIND, first

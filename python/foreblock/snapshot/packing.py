@@ -130,13 +130,13 @@ class Packer:
         self._length = 0
 
     def add(self, piece: bytes) -> bytes:
-        """What is sent for a piece of the file; often nothing yet."""
+        """The bytes to send for a piece of the file; often none yet."""
         self._hash.update(piece)
         self._length += len(piece)
         return self._packed.compress(piece)
 
     def finish(self) -> bytes:
-        """What is sent last."""
+        """The last bytes to send."""
         self._hash.update(self._length.to_bytes(8))
         return self._packed.flush() + TRAILER.pack(self._length, self._hash.digest())
 

@@ -43,7 +43,7 @@ class SendLimits:
 
 
 def header_of(store: Store) -> SnapshotHeader:
-    """What a snapshot of the last commit says of itself; raises `UnfitSnapshot` without a log."""
+    """The header of a snapshot of the last commit; raises `UnfitSnapshot` without a log."""
     page, *_ = store.sizes()
     with store.view() as view:
         heads, row = view.heads, view.log_row

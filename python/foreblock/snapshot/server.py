@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 class SnapshotOffers:
-    """What can be sent. Any thread may call anything."""
+    """The stores that can be sent. Any thread may call any method."""
 
     def __init__(self) -> None:
         self._changed: Final = Condition()
@@ -45,7 +45,7 @@ class SnapshotOffers:
                 self._changed.wait_for(lambda: store not in self._copied)
 
     def is_offered(self, name: str, store: Store) -> bool:
-        """Whether a store may still be sent; asked before each piece."""
+        """Return true if a store may still be sent; checked before each piece."""
         return self._stores.get(name) is store
 
     @contextmanager

@@ -158,7 +158,7 @@ class FeedNetwork(RunningNetwork):
     # --- Inside --------------------------------------------------------------------------
 
     def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """What else runs until the network stops."""
+        """Further tasks that run until the network stops."""
         yield from ()
 
     async def on_thread(self, work: Callable[[], T]) -> T:
@@ -236,7 +236,7 @@ class FeedNetwork(RunningNetwork):
             await asyncio.sleep(STATUS_SECONDS)
 
     def _more_facts(self) -> Sequence[str]:
-        """What else there is to say of the source."""
+        """Further lines about the source."""
         return ()
 
     def _state(self, client: FeedClient | PolledFeed) -> FeedState:
@@ -274,7 +274,7 @@ class NetworkChain:
         return await self._network.on_thread(lambda: self._network.source.earliest)
 
     async def knows(self, hash: bytes) -> bool:
-        """Whether this block is sealed."""
+        """Return true if this block is sealed."""
         return await self._network.on_thread(lambda: self._network.source.knows(hash))
 
     async def add(self, blocks: Sequence[Block]) -> None:

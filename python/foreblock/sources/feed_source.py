@@ -171,7 +171,7 @@ class FeedSource:
             return view.heads.earliest
 
     def knows(self, hash: bytes) -> bool:
-        """Whether a block is sealed on the chain."""
+        """Return true if a block is sealed on the chain."""
         with self._store.view() as view:
             return sealed_number(view, hash) is not None
 

@@ -111,7 +111,7 @@ class NetworkWriter(RunningNetwork):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing is done, and nothing waits to be."""
+        """Return true if no work is running or waiting."""
         waits = self._commands or self._submitted or self._queries
         return self._is_resting and not (waits or self._stopping or self._failure)
 
