@@ -22,7 +22,7 @@ from foreblock.bus.commands import Mine
 from foreblock.conformance.compare import differences
 from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.ledger.rules.forks import EthereumFork
-from foreblock.sequencer.dev_forks import fork_names
+from foreblock.sequencer.dev_genesis import fork_names
 from foreblock.upstream.rpc_client import Endpoint
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.chains.dev_service import dev_service

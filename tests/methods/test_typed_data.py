@@ -9,7 +9,7 @@ import pytest
 
 from foreblock._engine import sign_digest
 from foreblock.errors import BadArgument
-from foreblock.methods.dev.typed_data import (
+from foreblock.methods.dev.signing import (
     MOST_DEPTH,
     MOST_TYPES,
     digest_of,

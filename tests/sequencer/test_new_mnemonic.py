@@ -3,7 +3,7 @@
 import pytest
 
 from foreblock.errors import InvalidArgument
-from foreblock.sequencer.new_mnemonic import mnemonic_of, random_mnemonic, seeded_mnemonic
+from foreblock.sequencer.mnemonic import mnemonic_of, random_mnemonic, seeded_mnemonic
 from support.each_case import each_case
 
 # Of the reference implementation.

@@ -11,8 +11,8 @@ from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.dev import dev_families
 from foreblock.methods.dev.account_table import account_families, filling_at_pending
+from foreblock.methods.dev.branches import Placing
 from foreblock.methods.dev.elsewhere import hide
-from foreblock.methods.dev.placing import Placing
 from foreblock.methods.dev.preparing import Preparing
 from foreblock.methods.events import Events, event_families
 from foreblock.methods.keys import NO_KEYS, Keys

@@ -23,8 +23,7 @@ from foreblock.errors import (
     TransactionPoolFull,
 )
 from foreblock.sequencer.admission import Pooled, Terms, admit
-from foreblock.sequencer.ranking import Cheapest, Ranking, run_key
-from foreblock.sequencer.sender_queue import SenderQueue
+from foreblock.sequencer.ranking import Cheapest, Ranking, SenderQueue, run_key
 from foreblock.sequencer.sequencer_options import Order
 from foreblock.types import Account, Transaction
 

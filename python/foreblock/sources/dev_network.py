@@ -36,7 +36,7 @@ from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.ledger.tracing.chain_report import ReachedPosition
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
+from foreblock.sequencer.chaos.feed_faults import FaultyFeed
 from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.sequencer.dev.execution import execute, execute_together, is_short

@@ -17,7 +17,7 @@ from foreblock.ledger.rules.check import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.execution import WITHDRAWAL_REQUESTS
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.attributes import attributes_deposit
-from foreblock.sequencer.dev_forks import fork_names
+from foreblock.sequencer.dev_genesis import fork_names
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, indices, sealed_blocks, send

@@ -23,7 +23,7 @@ from foreblock.cli.config import Given, loaded, setting_option
 from foreblock.cli.verb import FILE, INTERRUPTED, SectionedOption, Verb, failing_in_one_line, option
 from foreblock.errors import BadGenesis, InvalidArgument
 from foreblock.primitives import parse_number
-from foreblock.sequencer.new_mnemonic import random_mnemonic, seeded_mnemonic
+from foreblock.sequencer.mnemonic import random_mnemonic, seeded_mnemonic
 from foreblock.server.sockets import is_loopback_host
 from foreblock.service import launch
 from foreblock.settings import DevSettings

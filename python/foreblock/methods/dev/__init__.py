@@ -1,13 +1,11 @@
 """Methods of development chains: what users may do to a chain of their own."""
 
 from foreblock.methods.dev.accidents import AccidentMethods
-from foreblock.methods.dev.branches import BranchMethods
-from foreblock.methods.dev.cheats import CheatMethods
+from foreblock.methods.dev.branches import BranchMethods, Placing
+from foreblock.methods.dev.cheats import CheatMethods, TokenMethods
 from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.dev.mining import MiningMethods
-from foreblock.methods.dev.placing import Placing
-from foreblock.methods.dev.tokens import TokenMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler

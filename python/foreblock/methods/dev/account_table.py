@@ -6,8 +6,7 @@ from functools import partial
 from foreblock.methods.blocks.receipts import ReceiptCache, find_receipt
 from foreblock.methods.dev.dropping import DropMethods
 from foreblock.methods.dev.impersonation import ImpersonationMethods
-from foreblock.methods.dev.node_info import NodeInfoMethods
-from foreblock.methods.dev.printing import PrintingMethods
+from foreblock.methods.dev.node_info import NodeInfoMethods, PrintingMethods
 from foreblock.methods.dev.signing import SignMethods
 from foreblock.methods.dev.unlocked import UnlockedMethods
 from foreblock.methods.events.commit_watch import CommitWatch

@@ -1,4 +1,4 @@
-"""anvil_nodeInfo, anvil_metadata and others: what tools ask to know which chain they are on."""
+"""anvil_nodeInfo, anvil_metadata, hardhat_setLoggingEnabled and others: the node and its output."""
 
 from collections.abc import Awaitable
 from typing import Final, Literal
@@ -6,9 +6,11 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Raw
 
+from foreblock.bus.commands import SetPrinting
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.dev.commanding import Number, number
+from foreblock.methods.dev.commanding import Commands, Number, answered, number
+from foreblock.methods.dev.mining import SwitchParams
 from foreblock.methods.node.about import client, network_version
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.params import Params, reader, take_none
@@ -126,3 +128,29 @@ def _write_snapshots(view: LedgerView) -> bytes:
         block = view.resolve(latest)
         fields[b"0x%x" % snapshot] = b"[%d,%b]" % (latest, write_data(block.hash))
     return b"{%b}" % members(fields)
+
+
+class TracesParams(Params):
+    """The arguments of anvil_enableTraces."""
+
+    is_on: bool | None = None
+
+
+_read_switch = reader(SwitchParams)
+_read_traces = reader(TracesParams)
+
+
+class PrintingMethods:
+    """Methods about what is printed."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._execute: Final = commands.execute
+
+    def set_logging(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Print requests, transactions, reverts and console.log as they happen, or no longer."""
+        return answered(self._execute(SetPrinting(is_on=_read_switch(raw).is_on)))
+
+    def enable_traces(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Print what transactions and calls call as well, or no longer."""
+        wanted = _read_traces(raw).is_on
+        return answered(self._execute(SetPrinting(traces=wanted is None or wanted)))

@@ -1,8 +1,14 @@
-"""Commands about accounts and the pool: who may send unsigned, and what is dropped."""
+"""Commands about accounts, the pool and the console output of a chain."""
 
 from typing import Final
 
-from foreblock.bus.commands import DropTransactions, Impersonate, ImpersonateAll, SendUnsigned
+from foreblock.bus.commands import (
+    DropTransactions,
+    Impersonate,
+    ImpersonateAll,
+    SendUnsigned,
+    SetPrinting,
+)
 from foreblock.errors import PoolRefusal, RefusedCommand
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 
@@ -48,3 +54,13 @@ def send_unsigned(sequencer: DevSequencer, command: SendUnsigned) -> bytes | str
 def drop_transactions(sequencer: DevSequencer, command: DropTransactions) -> list[bytes]:
     """Take transactions out of the pool: one, those of a sender, or all; gives their hashes."""
     return sequencer.drop(command.hash, command.sender)
+
+
+def set_printing(sequencer: DevSequencer, command: SetPrinting) -> None:
+    """Turn console output on or off; None leaves a setting unchanged."""
+    state = sequencer.state
+    sequencer.change(
+        prints=state.prints if command.is_on is None else command.is_on,
+        prints_traces=state.prints_traces if command.traces is None else command.traces,
+    )
+    sequencer.mark_changed()

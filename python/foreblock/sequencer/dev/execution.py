@@ -6,7 +6,7 @@ from typing import Any, Final
 from foreblock.bus import commands
 from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
-from foreblock.sequencer.dev import accidents, accounts, branches, cheats, mining, printing
+from foreblock.sequencer.dev import accidents, accounts, branches, cheats, mining
 from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.cheating import MOST_CHEATED
 
@@ -43,7 +43,7 @@ _TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
     commands.AddBalance: cheats.set_account,
     commands.SetAccounts: cheats.set_all,
     commands.LoadState: cheats.load_state,
-    commands.SetPrinting: printing.set_printing,
+    commands.SetPrinting: accounts.set_printing,
 }
 
 
