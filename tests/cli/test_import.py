@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ChainFiles
 from foreblock._engine import Store
-from foreblock.ledger.storage.block_indexes import ADDRESSES
+from foreblock.ledger.storage.section_index import ADDRESSES
 
 FOREBLOCK = [sys.executable, "-m", "foreblock"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from conftest import ChainFiles
 from foreblock._engine import Store
-from foreblock.ledger.storage.block_indexes import ADDRESSES, touched_key
+from foreblock.ledger.storage.section_index import ADDRESSES, touched_key
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from support.chains.importing import import_bytes, latest
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from foreblock._engine import Heads
 from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.commits import TO_STORE, Commits
+from foreblock.ledger.storage.section_index import LogIndexing
 from support.chains.writing import SCRIBE, Chain
 
 FLASHBLOCKS = 3

@@ -41,8 +41,8 @@ from foreblock.bench.rpc.peers import find
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.ledger.storage.section_index import LogIndexing
 from foreblock.service.running import started
 from support.chains import log_chain
 from support.chains.builder import ChainBuilder

@@ -12,7 +12,7 @@ import pytest
 
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.block_indexes import read_indexed
+from foreblock.ledger.storage.section_index import read_indexed
 from support.chains import log_chain
 from support.servers.asking import Asker, asker
 from support.strategies.log_queries import Json, all_logs, digest, queries

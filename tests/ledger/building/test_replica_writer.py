@@ -11,9 +11,9 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedCommit, WrongStateRoot
 from foreblock.ledger.building import replica_writer
 from foreblock.ledger.building.replica_writer import CommitOfLog, ReplicaWriter
-from foreblock.ledger.storage.block_indexes import ADDRESSES, LOGS, touched_key
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partials import Freshness, decode_freshness
+from foreblock.ledger.storage.section_index import ADDRESSES, LOGS, touched_key
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 

@@ -11,7 +11,7 @@ from foreblock.bus.commands import Revert, Rollback, TakeSnapshot
 from foreblock.errors import StoreMissing
 from foreblock.ledger.checking.block_check import Damage
 from foreblock.ledger.checking.check_store import Checked, check_store, check_view
-from foreblock.ledger.storage.block_indexes import read_indexed
+from foreblock.ledger.storage.section_index import read_indexed
 from support.chains.checked_chains import busy_chain, run_blocks
 from support.chains.dev_chain import DevChain
 from support.chains.importing import import_bytes

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from foreblock._engine import Batch, Heads, LogRow, Store, View
-from foreblock.ledger.storage.block_indexes import ADDRESSES, LOGS, touched_key
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.commits import lower_indices
+from foreblock.ledger.storage.section_index import ADDRESSES, LOGS, touched_key
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 

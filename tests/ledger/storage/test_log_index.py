@@ -17,8 +17,7 @@ from foreblock._engine import Store, View
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage import section_index
-from foreblock.ledger.storage.block_indexes import LOGS, LogIndexing, read_indexed
-from foreblock.ledger.storage.section_index import Indexed, Section
+from foreblock.ledger.storage.section_index import LOGS, Indexed, LogIndexing, Section, read_indexed
 from support.chains.writing import PASSER, SCRIBE, Chain
 from support.servers.asking import Asker, asker
 from support.servers.long_work import thresholds

@@ -19,7 +19,7 @@ from foreblock._engine import Transaction
 from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import section_index
-from foreblock.ledger.storage.block_indexes import ADDRESSES, OF_CALLS, OF_TRANSACTIONS, touched_key
+from foreblock.ledger.storage.section_index import ADDRESSES, OF_CALLS, OF_TRANSACTIONS, touched_key
 from foreblock.ledger.tracing import address_indexing
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from support.chains.dev_chain import DevChain

@@ -19,7 +19,7 @@ import lmdb
 from foreblock._engine import LogRow, Store
 from foreblock.clock import SystemClock
 from foreblock.ledger.building.replica_writer import CommitOfLog, ReplicaWriter
-from foreblock.ledger.storage.block_indexes import ADDRESSES, LOGS, touched_key
+from foreblock.ledger.storage.section_index import ADDRESSES, LOGS, touched_key
 from foreblock.log.position import LogPosition
 from foreblock.log.tail import LogTail, NextCommit
 from support.servers.dev_processes import Network, children, package_environment

@@ -5,7 +5,7 @@ together with the first index of the next, so that `pending` never falls back to
 between two blocks. What a method returns is durable and may be announced.
 
 Work behind the head is done by `follow_up`, in slices between the commits; the store's own
-part of it is `upkeep`, the index of logs is `block_indexes`, and that of transactions by address,
+part of it is `upkeep`, the index of logs is `section_index`, and that of transactions by address,
 where it is kept, `address_indexing`. No reader can tell these slices:
 rows that they find out or find superfluous go along with the next index.
 
@@ -30,10 +30,10 @@ from foreblock.ledger.storage.abandoned_blocks import (
     abandoned_keys,
     prunable_removed,
 )
-from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.partials import EmptyTail, Freshness, decode_freshness, sealed_number
+from foreblock.ledger.storage.section_index import LogIndexing
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.metrics.meters import NetworkMetrics
@@ -203,7 +203,7 @@ class LedgerWriter:
 
     @property
     def has_extra_rows(self) -> bool:
-        """Whether rows wait for the next commit."""
+        """True if rows wait for the next commit."""
         return bool(self._extra_rows)
 
     def extra_row(self, key: bytes) -> bytes | None:

@@ -18,11 +18,11 @@ from typing import Final, NamedTuple
 from foreblock._engine import Batch, Heads, LogRow, Store
 from foreblock.clock import Clock
 from foreblock.errors import WrongStateRoot
-from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.commits import lower_indices
 from foreblock.ledger.storage.dev_rows import HELD, held_by_snapshots
 from foreblock.ledger.storage.partials import Freshness, decode_freshness
+from foreblock.ledger.storage.section_index import LogIndexing
 from foreblock.ledger.storage.upkeep import Upkeep
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.metrics.meters import NetworkMetrics

@@ -28,13 +28,13 @@ from foreblock.errors import ForeblockError
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.block_indexes import ADDRESSES, touched_key
 from foreblock.ledger.storage.chain_head import (
     body_keys,
     partials_of_sealed,
     rules_of,
     stored_profile,
 )
+from foreblock.ledger.storage.section_index import ADDRESSES, touched_key
 
 ROWS: Final = "rows"  # the table that Python's rows are in
 FLAT: Final = "flat"  # the one that index rows are in

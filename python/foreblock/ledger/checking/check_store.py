@@ -25,7 +25,6 @@ from foreblock._engine import (
 from foreblock.errors import ForeblockError, PartialState, PrunedState
 from foreblock.ledger.checking.block_check import ROWS, BlockCheck, Damage, Report, Tell
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.block_indexes import ADDRESSES, LOGS, terms_of
 from foreblock.ledger.storage.chain_head import (
     GENESIS,
     FirstBlock,
@@ -48,7 +47,15 @@ from foreblock.ledger.storage.partial_rows import (
     split_senders,
     transactions_key,
 )
-from foreblock.ledger.storage.section_index import FIRST_ENTRY, SIZES, Section, SectionIndex
+from foreblock.ledger.storage.section_index import (
+    ADDRESSES,
+    FIRST_ENTRY,
+    LOGS,
+    SIZES,
+    Section,
+    SectionIndex,
+    terms_of,
+)
 
 _LOOK_SECONDS: Final = 0.1
 _NO_ROOT: Final = bytes(32)

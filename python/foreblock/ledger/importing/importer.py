@@ -39,7 +39,6 @@ from foreblock.ledger.rules.execution import WorkingState
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import Verified, check_before_execution, verify
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.block_indexes import LogIndexing
 from foreblock.ledger.storage.chain_head import read_chain_head, stored_profile
 from foreblock.ledger.storage.open_store import (
     FIRST_EPOCH,
@@ -48,6 +47,7 @@ from foreblock.ledger.storage.open_store import (
     begin_chain,
     profile_in,
 )
+from foreblock.ledger.storage.section_index import LogIndexing
 from foreblock.ledger.storage.store_watch import DATA_FILE
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.primitives import format_data

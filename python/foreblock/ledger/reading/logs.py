@@ -46,7 +46,6 @@ from foreblock.ledger.reading.stored_block import Portion, read_portion, read_st
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.abandoned_blocks import HASH_BYTES, RemovedRow, find_removed
-from foreblock.ledger.storage.block_indexes import read_indexed
 from foreblock.ledger.storage.chain_head import body_keys, partials_of_sealed, read_header
 from foreblock.ledger.storage.partial_rows import (
     POSITION_BYTES,
@@ -54,6 +53,7 @@ from foreblock.ledger.storage.partial_rows import (
     receipts_key,
     senders_key,
 )
+from foreblock.ledger.storage.section_index import read_indexed
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 

@@ -51,7 +51,6 @@ from foreblock.ledger.reading.fast_path import (
 )
 from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.block_indexes import ADDRESSES, read_indexed
 from foreblock.ledger.storage.chain_head import (
     FirstBlock,
     partials_of_sealed,
@@ -67,6 +66,7 @@ from foreblock.ledger.storage.partials import (
     partial_at,
     pending_partial,
 )
+from foreblock.ledger.storage.section_index import ADDRESSES, read_indexed
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch, check_goes_on
 from foreblock.metrics.meters import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS

@@ -14,7 +14,7 @@ its indices of logs and of addresses have come.
 from typing import Final, Protocol
 
 from foreblock._engine import Batch, Heads, LogRow, Store
-from foreblock.ledger.storage.block_indexes import ADDRESSES, LOGS
+from foreblock.ledger.storage.section_index import ADDRESSES, LOGS
 
 __all__ = ["TO_STORE", "Batch", "Commits", "Heads", "LogRow", "Store", "lower_indices"]
 

@@ -19,9 +19,9 @@ from typing import BinaryIO, Final
 from foreblock._engine import Account, Header, Heads, State, Store, View, keccak256
 from foreblock.errors import ForeblockError, NoChain, UnknownBlock
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.storage.block_indexes import read_indexed
 from foreblock.ledger.storage.chain_head import read_first_block, read_header, stored_profile
 from foreblock.ledger.storage.partial_rows import place_of_key, places_prefix
+from foreblock.ledger.storage.section_index import read_indexed
 from foreblock.ledger.storage.store_watch import DATA_FILE, is_being_written
 
 __all__ = ["StoreInfo", "TableInfo", "read_store_info"]

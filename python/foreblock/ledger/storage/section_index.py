@@ -1,8 +1,8 @@
-"""An index of blocks by terms, in sections: its layout, and the writer behind the head.
+"""The two indexes of a store, in sections: blocks by log address and topic, and by touched address.
 
 Sections of 16 blocks are merged into sections of 256, and those into sections of 4,096: a query
 over a million blocks reads about 270 of them, and each entry is written three times, to adjacent
-pages. A store has two such indexes (`block_indexes`), each under its own key.
+pages. An index maps terms to blocks, under a key of its own: `L` for logs, `T` for addresses.
 
     rows             key                                          value
     index            its key (1)                                  the ends of the three sizes,
@@ -11,12 +11,24 @@ pages. A store has two such indexes (`block_indexes`), each under its own key.
                                                                   the first end (32)
     section          its key ‖ size, 0 to 2 (1) ‖ first block (8) entries in chunks: term (8) and
                      ‖ first entry (10)                           offset of the block (2)
+    touched          a ‖ number (8)                               hash of the block (32) ‖ how it
+                                                                  was made (1) ‖ entries: address
+                                                                  (20), transaction (4); sorted
 
 Sections of the largest size cover the blocks up to their end, those of the middle size the blocks
 from there to their own end, and so on; later blocks are not indexed. Rows beyond the ends are
 leftovers without meaning. A rewind lowers the ends in its own commit (`rewound`). The hash proves
 that no program version without indexes has rewound the chain: if it differs, nothing counts as
 indexed.
+
+The terms of logs are those of a block's receipts. Blocks after the end of the index are found by
+the blooms of their headers.
+
+The index of addresses is optional. A transaction touches its sender, its recipient or the contract
+that it creates, and the callers and callees of all its calls. The row `touched` of a block lists
+the transactions that touch an address. Its hash makes it self-validating: the row of an abandoned
+branch is ignored, and overwritten when its height is indexed again.
+`ledger/tracing/address_indexing` writes these rows.
 
 A turn of the writer reads the terms of sealed blocks for a bounded time and writes the complete
 sections, then merges sections into a larger one, then deletes the merged ones: at most one durable
@@ -37,9 +49,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from foreblock._engine import Store, View, log_section, merge_log_sections
+from foreblock._engine import Store, View, log_section, log_terms, merge_log_sections, touched_terms
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.storage.chain_head import read_first_block
+from foreblock.ledger.rules.check import EMPTY_ROOT
+from foreblock.ledger.storage.chain_head import (
+    body_keys,
+    partials_of_sealed,
+    read_first_block,
+    read_header,
+)
 
 SIZES: Final = (16, 256, 4096)  # blocks in a section
 FIRST_ENTRY: Final = bytes(10)
@@ -347,3 +365,46 @@ def _mergeable(indexed: Indexed, latest: int) -> Section | None:
 
 def _keys(view: View, prefix: bytes, limit: int) -> list[bytes]:
     return [key for key, _ in view.rows(prefix, limit)]
+
+
+ADDRESSES: Final = SectionIndex(b"T")
+
+# How a row was made.
+OF_TRANSACTIONS: Final = 0  # the block's state was no longer kept: calls inside are not known
+OF_CALLS: Final = 1
+
+
+def touched_key(number: int) -> bytes:
+    """The key of the row of a block."""
+    return b"a" + number.to_bytes(8)
+
+
+def terms_of(view: View, number: int) -> bytes | None:
+    """The terms of the addresses that a sealed block touches; none while it has no row."""
+    sealed = view.sealed(number)
+    if sealed is None:
+        return None
+    terms = touched_terms(view, touched_key(number), sealed[0])
+    if terms is None and read_header(view, number)[0].transactions_root == EMPTY_ROOT:
+        return b""
+    return terms
+
+
+LOGS: Final = SectionIndex(b"L")
+
+
+def read_indexed(view: View) -> Indexed:
+    """How far the logs of a view are indexed."""
+    return LOGS.read(view)
+
+
+class LogIndexing(SectionIndexing):
+    """The writer of the index of logs of one store."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(store, LOGS, _terms_of, clock)
+
+
+def _terms_of(view: View, block: int) -> bytes:
+    keys = [receipts for _, receipts in body_keys(block, partials_of_sealed(view, block))]
+    return log_terms(view, keys)

@@ -5,7 +5,7 @@ may, so a thread does it, some blocks at a time; a turn then stores their rows, 
 sections that these complete (`section_index`). No commit waits for either.
 
 If a block's parent state is no longer kept, only its transactions and receipts are known: senders,
-recipients and created contracts, but no calls inside. The row says so (`block_indexes`).
+recipients and created contracts, but no calls inside. The row says so (`section_index`).
 
 Each row is valid by the hash in it, so after a crash or a rewind the valid rows are found again,
 and only the others are made again. A store gets its index when this class is first created for it,
@@ -22,16 +22,16 @@ from foreblock.errors import ForeblockError, PrunedState, StoreError
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import read_stored, some_receipts
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.storage.block_indexes import (
+from foreblock.ledger.storage.chain_head import read_first_block
+from foreblock.ledger.storage.partial_rows import Position
+from foreblock.ledger.storage.section_index import (
     ADDRESSES,
     OF_CALLS,
     OF_TRANSACTIONS,
+    SectionIndexing,
     terms_of,
     touched_key,
 )
-from foreblock.ledger.storage.chain_head import read_first_block
-from foreblock.ledger.storage.partial_rows import Position
-from foreblock.ledger.storage.section_index import SectionIndexing
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.traces import read_replay
 from foreblock.scheduling.steps import Work

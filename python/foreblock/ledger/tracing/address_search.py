@@ -18,8 +18,7 @@ from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.transaction_lookup import count_transactions
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
-from foreblock.ledger.storage.block_indexes import ADDRESSES, touched_key
-from foreblock.ledger.storage.section_index import Indexed
+from foreblock.ledger.storage.section_index import ADDRESSES, Indexed, touched_key
 from foreblock.ledger.tracing.address_indexing import Touched, touched_by
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
