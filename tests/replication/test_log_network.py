@@ -37,7 +37,7 @@ from foreblock.log.append import Appender
 from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.replication.leading import HintPublisher
 from foreblock.replication.log_network import FOLLOWS, NOT_OPEN
-from foreblock.sequencer.dev.dev_sequencer import Outlets
+from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.snapshot.server import SnapshotOffers, SnapshotServer
 from foreblock.sources.dev_network import DevChainSource
 from support.chains.dev_chain import ACCOUNTS, send
@@ -208,7 +208,7 @@ def test_a_store_from_before_the_log_is_copied_to_others(
 ) -> None:
     """Its log begins with a commit that others cannot follow."""
     alone = structs.replace(dev(tmp_path / "writer", server.url), log=None)
-    source = DevChainSource(alone, SystemClock(), Outlets(lambda _: None, lambda _: None))
+    source = DevChainSource(alone, SystemClock(), FeedSink(lambda _: None, lambda _: None))
     source.tick()
     before = source.last_commit
     source.close()
@@ -243,7 +243,7 @@ def test_a_store_from_before_the_log_is_copied_to_others(
 
 def test_a_node_that_waits_for_a_copy_can_be_stopped(tmp_path: Path, server: NatsServer) -> None:
     alone = structs.replace(dev(tmp_path / "writer", server.url), log=None)
-    DevChainSource(alone, SystemClock(), Outlets(lambda _: None, lambda _: None)).close()
+    DevChainSource(alone, SystemClock(), FeedSink(lambda _: None, lambda _: None)).close()
 
     async def run() -> None:
         async with running(dev(tmp_path / "writer", server.url)):

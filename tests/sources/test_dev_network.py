@@ -26,7 +26,7 @@ from foreblock.ledger.genesis.genesis_file import (
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.storage.partial_rows import decode_partial_row, partial_key
-from foreblock.sequencer.dev.dev_sequencer import Outlets
+from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
@@ -40,7 +40,7 @@ from foreblock.sources.dev_network import (
 )
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, sealed_blocks, send
 
-QUIET = Outlets(lambda _: None, lambda _: None)
+QUIET = FeedSink(lambda _: None, lambda _: None)
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 
 

@@ -38,7 +38,7 @@ from foreblock.metrics.meters import NetworkMetrics
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.feed_faults import FaultyFeed
 from foreblock.sequencer.dev.branching import BranchingSequencer
-from foreblock.sequencer.dev.dev_sequencer import Outlets
+from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.sequencer.dev.execution import execute, execute_together, is_short
 from foreblock.sequencer.dev_genesis import (
     DEFAULT_TIMESTAMP,
@@ -95,7 +95,7 @@ class DevChainSource:
         self,
         network: Network,
         clock: Clock,
-        outlets: Outlets,
+        sink: FeedSink,
         seen: SeenCommit | None = None,
         watchers: Watchers = NO_WATCHERS,
         commits: Commits = TO_STORE,
@@ -136,7 +136,7 @@ class DevChainSource:
                 self._writer,
                 clock,
                 options,
-                outlets,
+                sink,
                 load,
                 _first_state(chain, clock),
             )
@@ -342,10 +342,10 @@ async def open_dev_source(
     Its first flashblock is committed, unless that may have to wait for a log: who is served sees
     how blocks are mined, and a pending block, from the first request on.
     """
-    loop, outlets = asyncio.get_running_loop(), _outlets(network, clock, feed)
+    loop, sink = asyncio.get_running_loop(), _feed_sink(network, clock, feed)
 
     def opened() -> DevChainSource:
-        source = DevChainSource(network, clock, outlets, seen, watchers, commits)
+        source = DevChainSource(network, clock, sink, seen, watchers, commits)
         try:
             if commits is TO_STORE:
                 source.tick()
@@ -374,15 +374,15 @@ def _on(loop: asyncio.AbstractEventLoop, call: Callable[[T], None]) -> Callable[
     return call_soon
 
 
-def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> Outlets:
+def _feed_sink(network: Network, clock: Clock, feed: FeedServer | None) -> FeedSink:
     """The calls that publish and contradict on the feed, through its faults."""
     if feed is None:
-        return Outlets(_ignore, _ignore)
+        return FeedSink(_ignore, _ignore)
     assert network.dev is not None, "a development chain has its settings"
     subblocks = network.dev.feed_form == "subblocks"
     faulty = FaultyFeed(feed, Faults({}, network.dev.seed), clock, subblocks=subblocks)
     loop = asyncio.get_running_loop()
-    return Outlets(
+    return FeedSink(
         _on(loop, faulty.publish), _on(loop, faulty.contradict), _on(loop, faulty.strike)
     )
 

@@ -17,7 +17,7 @@ from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, t
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev.branching import BranchingSequencer
-from foreblock.sequencer.dev.dev_sequencer import Outlets
+from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.sequencer.dev.execution import execute
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.load import Load
@@ -118,7 +118,7 @@ class DevChain:
             self.writer,
             self.clock,
             self.options,
-            Outlets(self.published.append, self.others.append, self.struck.append),
+            FeedSink(self.published.append, self.others.append, self.struck.append),
             self.load,
             self.state,
         )

@@ -1,10 +1,10 @@
 """Methods of development chains: what users may do to a chain of their own."""
 
-from foreblock.methods.dev.accidents import AccidentMethods
 from foreblock.methods.dev.branches import BranchMethods, Placing
 from foreblock.methods.dev.cheats import CheatMethods, TokenMethods
 from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.dumping import DumpMethods
+from foreblock.methods.dev.fault_methods import FaultMethods
 from foreblock.methods.dev.mining import MiningMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method, command
@@ -24,7 +24,7 @@ def dev_families(
             DumpMethods(commands, options, scheduler),
         ),
         _branches(branches),
-        _accidents(AccidentMethods(commands), branches),
+        _accidents(FaultMethods(commands), branches),
     )
 
 
@@ -123,7 +123,7 @@ def _branches(branches: BranchMethods) -> Family:
     )
 
 
-def _accidents(accidents: AccidentMethods, branches: BranchMethods) -> Family:
+def _accidents(accidents: FaultMethods, branches: BranchMethods) -> Family:
     return Family(
         "Development chains: flashblocks and accidents",
         (

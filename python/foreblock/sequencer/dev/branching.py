@@ -25,7 +25,7 @@ from foreblock.sequencer.admission import admit
 from foreblock.sequencer.attributes import next_base
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev.cheating import CheatingSequencer
-from foreblock.sequencer.dev.dev_sequencer import Outlets
+from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
@@ -41,16 +41,16 @@ class BranchingSequencer(CheatingSequencer):
         writer: LedgerWriter,
         clock: Clock,
         options: SequencerOptions,
-        outlets: Outlets,
+        sink: FeedSink,
         load: Load | None,
         state: DevState,
     ) -> None:
         """`state` is what a chain begins with that has none of its own."""
-        super().__init__(writer, clock, options, outlets, load, state)
+        super().__init__(writer, clock, options, sink, load, state)
         self.snapshots: Final = Snapshots(writer)
         self._first: Final = state
-        self._outlets: Final = outlets
-        outlets.strike(self._faults)
+        self._sink: Final = sink
+        sink.set_faults(self._faults)
 
     @property
     def writer(self) -> LedgerWriter:
@@ -256,7 +256,7 @@ class BranchingSequencer(CheatingSequencer):
         """Let these happen from now on; raises `InvalidArgument`."""
         self._faults = Faults.parse(faults, self._options.seed)
         self.change(faults=faults)
-        self._outlets.strike(self._faults)
+        self._sink.set_faults(self._faults)
 
     def restart_block(self) -> None:
         """Give up the block in progress and begin it anew; its transactions wait again."""

@@ -67,13 +67,12 @@ LONGEST_UNCOMMITTED_NS: Final = 100 * MILLISECOND_NS
 log = structlog.get_logger()
 
 
-class Outlets(NamedTuple):
-    """Where flashblocks go: those that are said, and those that contradict them."""
+class FeedSink(NamedTuple):
+    """Sends flashblocks to the feed, and the faults that the feed has."""
 
     publish: Callable[[Flashblock], None]
-    contradict: Callable[[Flashblock], None]
-    # Gets the faults that are to happen to the feed from then on.
-    strike: Callable[[Faults], None] = lambda _: None
+    publish_conflicting: Callable[[Flashblock], None]  # instead of one that is published
+    set_faults: Callable[[Faults], None] = lambda _: None
 
 
 class DevSequencer(ChaoticSequencer):
@@ -84,7 +83,7 @@ class DevSequencer(ChaoticSequencer):
         writer: LedgerWriter,
         clock: Clock,
         options: SequencerOptions,
-        outlets: Outlets,
+        sink: FeedSink,
         load: Load | None,
         state: DevState,
     ) -> None:
@@ -100,7 +99,7 @@ class DevSequencer(ChaoticSequencer):
         self._set_lifetime(writer)
         options = self._options_by_state(options)
         faults = Faults.parse(self._state.faults, options.seed)
-        publish, contradict = outlets.publish, outlets.contradict
+        publish, contradict = sink.publish, sink.publish_conflicting
         super().__init__(writer, clock, options, publish, load, faults, contradict)
         self._has_pool = True
         if self._state != found:

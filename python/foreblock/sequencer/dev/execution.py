@@ -6,7 +6,7 @@ from typing import Any, Final
 from foreblock.bus import commands
 from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
-from foreblock.sequencer.dev import accidents, accounts, branches, cheats, mining
+from foreblock.sequencer.dev import accounts, branches, cheats, fault_commands, mining
 from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.cheating import MOST_CHEATED
 
@@ -30,11 +30,11 @@ _TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
     commands.Rollback: branches.roll_back,
     commands.SetHead: branches.set_head,
     commands.Reorganize: branches.reorganize,
-    commands.CloseFlashblock: accidents.close_flashblock,
-    commands.RestartBlock: accidents.restart_block,
-    commands.DropTail: accidents.drop_tail,
-    commands.Equivocate: accidents.equivocate,
-    commands.SetFaults: accidents.set_faults,
+    commands.CloseFlashblock: fault_commands.close_flashblock,
+    commands.RestartBlock: fault_commands.restart_block,
+    commands.DropTail: fault_commands.drop_tail,
+    commands.Equivocate: fault_commands.equivocate,
+    commands.SetFaults: fault_commands.set_faults,
     commands.Impersonate: accounts.impersonate,
     commands.ImpersonateAll: accounts.impersonate_all,
     commands.SendUnsigned: accounts.send_unsigned,

@@ -34,7 +34,7 @@ _read_interval = reader(IntervalParams)
 _read_faults = reader(FaultsParams)
 
 
-class AccidentMethods:
+class FaultMethods:
     """Methods about flashblocks, and what may go wrong with them."""
 
     def __init__(self, commands: Commands) -> None:
