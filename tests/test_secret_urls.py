@@ -27,7 +27,7 @@ KNOWN = [
 @each_case(("url", "safe"), KNOWN)
 def test_known_forms(url: str, safe: str) -> None:
     assert redact_urls(url) == safe
-    assert redact_urls(f"no answer from {url}: lost") == f"no answer from {safe}: lost"
+    assert redact_urls(f"no response from {url}: lost") == f"no response from {safe}: lost"
     assert redact_urls(f"'{url}' and {url}") == f"'{safe}' and {safe}"
 
 

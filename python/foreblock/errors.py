@@ -6,7 +6,7 @@ their names and the order of their facts are part of its interface. A revert or 
 an outcome, not an exception; `Reverted` and `Halted` are raised by methods that cannot return one.
 JSON-RPC error codes are in `rpc.errors`.
 
-The file is long because the tree is one idea: it is read, documented and caught whole.
+The file is long because the tree is one subject: it is read, documented and caught as a whole.
 """
 
 from enum import StrEnum
@@ -55,17 +55,15 @@ def _text(fact: object) -> object:
 
 
 class CallerError(ForeblockError):
-    """The request is wrong, for any node."""
+    """The request is wrong, whichever node receives it."""
 
 
 class InvalidArgument(CallerError):
-    """An argument has a value that it cannot have."""
-
     why: str
 
 
 class Undecodable(CallerError):
-    """Bytes that are no transaction, header or block."""
+    """Bytes that are not a valid transaction, header, block or ABI encoding."""
 
     what: str
     why: str
@@ -73,27 +71,25 @@ class Undecodable(CallerError):
 
 
 class InvalidMessage(CallerError):
-    """A message that no block can run, such as one that cannot pay for its gas."""
+    """A message that no block can execute, such as one that cannot pay for its gas."""
 
     why: str
     template = "the message cannot be run: {why}"
 
 
 class NotAPrecompile(CallerError):
-    """A precompile was to be moved from an address where there is none."""
-
     address: bytes
     template = "{address} is not a precompile"
 
 
 class InvalidParams(CallerError):
-    """The parameters of a request do not fit its method."""
+    """The parameters of a request do not match its method."""
 
     why: str
 
 
 class BadArgument(InvalidParams):
-    """One argument of a request cannot be read; `path` is the place in it, or empty."""
+    """One argument of a request is invalid; `path` is the position in it, or empty."""
 
     argument: int
     path: str
@@ -104,7 +100,7 @@ class BadArgument(InvalidParams):
 
 
 class LimitExceeded(CallerError):
-    """The request asks for more than one request may; `why` says the limit."""
+    """The request exceeds a limit; `why` names it."""
 
     why: str
 
@@ -116,13 +112,13 @@ class RefusedOverride(CallerError):
 
 
 class RefusedFilter(CallerError):
-    """A well-formed filter of logs that cannot be applied, such as to an unknown block."""
+    """A well-formed log filter that cannot be applied, such as one with an unknown block."""
 
     why: str
 
 
 class HiddenMethod(CallerError):
-    """A method of development chains that is not answered at this address."""
+    """A method of development chains that is not available at this address."""
 
     method: str
     why: str
@@ -130,63 +126,57 @@ class HiddenMethod(CallerError):
 
 
 class NotHere(ForeblockError):
-    """The data asked for is not in the store."""
+    """The requested data is not in the store."""
 
 
 class UnknownBlock(NotHere):
-    """The block asked for was never sealed here."""
-
     number: int
     template = "unknown block {number}"
 
 
 class BeforeAnchor(UnknownBlock):
-    """The block is before the one at which this store began to follow the chain."""
+    """The block is older than the block where this store started to follow the chain."""
 
     anchor: int
     template = (
-        "block {number} is before block {anchor}, at which this instance began to follow the "
-        "chain: what is kept begins there"
+        "block {number} is older than block {anchor}, where this instance started to follow the "
+        "chain"
     )
 
 
 class UnknownBlockHash(NotHere):
-    """No block with this hash is in the chain, nor a partial one that is kept."""
-
     hash: bytes
     template = "unknown block {hash}"
 
 
 class NotCanonical(NotHere):
-    """The block is known and not canonical, which the request requires."""
+    """The block is known but not canonical, as the request requires."""
 
     hash: bytes
     template = "block {hash} is not canonical"
 
 
 class NoSuchHead(NotHere):
-    """No safe or finalized block is known."""
-
     tag: str
     template = "there is no {tag} block"
 
 
 class UnknownPartial(NotHere):
-    """The partial block asked for was never here, or is no longer kept."""
+    """The partial block never existed here or is no longer stored."""
 
     number: int
     template = "unknown partial block {number}"
 
 
 class DroppedPartial(NotHere):
-    """The partial block asked for is on an abandoned branch."""
+    """The partial block is on an abandoned branch."""
 
     number: int
     template = "partial block {number} was dropped"
 
 
 class PrunedState(NotHere):
-    """The block is known; its state is older than what is kept."""
+    """The block is known, but its state is no longer stored."""
 
     block: int
     earliest: int
@@ -194,20 +184,20 @@ class PrunedState(NotHere):
 
 
 class HeaderOnly(ForeblockError):
-    """A block of which the header alone is stored: its store was begun with its state.
+    """Only the header of a block is stored, because the store was created from a later state.
 
-    It is not among those of `NotHere`, which some methods answer with null.
+    It is not a `NotHere`, which some methods answer with null.
     """
 
     block: int
     first: int
-    template = "block {block} is here by its header only; whole blocks begin at {first}"
+    template = "only the header of block {block} is stored; full blocks start at {first}"
 
 
 class PartialState(ForeblockError):
-    """The base of the store is partial, and what was wanted is not in the part that is known.
+    """The store knows only a part of the state, and the requested data is not in it.
 
-    No data is said to be absent by it, so it is not among those of `NotHere`.
+    It does not mean that the data is absent, so it is not a `NotHere`.
     """
 
 
@@ -236,11 +226,11 @@ class IncompleteState(PartialState):
 
 
 class ExecutionError(ForeblockError):
-    """Execution gave no outcome: neither success nor revert nor halt."""
+    """Execution had no outcome: neither success nor revert nor halt."""
 
 
 class InvalidTransaction(ExecutionError):
-    """A transaction that may not be in this block; nothing of it was applied."""
+    """A transaction that this block must not contain; nothing of it was applied."""
 
     index: int
     why: str
@@ -248,8 +238,6 @@ class InvalidTransaction(ExecutionError):
 
 
 class DeadlineExceeded(ExecutionError):
-    """The run was stopped at its deadline."""
-
     template = "execution stopped at its deadline"
 
 
@@ -258,18 +246,18 @@ class OverBudget(ExecutionError):
 
     index: int
     what: str
-    template = "transaction {index} takes more {what} than it may"
+    template = "transaction {index} exceeds its allowance of {what}"
 
 
 class TraceTooLong(ExecutionError):
-    """A trace has more bytes than one answer may."""
+    """A trace has more bytes than a response may have."""
 
     limit: int
-    template = "the trace is longer than {limit} bytes, ask for less of it"
+    template = "the trace is longer than {limit} bytes; request a smaller part"
 
 
 class RefusedTrace(ExecutionError):
-    """What is asked for cannot be traced, or not in this way."""
+    """The request cannot be traced, or not in this way."""
 
     why: str
 
@@ -289,27 +277,27 @@ class TooManyWaiting(ExecutionError):
 
 
 class TooMuchUnsent(ExecutionError):
-    """Unsent answers leave no room for another long one in a worker."""
+    """Unsent responses leave no memory for another long response of this worker."""
 
     limit: int
-    template = "too many bytes of answers are unsent (of {limit})"
+    template = "too many unsent response bytes (limit {limit})"
 
 
 class ExecutionFailed(ExecutionError):
-    """The engine failed; the message did nothing wrong."""
+    """The engine failed; the message is not the cause."""
 
     why: str
     template = "execution failed: {why}"
 
 
 class RefusedCall(ExecutionError):
-    """A call that fails the checks before it begins, such as one without funds."""
+    """A call that fails the checks before execution, such as one without funds."""
 
     why: str
 
 
 class Rule(StrEnum):
-    """The rules that a simulation may break; each has its own code on the wire."""
+    """Rules that a simulation can break; each has its own JSON-RPC error code."""
 
     NONCE_TOO_LOW = "nonce too low"
     NONCE_TOO_HIGH = "nonce too high"
@@ -343,25 +331,21 @@ class Reverted(ExecutionError):
 
 
 class Halted(ExecutionError):
-    """A call halted the EVM."""
-
     why: str
 
 
 class TimedOut(ExecutionError):
-    """A call exceeded its timeout."""
-
     timeout_ms: int
 
     def __str__(self) -> str:
-        """The time as other nodes write it: 5s, 1.5s, 20ms."""
+        # The time as other nodes write it: 5s, 1.5s, 20ms.
         milliseconds = self.timeout_ms
         time = f"{milliseconds / 1000:g}s" if milliseconds >= 1000 else f"{milliseconds}ms"
         return f"execution aborted (timeout = {time})"
 
 
 class TooManyLogs(ExecutionError):
-    """A query of logs exceeds a limit; blocks `first` to `last` would not."""
+    """A log query exceeds a limit; blocks `first` to `last` would not."""
 
     why: str
     first: int
@@ -370,14 +354,14 @@ class TooManyLogs(ExecutionError):
 
 
 class UnknownRules(ExecutionError):
-    """The chain has rules that this version cannot execute, from a block on."""
+    """From a block on, the chain has rules that this version cannot execute."""
 
     block: int
     template = "this chain has rules that foreblock does not know (since block {block})"
 
 
 class RejectedTransaction(ExecutionError):
-    """The pool refused a transaction; `why` is its sentence."""
+    """The pool rejected a transaction; `why` is the pool's message."""
 
     why: str
 
@@ -385,83 +369,79 @@ class RejectedTransaction(ExecutionError):
 class SequencerUnavailable(ExecutionError):
     """The network has no sequencer, or it is restarting.
 
-    The transaction was not taken, and will not be.
+    The transaction was not accepted, and will not be.
     """
 
     template = "sequencer not available"
 
 
 class SequencerBusy(ExecutionError):
-    """The queue to the sequencer is full; the transaction was not taken."""
+    """The queue to the sequencer is full; the transaction was not accepted."""
 
-    template = "too many transactions wait for the sequencer"
+    template = "too many transactions are waiting for the sequencer"
 
 
 class OutcomeUnknown(ExecutionError):
-    """The sequencer did not answer in time: the pool may have the transaction."""
+    """The sequencer did not respond in time; the pool may have the transaction."""
 
-    template = "it is not known whether the transaction was taken, look for its hash"
+    template = "the transaction may have been accepted; look it up by its hash"
 
 
 class RefusedCommand(ExecutionError):
-    """A command for a dev chain cannot be carried out."""
+    """A command for a development chain cannot be executed."""
 
     why: str
 
 
 class CommandUnknown(ExecutionError):
-    """The writer did not answer in time: a command may have been carried out."""
+    """The writer did not respond in time; the command may have been executed."""
 
-    template = "it is not known whether the chain was changed"
+    template = "the chain may have been changed"
 
 
 class SyncTimedOut(ExecutionError):
-    """The pool has the transaction, and no block had it in the time that its sender waits."""
+    """The pool has the transaction, but no block included it within the timeout."""
 
     hash: bytes
     timeout_ms: int
-    template = "transaction {hash} was in no block after {timeout_ms} ms"
+    template = "transaction {hash} was not included within {timeout_ms} ms"
 
 
 class PoolUnavailable(ExecutionError):
-    """The transaction pool did not answer in time."""
-
-    template = "the transaction pool does not answer, try again later"
+    template = "the transaction pool does not respond; try again later"
 
 
 class PoolTooLarge(ExecutionError):
-    """The transactions asked for are more than one answer may have."""
+    """The requested transactions exceed the size of a response."""
 
     size: int
     limit: int
     template = (
-        "the transactions have {size} bytes, more than {limit}; ask for one sender with "
-        "txpool_contentFrom, or for one transaction by its hash"
+        "the transactions have {size} bytes, limit {limit}; request one sender with "
+        "txpool_contentFrom, or one transaction by its hash"
     )
 
 
 class TooMuchState(ExecutionError):
-    """A run needs more keys, or more rounds of fetching, than one request may have."""
+    """A run needs more keys, or more fetch rounds, than one request may use."""
 
     what: str
     template = "this needs more state than one request may fetch: {what}"
 
 
 class PoolRefusal(ForeblockError):
-    """The transaction pool refuses a transaction; the sentences are geth's.
+    """The transaction pool rejects a transaction.
 
-    Clients depend on them: wallets match the beginning of a sentence.
+    The messages are geth's: wallets match the beginning of a message.
     """
 
 
 class AlreadyKnown(PoolRefusal):
-    """The pool has this transaction already."""
-
     template = "already known"
 
 
 class UnsupportedType(PoolRefusal):
-    """A type that cannot be submitted here: blobs and deposits."""
+    """A transaction type that cannot be submitted here: blobs and deposits."""
 
     type: int
     template = "transaction type not supported: tx type {type} not supported by this pool"
@@ -480,23 +460,19 @@ class WrongBlobCount(PoolRefusal):
 
 
 class OversizedData(PoolRefusal):
-    """More bytes than the pool takes."""
-
     size: int
     limit: int
     template = "oversized data: transaction size {size}, limit {limit}"
 
 
 class InitCodeTooLarge(PoolRefusal):
-    """A creation with more code than any block runs."""
-
     size: int
     limit: int
     template = "max initcode size exceeded: code size {size} limit {limit}"
 
 
 class GasLimitTooHigh(PoolRefusal):
-    """More gas than one transaction may have under this fork."""
+    """More gas than this fork allows for one transaction."""
 
     cap: int
     gas_limit: int
@@ -504,20 +480,14 @@ class GasLimitTooHigh(PoolRefusal):
 
 
 class ExceedsBlockGasLimit(PoolRefusal):
-    """More gas than a block has for transactions."""
-
     template = "exceeds block gas limit"
 
 
 class TipAboveFeeCap(PoolRefusal):
-    """The priority fee is above the fee cap."""
-
     template = "max priority fee per gas higher than max fee per gas"
 
 
 class WrongChain(PoolRefusal):
-    """Signed for another chain."""
-
     have: int
     want: int
     template = "invalid sender: invalid chain id for signer: have {have} want {want}"
@@ -530,8 +500,6 @@ class LastNonce(PoolRefusal):
 
 
 class IntrinsicGasTooLow(PoolRefusal):
-    """Less gas than the intrinsic gas of the transaction."""
-
     gas: int
     needed: int
     template = "intrinsic gas too low: gas {gas}, minimum needed {needed}"
@@ -552,8 +520,6 @@ class NoAuthorizations(PoolRefusal):
 
 
 class FeeCapBelowMinimum(PoolRefusal):
-    """The fee cap is below the minimum base fee of the chain."""
-
     fee_cap: int
     minimum: int
     template = (
@@ -563,8 +529,6 @@ class FeeCapBelowMinimum(PoolRefusal):
 
 
 class FeeCapBelowBaseFee(PoolRefusal):
-    """The fee cap is below the base fee of the block in progress."""
-
     fee_cap: int
     base_fee: int
     template = (
@@ -573,8 +537,6 @@ class FeeCapBelowBaseFee(PoolRefusal):
 
 
 class NonceTooLow(PoolRefusal):
-    """The sender has used this nonce."""
-
     next: int
     nonce: int
     template = "nonce too low: next nonce {next}, tx nonce {nonce}"
@@ -609,14 +571,10 @@ class Overdrawn(PoolRefusal):
 
 
 class ReplacementUnderpriced(PoolRefusal):
-    """The fee is too low to replace the pooled transaction with this nonce."""
-
     template = "replacement transaction underpriced"
 
 
 class SenderLimitReached(PoolRefusal):
-    """The sender has its maximum of transactions in the pool."""
-
     pooled: int
     template = "account limit exceeded: pooled {pooled} txs"
 
@@ -634,30 +592,26 @@ class TransactionPoolFull(PoolRefusal):
 
 
 class SubscriptionError(ForeblockError):
-    """A subscription or a filter cannot be had as it was asked for."""
+    """A subscription or a filter cannot be created or used as requested."""
 
 
 class NotificationsUnsupported(SubscriptionError):
-    """A subscription needs a connection on which notifications can be sent."""
+    """A subscription needs a connection that can carry notifications."""
 
     template = "notifications not supported"
 
 
 class UnknownSubscription(SubscriptionError):
-    """There is no subscription of this name."""
-
     name: str
     template = 'no "{name}" subscription in eth namespace'
 
 
 class SubscriptionNotFound(SubscriptionError):
-    """The connection has no subscription of this id."""
-
     template = "subscription not found"
 
 
 class TooManySubscriptions(SubscriptionError):
-    """A connection, or all connections of a worker, have as many subscriptions as they may."""
+    """A connection, or all connections of a worker, have reached their limit."""
 
     most: int
     template = "too many subscriptions, at most {most}"
@@ -672,31 +626,29 @@ class SubscriptionsTooLarge(SubscriptionError):
 
 
 class CursorTooOld(SubscriptionError):
-    """What followed the position of a cursor is no longer kept, or was never here."""
+    """The events after a cursor are no longer stored, or never were."""
 
-    template = "the events after this cursor are no longer kept, subscribe without it"
+    template = "the events after this cursor are no longer kept; subscribe without it"
 
 
 class FilterNotFound(SubscriptionError):
-    """There is no filter of this id, or not of this kind."""
-
     template = "filter not found"
 
 
 class TooManyFilters(SubscriptionError):
-    """The filters of a network have reached their number or their bytes."""
+    """The filters of a network have reached their limit, in number or bytes."""
 
     most: int
     unit: str = ""
-    template = "too many filters, at most {most}{unit}; uninstall those that are not needed"
+    template = "too many filters, at most {most}{unit}; uninstall unused filters"
 
 
 class ImportFailure(ForeblockError):
-    """The chain offered is not accepted; the store stays as it was before the bad part."""
+    """The chain is not accepted; the store is unchanged from before the bad part."""
 
 
 class BadGenesis(ImportFailure):
-    """The genesis file cannot be used; `where` is the path inside its JSON."""
+    """The genesis file is invalid; `where` is the path in its JSON."""
 
     where: str
     why: str
@@ -704,7 +656,7 @@ class BadGenesis(ImportFailure):
 
 
 class BadState(ImportFailure):
-    """A dump of a state, or the header it belongs to, cannot be used; line 0 is of no line."""
+    """A state dump, or the header of its block, is invalid; line 0 means no line."""
 
     line: int
     why: str
@@ -714,7 +666,7 @@ class BadState(ImportFailure):
 
 
 class BadForkChoice(ImportFailure):
-    """The fork-choice file cannot be used; `where` is the path inside its JSON."""
+    """The fork-choice file is invalid; `where` is the path in its JSON."""
 
     where: str
     why: str
@@ -722,7 +674,7 @@ class BadForkChoice(ImportFailure):
 
 
 class BadWitness(ImportFailure):
-    """The file of a block and its witness cannot be used; `where` is the path inside its JSON."""
+    """The file of a block and its witness is invalid; `where` is the path in its JSON."""
 
     where: str
     why: str
@@ -730,7 +682,7 @@ class BadWitness(ImportFailure):
 
 
 class BadBlock(ImportFailure):
-    """A block breaks a rule; `what` was checked."""
+    """A block breaks a rule; `what` is the checked property."""
 
     number: int
     what: str
@@ -740,16 +692,16 @@ class BadBlock(ImportFailure):
 
 
 class DifferentGenesis(ImportFailure):
-    """The store was begun from another genesis; `what` differs."""
+    """The store was created from another genesis; `what` differs."""
 
     what: str
     stored: str
     found: str
-    template = "the store was begun from another genesis: {what}: stored {stored}, found {found}"
+    template = "the store has another genesis: {what}: stored {stored}, found {found}"
 
 
 class DifferentBlock(ImportFailure):
-    """The store already holds another block of this number."""
+    """The store has another block with this number."""
 
     number: int
     stored: bytes
@@ -758,11 +710,11 @@ class DifferentBlock(ImportFailure):
 
 
 class ServiceError(ForeblockError):
-    """The service cannot run as it was asked to."""
+    """The service cannot run as configured."""
 
 
 class BadSetting(ServiceError):
-    """A setting has a value that it cannot have; `name` says where it was given."""
+    """A setting has an invalid value; `name` includes where it was set."""
 
     name: str
     why: str
@@ -770,7 +722,7 @@ class BadSetting(ServiceError):
 
 
 class BadChain(ServiceError):
-    """A chain that is not known by this name, or whose file cannot be used."""
+    """The name of a chain is unknown, or its file is invalid."""
 
     name: str
     why: str
@@ -778,23 +730,19 @@ class BadChain(ServiceError):
 
 
 class AddressInUse(ServiceError):
-    """Another process listens there, perhaps another foreblock."""
+    """Another process, perhaps another foreblock, listens at this address."""
 
     address: str
     template = "{address}: address already in use"
 
 
 class AddressUnusable(ServiceError):
-    """This machine cannot listen there."""
-
     address: str
     why: str
     template = "cannot listen on {address}: {why}"
 
 
 class StateNotWritten(ServiceError):
-    """The state of a development chain could not be written to its file."""
-
     file: str
     why: str
     template = "{file}: the state was not written: {why}"
@@ -810,18 +758,16 @@ class StopForced(ServiceError):
     """Processes did not stop in time and were killed."""
 
     names: str
-    template = "killed what did not stop in time: {names}"
+    template = "killed processes that did not stop in time: {names}"
 
 
 class BusBroken(ServiceError):
-    """Bytes on the bus are no message."""
-
     why: str
-    template = "the bus is broken: {why}"
+    template = "invalid message on the bus: {why}"
 
 
 class BusMessageTooLong(ServiceError):
-    """A request needs a longer message to the writer than there may be."""
+    """A request needs a longer message to the writer than is allowed."""
 
     size: int
     limit: int
@@ -829,80 +775,68 @@ class BusMessageTooLong(ServiceError):
 
 
 class StoreError(ForeblockError):
-    """The store broke, or was misused."""
+    """The store failed or was misused."""
 
 
 class StoreMissing(StoreError):
-    """There is no store in this folder."""
-
     path: str
     template = "no store at {path}"
 
 
 class StoreExists(StoreError):
-    """The path of a new store exists already."""
-
     path: str
-    template = "there is something at {path} already"
+    template = "{path} already exists"
 
 
 class NoChain(StoreError):
-    """The store holds no block yet."""
-
     path: str
     template = "the store at {path} holds no chain yet"
 
 
 class StoreLocked(StoreError):
-    """Another process is the store's writer."""
-
     path: str
     template = "the store at {path} is already being written by another process"
 
 
 class StoreOpenHere(StoreError):
-    """This process has the store open already."""
-
     path: str
     template = "the store at {path} is already open in this process"
 
 
 class StoreReplaced(StoreError):
-    """The folder holds no store any more, or another one than was served."""
+    """The directory no longer contains the store that was served."""
 
     path: str
     why: str
-    template = "the store at {path} is not what was served: {why}; restart to go on"
+    template = "the store at {path} is not the one that was served: {why}; restart the service"
 
 
 class StoreClosed(StoreError):
-    """The store, or an object made from it, is used after it was closed."""
+    """The store, or an object created from it, was used after it was closed."""
 
     template = "the store is closed"
 
 
 class StoreReadOnly(StoreError):
-    """A write through a store that was opened for reading."""
-
     template = "the store was opened for reading only"
 
 
 class StoreFull(StoreError):
-    """The store cannot grow further: the system lets the process map no more of it."""
+    """The store cannot grow: the system lets the process map no more of it."""
 
     map_size: int
     template = "the store has reached its map size of {map_size} bytes, and no more can be mapped"
 
 
 class DiskFull(StoreError):
-    """The disk has no room; nothing of the commit was kept."""
+    """The disk is full; nothing of the commit was stored."""
 
     why: str
     template = "the disk of the store is full: {why}"
 
 
 class StaleBatch(StoreError):
-    """The store has moved on since the batch was begun."""
+    """Another commit happened after the batch was started."""
 
     made_at: int
     now: int
@@ -916,9 +850,9 @@ class RefusedCommit(StoreError):
 
 
 class CommitDeclined(StoreError):
-    """The last question before a commit was answered with no; nothing of it was kept."""
+    """The last check before a commit failed; nothing of it was stored."""
 
-    template = "the commit was not agreed to"
+    template = "the commit was declined"
 
 
 class StoreDamaged(StoreError):
@@ -929,7 +863,7 @@ class StoreDamaged(StoreError):
 
 
 class WrongStateRoot(StoreError):
-    """What was applied of a log gives another state than the header of its block names."""
+    """The commits of a log result in another state root than the header of its block."""
 
     block: int
     found: bytes
@@ -941,7 +875,7 @@ class WrongStateRoot(StoreError):
 
 
 class UnknownStoreFormat(StoreError):
-    """The store was written by a version of this program with another layout."""
+    """The store was written by a version with another layout."""
 
     found: int
     known: int
@@ -956,7 +890,7 @@ class StoreFailed(StoreError):
 
 
 class MissingNode(StoreError):
-    """A trie node that a root or a read needs is not here."""
+    """A trie node that a root or a read needs is missing."""
 
     address: bytes  # whose storage trie it belongs to; empty: the trie of accounts
     path: str  # from the root, a hexadecimal digit for each step
@@ -969,25 +903,23 @@ class MissingNode(StoreError):
 
 
 class MissingCode(StoreError):
-    """An account names code that is not kept."""
-
     hash: bytes
     template = "no code with hash {hash}"
 
 
 class MissingHeader(StoreError):
-    """A witness has no header from which the hash of a block would follow."""
+    """A witness lacks the header that contains the hash of a block."""
 
     block: int
     template = "no header that names block {block}"
 
 
 class FeedError(ForeblockError):
-    """A message of a feed cannot be used; connection and chain are not affected."""
+    """A message of a feed is unusable; connection and chain are not affected."""
 
 
 class MalformedFlashblock(FeedError):
-    """A message of a feed cannot be read; `field` is its path, or `message` for all of it."""
+    """A message of a feed is invalid; `field` is a path in it, or `message`."""
 
     field: str
     why: str
@@ -995,7 +927,7 @@ class MalformedFlashblock(FeedError):
 
 
 class BadRecording(FeedError):
-    """A file is no recording of a feed, or is damaged."""
+    """A file is not a recording of a feed, or is damaged."""
 
     name: str
     line: int
@@ -1008,7 +940,7 @@ class LogError(ForeblockError):
 
 
 class MalformedLogMessage(LogError):
-    """Bytes are not a message of a log; `what` they were to be, and `why` they are not."""
+    """Bytes that are not a valid message of a log; `what` was expected."""
 
     what: str
     why: str
@@ -1016,8 +948,6 @@ class MalformedLogMessage(LogError):
 
 
 class NewerLogFormat(LogError):
-    """A message has a format of a newer version."""
-
     what: str
     found: int
     known: int
@@ -1033,15 +963,15 @@ class LogMessageTooLarge(LogError):
 
 
 class ForkedLog(LogError):
-    """The log has another history than this store."""
+    """The log and this store have different histories."""
 
     sequence: int
     why: str
-    template = "the log has another history at sequence {sequence}: {why}"
+    template = "the log has a different history at sequence {sequence}: {why}"
 
 
 class ForeignLog(LogError):
-    """The log is not the one that this store is a prefix of."""
+    """This store is not a prefix of the log."""
 
     found: bytes
     expected: bytes
@@ -1049,7 +979,7 @@ class ForeignLog(LogError):
 
 
 class LogBeginsLater(LogError):
-    """The log no longer has, or never had, the commit after the last one of this store."""
+    """The log does not have the commit after the last one of this store."""
 
     commit: int
     first: int
@@ -1057,7 +987,7 @@ class LogBeginsLater(LogError):
 
 
 class LogLostCommits(LogError):
-    """The log ends before what it has acknowledged, and this node cannot append it again."""
+    """The log lacks commits that it acknowledged, and this node cannot append them again."""
 
     last: int
     expected: int
@@ -1068,7 +998,7 @@ class LogLostCommits(LogError):
 
 
 class Deposed(LogError):
-    """Another writer has appended to the log: this one may write no more."""
+    """Another writer appended to the log; this one must stop writing."""
 
     epoch: int
     sequence: int
@@ -1076,19 +1006,17 @@ class Deposed(LogError):
 
 
 class LogUnreachable(LogError):
-    """The log does not answer."""
+    """The log does not respond."""
 
     why: str
-    template = "the log does not answer: {why}"
+    template = "the log does not respond: {why}"
 
 
 class NobodyListens(LogUnreachable):
-    """A question was certainly not heard: nobody listens to it, or it was not sent."""
+    """A request was not delivered: it has no receiver, or was not sent."""
 
 
 class LogServerTooOld(LogError):
-    """A NATS server does not have what the log needs."""
-
     version: str
     needed: str
     template = (
@@ -1097,7 +1025,7 @@ class LogServerTooOld(LogError):
 
 
 class BadLogStream(LogError):
-    """The stream of the log is not there, or has other settings than it needs."""
+    """The stream of the log is missing or has wrong settings."""
 
     stream: str
     why: str
@@ -1105,11 +1033,11 @@ class BadLogStream(LogError):
 
 
 class SnapshotError(ForeblockError):
-    """A copy of a store that another node sends cannot be had, or not be used."""
+    """A snapshot of another node is not available or not usable."""
 
 
 class SnapshotRefused(SnapshotError):
-    """A node sends no snapshot: it is not there, has none, or is busy."""
+    """A node sends no snapshot: it is unreachable, has none, or is busy."""
 
     url: str
     why: str
@@ -1117,49 +1045,45 @@ class SnapshotRefused(SnapshotError):
 
 
 class DamagedSnapshot(SnapshotError):
-    """What was received is not a whole snapshot."""
-
     why: str
     template = "damaged snapshot: {why}"
 
 
 class UnfitSnapshot(SnapshotError):
-    """A snapshot is whole, and cannot be used here."""
+    """A snapshot is complete but cannot be used here."""
 
     why: str
     template = "the snapshot cannot be used: {why}"
 
 
 class NoSnapshot(SnapshotError):
-    """None of the nodes that were asked gave a snapshot that can be used."""
+    """No node provided a usable snapshot."""
 
     why: str
     template = "no snapshot: {why}"
 
 
 class EndpointError(ForeblockError):
-    """A JSON-RPC endpoint that was asked gave no result."""
+    """A request to a JSON-RPC endpoint had no result."""
 
 
 class Unreachable(EndpointError):
-    """No answer from this address."""
+    """The endpoint did not respond."""
 
     url: str
     why: str
-    template = "no answer from {url}: {why}"
+    template = "no response from {url}: {why}"
 
 
 class NotAnAnswer(EndpointError):
-    """The reply is not a JSON-RPC answer."""
+    """The response is not a JSON-RPC response."""
 
     url: str
     why: str
-    template = "{url} does not answer as a JSON-RPC endpoint does: {why}"
+    template = "{url} is not a JSON-RPC endpoint: {why}"
 
 
 class NoSuchBlock(EndpointError):
-    """The endpoint has no block of this name."""
-
     url: str
     name: str
     template = "{url} has no block {name}"
@@ -1174,7 +1098,7 @@ class DisputedBlock(EndpointError):
 
 
 class ErrorAnswer(EndpointError):
-    """The endpoint answered with an error; `data` is its data as text, empty if it has none."""
+    """The endpoint responded with an error; `data` is its data as text, or empty."""
 
     code: int
     message: str
@@ -1209,7 +1133,7 @@ class NoUpstream(EndpointError):
 
     why: str
     retry_after: int
-    template = "no upstream answered: {why}; try again in {retry_after} s"
+    template = "no upstream responded: {why}; try again in {retry_after} s"
 
 
 class UnitsSpent(EndpointError):

@@ -26,7 +26,7 @@ from abuse.beside import beside
 from abuse.busy_chain import write_busy_chain
 from abuse.probe import BALANCE, Latencies
 from abuse.wire import Address, Connection, address_of, post, request
-from foreblock.bench.rpc.processes import cpu_seconds, family
+from foreblock.bench.rpc.peers import cpu_seconds, family
 from foreblock.service.running import RunningService, serving
 
 BLOCKS = 40

@@ -41,7 +41,7 @@ from abuse.simulations import EXCESSES, Excess
 from abuse.snapshots import race
 from abuse.wire import Connection, address_of, batch, post, request
 from foreblock.bench.rpc import chain
-from foreblock.bench.rpc.processes import family, resident_bytes
+from foreblock.bench.rpc.peers import family, resident_bytes
 from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
 

@@ -33,7 +33,7 @@ from multiprocessing.synchronize import Event as EventType
 import click
 from websockets.asyncio.client import connect
 
-from foreblock.bench.rpc.processes import resident_bytes
+from foreblock.bench.rpc.peers import resident_bytes
 from foreblock.sequencer.predeploys import TOKEN
 from support.servers.asking import request
 from support.servers.dev_processes import Dev, dev_chain

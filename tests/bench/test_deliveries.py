@@ -8,8 +8,13 @@ from contextlib import closing
 import pytest
 
 from foreblock.bench.rpc import chain
-from foreblock.bench.rpc.deliveries import DELIVERIES, DeliveryRow, figures
-from foreblock.bench.rpc.growing import dev_chain_genesis, foreblock
+from foreblock.bench.rpc.deliveries import (
+    DELIVERIES,
+    DeliveryRow,
+    dev_chain_genesis,
+    figures,
+    growing_foreblock,
+)
 from foreblock.bench.rpc.peers import PeerSetup, Server
 from foreblock.bench.rpc.subscriber import KINDS, BenchSubscriber, samples, transaction
 from foreblock.primitives import format_data
@@ -20,7 +25,7 @@ FIRST, SECOND = format_data(transaction(1).hash), format_data(transaction(2).has
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     core = min(os.sched_getaffinity(0))
-    with foreblock(PeerSetup(tmp_path_factory.mktemp("bench"), core)) as running:
+    with growing_foreblock(PeerSetup(tmp_path_factory.mktemp("bench"), core)) as running:
         yield running
 
 

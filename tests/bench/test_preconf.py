@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from foreblock.bench.preconf.client_process import pending_place, request
 from foreblock.bench.preconf.report import (
     Closed,
     PreconfRun,
@@ -18,8 +19,7 @@ from foreblock.bench.preconf.report import (
     remarks,
 )
 from foreblock.bench.preconf.run import PreconfOptions, run
-from foreblock.bench.preconf.wire import pending_place, request
-from foreblock.bench.rpc.load import LoadResult
+from foreblock.bench.rpc.rounds import LoadResult
 
 MS = 10**6
 SECOND = 10**9

@@ -14,7 +14,7 @@ from foreblock.bench.preconf.remote import (
     run_followed,
 )
 from foreblock.bench.preconf.run import PreconfOptions
-from foreblock.bench.rpc.load import LoadResult
+from foreblock.bench.rpc.rounds import LoadResult
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
 
 MS = 10**6

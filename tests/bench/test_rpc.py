@@ -12,11 +12,11 @@ from typing import NoReturn
 import pytest
 from click.testing import CliRunner
 
-from foreblock.bench.rpc import chain, load, peers
+from foreblock.bench.rpc import chain, peers
 from foreblock.bench.rpc.answers import Answers, Cell
-from foreblock.bench.rpc.processes import cpu_seconds, family, resident_bytes
+from foreblock.bench.rpc.peers import cpu_seconds, family, resident_bytes
 from foreblock.bench.rpc.questions import Bound, Question, fits, questions
-from foreblock.bench.rpc.rounds import BenchRound, alone
+from foreblock.bench.rpc.rounds import BenchRound, LoadResult, alone, parse_wrk, wrk_script
 from foreblock.cli import main
 from foreblock.cli.bench import rpc as rpc_command
 from foreblock.ledger.importing.importer import import_files
@@ -74,14 +74,14 @@ def test_every_question_is_answered_rightly_by_this_service(tmp_path: Path) -> N
 
 
 def test_one_body_is_repeated_and_several_go_in_turn() -> None:
-    assert 'wrk.body = [==[{"id":1}]==]' in load.script([b'{"id":1}'])
-    assert "request = function" not in load.script([b"{}"])
-    assert "[==[1]==],\n[==[2]==]" in load.script([b"1", b"2"])
+    assert 'wrk.body = [==[{"id":1}]==]' in wrk_script([b'{"id":1}'])
+    assert "request = function" not in wrk_script([b"{}"])
+    assert "[==[1]==],\n[==[2]==]" in wrk_script([b"1", b"2"])
 
 
 def test_what_wrk_prints_is_read() -> None:
     line = '{"requests":1000,"duration":2000000,"failed":3,"p50":11,"p99":22}'
-    assert load.parse(f"Running 2s test\n\n{line}\n") == load.LoadResult(1000, 2.0, 3, 11, 22)
+    assert parse_wrk(f"Running 2s test\n\n{line}\n") == LoadResult(1000, 2.0, 3, 11, 22)
 
 
 def test_long_answers_fit_into_the_configuration_of_nginx(tmp_path: Path) -> None:

@@ -9,8 +9,16 @@ import pytest
 from click.testing import CliRunner
 
 from foreblock.bench.rpc import instructions, peers
-from foreblock.bench.rpc.counting import MAP_BYTES, is_dump, narrow_map, total_of
-from foreblock.bench.rpc.instructions import CountedCell, Instructions, Window, rounds_of
+from foreblock.bench.rpc.instructions import (
+    MAP_BYTES,
+    CountedCell,
+    Instructions,
+    Window,
+    is_dump,
+    narrow_map,
+    rounds_of,
+    total_of,
+)
 from foreblock.bench.rpc.questions import Bound, Question
 from foreblock.cli import main
 from foreblock.errors import InvalidArgument

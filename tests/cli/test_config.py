@@ -64,14 +64,14 @@ def test_bad_setting_is_refused_in_one_line(tmp_path: Path) -> None:
 def test_serve_needs_a_store(tmp_path: Path) -> None:
     done = run(tmp_path, "serve")
     assert done.returncode == 2
-    assert "--data is needed" in done.stderr
+    assert "--data is required" in done.stderr
 
 
 def test_serve_says_which_network_lacks_what(tmp_path: Path) -> None:
     networks = ["--network=a.data=x", "--network=b.listen=127.0.0.1:0", "--network=b.source=feed"]
     done = run(tmp_path, "serve", *networks)
     assert done.returncode == 2
-    assert "--network b.data is needed" in done.stderr
+    assert "--network b.data is required" in done.stderr
     done = run(tmp_path, "serve", *networks, "--network=b.data=y")
     assert "--network b.source=feed needs --network b.genesis and" in done.stderr
     done = run(tmp_path, "serve", "--data=x", "--feed=ws://127.0.0.1:1/ws")

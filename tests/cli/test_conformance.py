@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from foreblock.cli import main
-from foreblock.conformance.service import find_chain
+from foreblock.conformance.replay import find_chain
 from foreblock.errors import InvalidArgument
 from support.servers.toy_endpoint import toy_endpoint
 
@@ -86,7 +86,7 @@ def test_unknown_method_is_a_usage_error(folder: Path, url: str) -> None:
 def test_unreachable_endpoint_is_one_line(folder: Path) -> None:
     done = run(str(folder), "--url", "http://127.0.0.1:1")
     assert done.exit_code == 1
-    assert done.stderr.startswith("foreblock: no answer from http://127.0.0.1:1: ")
+    assert done.stderr.startswith("foreblock: no response from http://127.0.0.1:1: ")
 
 
 @pytest.mark.parametrize("place", [".", "tests", ".."])

@@ -84,8 +84,8 @@ def _not_hex(file: Json) -> None:
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
-        (_without("state"), "the witness is not complete: no trie node at path '"),
-        (_without("codes"), "the witness is not complete: no code with hash 0x"),
+        (_without("state"), "the witness is incomplete: no trie node at path '"),
+        (_without("codes"), "the witness is incomplete: no code with hash 0x"),
         (_no_parent, "witness: witness.headers: the header of the block's parent is not among"),
         (_other_chain, "block 54: transaction 0: expected one that is valid here, found "),
         (_no_chain, "witness: chain: missing"),
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_one_sentence(
     assert done.stdout.startswith(f"{made.HEAD} {made.HEAD_HASH} ")  # the other one goes on
     first, last = done.stderr.splitlines()
     assert first.startswith(f"foreblock: spoiled.json: {why}")
-    assert last == "foreblock: 1 of 2 blocks did not end in the expected hash"
+    assert last == "foreblock: 1 of 2 blocks do not have the expected hash"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_real_block_with_another_content_has_another_hash(tmp_path: Path) -> N
     path.write_text(json.dumps(content))
     done = run(path)
     assert done.exit_code == 1
-    assert f", expected is {content['expected_block_hash']}" in done.stderr
+    assert f", expected {content['expected_block_hash']}" in done.stderr
 
 
 def test_real_blocks_need_all_that_they_have(tmp_path: Path) -> None:
@@ -159,6 +159,6 @@ def test_real_blocks_need_all_that_they_have(tmp_path: Path) -> None:
         left = {name: text for name, text in whole["preimages"].items() if name != key}
         path.write_text(json.dumps(whole | {"preimages": left}))
         done = run(path)
-        assert done.exit_code == 0 or "the witness is not complete: no " in done.stderr
+        assert done.exit_code == 0 or "the witness is incomplete: no " in done.stderr
         lacking += done.exit_code
     assert lacking > 20

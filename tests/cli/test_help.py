@@ -32,7 +32,7 @@ def test_lines_fit_the_terminal(words: tuple[str, ...], columns: int) -> None:
 
 def test_verbs_stand_in_sections_and_in_one_line_each() -> None:
     _, *lines = help_of().splitlines()
-    headings = ["Options", "Run a network", "Ask an endpoint", "Stores and feeds"]
+    headings = ["Options", "Run a network", "Query an endpoint", "Stores and feeds"]
     headings += ["Measure and verify", "Set up"]
     assert [line[:-1] for line in lines if line.endswith(":")] == headings
     assert not [line for line in lines if line.endswith("...")]

@@ -110,7 +110,7 @@ def test_interrupt_says_where_the_store_stands(example: ChainFiles, tmp_path: Pa
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 128 + signal.SIGINT
     assert done.stderr.splitlines()[-1] == (
-        "foreblock: interrupted; the store is at block 5; run the same command again to go on"
+        "foreblock: interrupted; the store is at block 5; run the same command again to continue"
     )
     again = run("import", "--json", *example.options(tmp_path / "store"))
     assert json.loads(again.stdout)["skipped"] == 5

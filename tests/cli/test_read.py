@@ -89,7 +89,7 @@ def test_whole_transactions(url: str) -> None:
 
 def test_unknown_block_is_a_failure_for_people_and_null_for_scripts(url: str) -> None:
     missing = run(url, "block", "8")
-    assert (missing.exit_code, missing.stderr) == (1, "foreblock: there is no block 8\n")
+    assert (missing.exit_code, missing.stderr) == (1, "foreblock: unknown block 8\n")
     assert run(url, "block", "8", "--json").output == "null\n"
 
 
@@ -160,4 +160,4 @@ def test_a_dead_endpoint_is_one_line_and_a_failure(arguments: tuple[str, ...], c
         given = [each.format(url=url) for each in arguments]
         done = CliRunner().invoke(main, given, env={"FOREBLOCK_URL": url}, input="[]")
     assert done.exit_code == code
-    assert done.stderr == f"foreblock: no answer from {url}: connection refused\n"
+    assert done.stderr == f"foreblock: no response from {url}: connection refused\n"

@@ -78,5 +78,5 @@ def test_a_feed_without_messages_is_a_failure(tmp_path: Path, *, listens: bool, 
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"foreblock: no answer from {url}: {why}")
+    assert line.startswith(f"foreblock: no response from {url}: {why}")
     assert not list(tmp_path.iterdir())

@@ -147,7 +147,7 @@ def test_waiting_has_an_end(toy: Toy, url: str) -> None:
     done = run(url, "--to", TO, "--timeout", "0")
     assert done.exit_code == 1
     hash_ = "0x" + toy.taken[0].hash.hex()
-    assert done.output == f"foreblock: {hash_} was sent and is in no block after 0 s\n"
+    assert done.output == f"foreblock: {hash_} was sent but not included within 0 s\n"
 
 
 def test_refusal_is_one_line(toy: Toy, url: str) -> None:

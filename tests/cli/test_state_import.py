@@ -9,7 +9,7 @@ import pytest
 
 from conftest import ChainFiles
 from foreblock._engine import Header, decode_block
-from foreblock.cli.header_file import read_header_file
+from foreblock.cli.state_import import read_header_file
 from foreblock.errors import BadState
 from support.servers.asking import Asker
 
@@ -58,7 +58,7 @@ def test_dump_and_import_are_each_others_inverse(
 
     again = run("import", *state)
     assert (again.returncode, again.stdout) == (1, "")
-    assert again.stderr == f"foreblock: there is something at {data} already\n"
+    assert again.stderr == f"foreblock: {data} already exists\n"
 
 
 def test_mistakes_are_one_line_with_the_line_number(
@@ -80,11 +80,11 @@ def test_mistakes_are_one_line_with_the_line_number(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--state", "X"], "--state needs --header"),
-        (["--state", "X", "--header", "X"], "--preset, or --genesis"),
+        (["--state", "X"], "--state requires --header"),
+        (["--state", "X", "--header", "X"], "--preset or --genesis"),
         (["--state", "X", "--chain", "X"], "--chain and --state cannot be used together"),
         (["--chain", "X", "--header", "X"], "--header is used with --state"),
-        (["--genesis", "X"], "One of --chain and --state is needed"),
+        (["--genesis", "X"], "--chain or --state is required"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

@@ -116,7 +116,7 @@ def test_a_network_that_does_not_answer_is_named() -> None:
     main_network, test_network = json.loads(found.output)["networks"]
     assert (found.exit_code, main_network["ready"]) == (1, True)
     assert test_network["url"] == "http://127.0.0.1:1"
-    assert test_network["problems"] == ["no answer from http://127.0.0.1:1: connection refused"]
+    assert test_network["problems"] == ["no response from http://127.0.0.1:1: connection refused"]
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense"])

@@ -18,7 +18,7 @@ SECRET = "kEy0123456789"  # noqa: S105, of nothing
 @pytest.fixture(autouse=True)
 def logs_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The verb runs in the process of the tests, whose logs are not its own."""
-    monkeypatch.setattr("foreblock.cli.upstream.check.configure", lambda _: None)
+    monkeypatch.setattr("foreblock.cli.upstream.configure", lambda _: None)
 
 
 def check(node: ToyNode, *options: str) -> Result:
@@ -67,7 +67,7 @@ def test_an_endpoint_that_cannot_prove(node: ToyNode, trust: str) -> None:
 def test_an_endpoint_of_another_chain(tmp_path: Path) -> None:
     done = check(ToyNode(), "--chain", "op-mainnet")
     assert done.exit_code == 1
-    assert "it is of chain 8453, and op-mainnet is 10" in " ".join(done.output.split())
+    assert "its chain id is 8453; op-mainnet has 10" in " ".join(done.output.split())
     base = Path("python/foreblock/chains/presets/ink.toml")
     text = (Path(__file__).resolve().parents[2] / base).read_text("utf-8")
     mine = tmp_path / "mine.toml"

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from foreblock._engine import Message, keccak256, sign_transaction
-from foreblock.bench.rpc.peers import find
-from foreblock.bench.rpc.processes import cpu_seconds, family
+from foreblock.bench.rpc.peers import cpu_seconds, family, find
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.service.running import HOST, free_port, started
 

@@ -180,7 +180,7 @@ def test_filters_that_are_not_polled_expire(workers: Workers) -> None:
 def test_there_are_so_many_filters_and_those_that_expired_do_not_count(workers: Workers) -> None:
     one, other, now = workers.one, workers.other, workers.now
     names = [one.ask("eth_newBlockFilter") for _ in range(3)]
-    full = error(-32005, "too many filters, at most 3; uninstall those that are not needed")
+    full = error(-32005, "too many filters, at most 3; uninstall unused filters")
     assert one.ask("eth_newBlockFilter") == full
     assert one.ask("eth_uninstallFilter", names[0]) is True
     assert isinstance(one.ask("eth_newBlockFilter"), str)

@@ -285,7 +285,8 @@ def test_what_cannot_be_subscribed_to_is_refused_as_geth_does(chain: Preconfirmi
             (
                 ("newHeads", {"cursor": f"h1.{'00' * 32}"}),
                 error(
-                    -32000, "the events after this cursor are no longer kept, subscribe without it"
+                    -32000,
+                    "the events after this cursor are no longer kept; subscribe without it",
                 ),
             ),
         ):

@@ -134,7 +134,7 @@ def test_a_trace_that_is_too_long_is_an_error_that_says_the_limit(
     with asker(published_ledger, "ethereum", trace_output=100_000) as client:
         call, block, options = looping(50_000_000)
         found = client.ask("debug_traceCall", call, block, CONFIGS[name] | options)
-    assert found == error(-32005, "the trace is longer than 100000 bytes, ask for less of it")
+    assert found == error(-32005, "the trace is longer than 100000 bytes; request a smaller part")
 
 
 def test_frames_are_bounded_as_well(published_ledger: Ledger) -> None:

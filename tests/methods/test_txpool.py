@@ -21,7 +21,7 @@ from support.servers.toys import ToyPool, Waits
 GETH: Final[dict[str, Any]] = json.loads(
     (CHECKOUT / "tests" / "support" / "payloads" / "geth_pool.json").read_text("utf-8")
 )
-UNAVAILABLE = error(-32002, "the transaction pool does not answer, try again later")
+UNAVAILABLE = error(-32002, "the transaction pool does not respond; try again later")
 
 
 def geth_pool() -> ToyPool:

@@ -188,11 +188,15 @@ def test_instructions_are_bounded_like_every_trace(long_ledger: Ledger) -> None:
     endless = {"input": "0x5b600056", "gas": hex(10**7)}
     with asker(long_ledger, "ethereum", trace_output=100_000) as client:
         found = client.ask("trace_call", endless, ["vmTrace"], "latest")
-        assert found == error(-32005, "the trace is longer than 100000 bytes, ask for less of it")
+        assert found == error(
+            -32005, "the trace is longer than 100000 bytes; request a smaller part"
+        )
         short = {"input": "0x5b600056", "gas": "0xd000"}
         many = [[short, ["vmTrace"]]] * 100
         found = client.ask("trace_callMany", many, "latest")
-        assert found == error(-32005, "the trace is longer than 100000 bytes, ask for less of it")
+        assert found == error(
+            -32005, "the trace is longer than 100000 bytes; request a smaller part"
+        )
 
 
 def test_a_signed_transaction_is_traced_and_not_sent(besu: Asker) -> None:

@@ -17,10 +17,10 @@ from foreblock.errors import BadRecording
 from foreblock.feed.messages import encode
 from foreblock.feed.recording import read_recording
 from foreblock.primitives import format_data
+from foreblock.recording.gathering import Stretch, stretch_of
 from foreblock.recording.offline_node import OfflineNode
 from foreblock.recording.offline_run import run_offline
 from foreblock.recording.state_file import RecordedState, read_state, write_state
-from foreblock.recording.stretch import Stretch, stretch_of
 from support.payloads.flashblocks import first, hash_of, later
 from support.servers.dev_processes import PACKAGE, Network, dev_chain
 from support.servers.waiting import PATIENCE, until

@@ -22,7 +22,7 @@ from foreblock.bus.messages import (
     SourceFacts,
     failed,
 )
-from foreblock.cli.log.beginning import begin_log, look_before, open_store
+from foreblock.cli.log.stream import begin_log, inspect_before, open_store
 from foreblock.clock import SystemClock
 from foreblock.errors import (
     DifferentGenesis,
@@ -451,7 +451,7 @@ def test_a_standby_takes_a_snapshot_after_the_log_was_begun_anew(
     async def begin(data: Path) -> None:
         async with node(server.url) as other:
             with open_store(data) as store:
-                before = await look_before(other.connection, store)
+                before = await inspect_before(other.connection, store)
                 await begin_log(other.connection, store, before, 1)
 
     try:

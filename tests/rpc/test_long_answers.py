@@ -18,7 +18,7 @@ SIZE = LONG + 2  # of the text of a long result
 
 
 def unsent(budget: WorkerBudget) -> dict[str, object]:
-    return {"code": -32000, "message": f"too many bytes of answers are unsent (of {budget.limit})"}
+    return {"code": -32000, "message": f"too many unsent response bytes (limit {budget.limit})"}
 
 
 def batch(*calls: bytes) -> bytes:

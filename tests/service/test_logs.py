@@ -130,7 +130,7 @@ from foreblock.service.logs import configure_queued
 configure_queued("info", {form!r})
 log = structlog.get_logger()
 url = "wss://me:hunter2@feed.example/v2/hunter2?token=hunter2"
-log.info("feed_lost", feed=url, why=f"no answer from {{url}}: lost", urls=[url, (url,)])
+log.info("feed_lost", feed=url, why=f"no response from {{url}}: lost", urls=[url, (url,)])
 log.info("told", facts={{"url": url}}, other=ValueError(url))
 with structlog.contextvars.bound_contextvars(request_id="abc"):
     try:
@@ -156,7 +156,7 @@ def test_no_secret_of_a_url_is_written_and_ids_of_requests_are(form: str) -> Non
     lost, _, failed = map(json.loads, done.stderr.splitlines())
     safe = "wss://…@feed.example/v2/…?token=…"
     assert lost["feed"] == safe
-    assert lost["why"] == f"no answer from {safe}: lost"
+    assert lost["why"] == f"no response from {safe}: lost"
     assert lost["urls"] == [safe, [safe]]
     assert failed["request_id"] == "abc"
     assert f"cannot reach {safe}" in failed["exception"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.bench.rpc.processes import family
+from foreblock.bench.rpc.peers import family
 from foreblock.errors import Unreachable
 from foreblock.service.running import HOST, free_port, started
 from support.servers.waiting import until

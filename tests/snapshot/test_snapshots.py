@@ -432,7 +432,7 @@ def test_the_command_fetches_a_store_and_says_where_it_is(node: Node, tmp_path: 
     assert (said["epoch"], said["length"]) == (3, (to / "data.mdb").stat().st_size)
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (again.returncode, again.stdout) == (1, "")
-    assert again.stderr == f"foreblock: there is something at {to / 'data.mdb'} already\n"
+    assert again.stderr == f"foreblock: {to / 'data.mdb'} already exists\n"
     command[-1] = str(tmp_path / "second")
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[0].startswith("fetched    ")

@@ -46,7 +46,7 @@ def test_what_is_missing_is_named_and_whether_it_can_be_fetched() -> None:
 
 def test_secrets_of_urls_are_not_told() -> None:
     url = "wss://me:hunter2@feed.example/v2/hunter2?key=hunter2"
-    feed = FEED._replace(url=url, last_error=f"no answer from {url}")
+    feed = FEED._replace(url=url, last_error=f"no response from {url}")
     canonical = CanonicalState(url, 7, 5, 1, f"{url} does not answer")
     told = feed_facts([feed], Following({}, None, f"{url}: odd"), canonical, 10 * SECOND)
     assert "hunter2" not in "".join(told)

@@ -16,7 +16,7 @@ from abuse.probe import BALANCE, ask_once, probe
 from abuse.simulations import EXCESSES
 from abuse.wire import Answer, Closed, Connection, address_of, head
 from foreblock.bench.rpc import chain
-from foreblock.bench.rpc.processes import family, resident_bytes
+from foreblock.bench.rpc.peers import family, resident_bytes
 from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
 from support.each_case import sampled

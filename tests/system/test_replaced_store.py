@@ -94,4 +94,4 @@ def test_no_other_chain_and_no_older_commit_is_served_while_a_service_runs(tmp_p
         client.await_served()
         store.rename(away)
         copy.rename(store)
-        client.await_unavailable("was served; restart to go on")
+        client.await_unavailable("was served; restart the service")

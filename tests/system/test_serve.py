@@ -138,7 +138,7 @@ def test_what_had_to_be_killed_to_stop_is_told() -> None:
         assert service.process.wait(PATIENCE) == 1
         assert service.process.stderr is not None
         said = service.process.stderr.read()
-        assert said == "foreblock: killed what did not stop in time: worker\n"
+        assert said == "foreblock: killed processes that did not stop in time: worker\n"
 
 
 @pytest.mark.parametrize(("body", "pipelined"), sampled([(b"x", 5), (b"x", 1), (b"slow", 1)], 1))

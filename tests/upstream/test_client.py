@@ -44,7 +44,7 @@ def test_nobody_there() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        with pytest.raises(Unreachable, match=f"no answer from {url}: connection refused"):
+        with pytest.raises(Unreachable, match=f"no response from {url}: connection refused"):
             Endpoint(url).request("echo")
 
 

@@ -23,7 +23,7 @@ def account_reads(store: Store, accounts: list[bytes]) -> Figure:
 
 
 def reads_with_views(store: Store, accounts: list[bytes]) -> Figure:
-    """The same as in a request: open a view, find the state, read, close."""
+    """Read as a request does: open a view, find the state, read, close."""
     rates = _read_with_views(store, _shuffled(accounts))
     return Figure("the same with a view for each", "/s", rates)
 

@@ -1,7 +1,6 @@
-"""The command line: one module for each verb. What verbs share is in `verb` and `asking`.
+"""The command line: one module for each verb, with shared code in `verb` and `asking`.
 
-A verb is imported when it is asked for: a command that serves does not wait for those that
-measure.
+A verb is imported when it is used, so a command that serves does not load those that measure.
 """
 
 import click
@@ -18,10 +17,10 @@ CONTEXT = {
 @click.group(cls=VerbGroup, context_settings=CONTEXT)
 @click.version_option(package_name="foreblock", message="foreblock %(version)s")
 def main() -> None:
-    """Serve an Ethereum-style layer-2 chain whose pending block is real.
+    """Serve an Ethereum-style layer-2 chain with a real pending block.
 
-    `foreblock dev` runs two local chains with flashblocks. `foreblock follow` serves a public
-    chain without a node of it. `foreblock serve` serves a chain from a store or follows a
+    `foreblock dev` runs two local chains with flashblocks. `foreblock follow` follows a public
+    chain without running a node. `foreblock serve` serves a chain from a store or follows a
     flashblocks feed. `foreblock VERB --help` explains a verb.
     """
 
@@ -35,13 +34,13 @@ main.add_section(
         "watch": "watch.command",
         "status": "status.command",
         "config": "config",
-        "log": "log",
-        "cluster": "cluster",
+        "log": "log.command",
+        "cluster": "cluster.demo",
         "chains": "chains",
     },
 )
 main.add_section(
-    "Ask an endpoint",
+    "Query an endpoint",
     {
         "block": "read",
         "balance": "read",

@@ -33,14 +33,14 @@ JSON_OPTION = json_option("Print the result as unmodified JSON.")
 
 @contextmanager
 def asking(url: str) -> Iterator[Callable[[str, Sequence[object]], Any]]:
-    """A function that calls methods of the endpoint; failures end the program in one line."""
+    """Yield a function that calls methods of the endpoint; failures end the program in one line."""
     with connected(url) as endpoint:
         yield endpoint.request
 
 
 @contextmanager
 def connected(url: str) -> Iterator[Endpoint]:
-    """The endpoint; failures end the program in one line."""
+    """Connect to the endpoint; failures end the program in one line."""
     with failing_in_one_line():
         try:
             with Endpoint(url) as endpoint:
@@ -50,7 +50,7 @@ def connected(url: str) -> Iterator[Endpoint]:
 
 
 def _with_reason(refused: ErrorAnswer) -> ErrorAnswer:
-    """The refusal with the reason in its revert data, unless the server gave it."""
+    """Add the reason in the revert data, unless the message contains it."""
     try:
         reason = revert_reason(parse_data(refused.data))
     except ValueError:
@@ -61,7 +61,7 @@ def _with_reason(refused: ErrorAnswer) -> ErrorAnswer:
 
 
 def block_parameter(text: str) -> str:
-    """The JSON-RPC parameter for a block of the command line."""
+    """Convert a block of the command line to a JSON-RPC parameter."""
     if text in TAGS:
         return text
     if text.isascii() and text.isdecimal():
@@ -86,7 +86,7 @@ def date(seconds: int) -> str:
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):
-        return "no date"
+        return "unknown date"
 
 
 def decimal(number: int, digits: int) -> str:
@@ -104,8 +104,8 @@ def amount(text: str) -> int:
     """Parse an amount such as 7, 7wei, 2gwei or 0.5ether to wei. Raises `click.BadParameter`."""
     found = _AMOUNT.fullmatch(text)
     if found is None or found[3] not in DIGITS:
-        raise click.BadParameter(f"{text!r} is no amount; 7, 7gwei and 0.5ether are some")
+        raise click.BadParameter(f"invalid amount {text!r}; use e.g. 7, 7gwei or 0.5ether")
     fraction, digits = (found[2] or "").rstrip("0"), DIGITS[found[3]]
     if len(fraction) > digits:
-        raise click.BadParameter(f"{text!r} is no whole number of wei")
+        raise click.BadParameter(f"{text!r} is not a whole number of wei")
     return int(found[1] + fraction.ljust(digits, "0"))

@@ -1,4 +1,4 @@
-"""`foreblock chains`: the public chains that foreblock knows, and what it knows of each."""
+"""`foreblock chains`: the known public chains and their properties."""
 
 import json
 from typing import Final
@@ -21,8 +21,8 @@ _NOTHING: Final = "-"
 def chains(*, chain: str | None, as_json: bool) -> None:
     """List the public chains that can be followed by name.
 
-    With CHAIN, a name or a file, show everything that is known of it, and what is not. A file is
-    checked in the same way as the presets.
+    With CHAIN, a name or a file, show its known and unknown properties. A file is checked like the
+    built-in chains.
     """
     with failing_in_one_line():
         found = [preset(name) for name in names()] if chain is None else [find_chain(chain)]

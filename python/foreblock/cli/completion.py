@@ -25,12 +25,12 @@ def completion(*, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     command = click.get_current_context().find_root().command
-    # That of the class below looks for the shell, which need not be installed here.
+    # The method of the base class searches for the shell, which need not be installed here.
     click.echo(ShellComplete.source(kind(command, {}, PROGRAM, _ASKED_BY)), nl=False)
 
 
 def values(type: str, incomplete: str) -> list[CompletionItem[str]]:
-    """What a value of a setting may be, from its type: `[a|b]`, `BOOL`, `FILE`, `DIRECTORY`."""
+    """Complete a value of a setting by its type: `[a|b]`, `BOOL`, `FILE`, `DIRECTORY`."""
     if type in _PATHS:
         return [CompletionItem(incomplete, type=_PATHS[type])]
     words = ["true", "false"] if type == "BOOL" else []

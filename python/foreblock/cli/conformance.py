@@ -19,9 +19,15 @@ from foreblock.cli.verb import (
 )
 from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
-from foreblock.conformance.replay import ReplayRules, Summary, Verdict, replay
-from foreblock.conformance.service import find_chain, served
-from foreblock.conformance.unserved import reason_for
+from foreblock.conformance.replay import (
+    ReplayRules,
+    Summary,
+    Verdict,
+    find_chain,
+    reason_for,
+    replay,
+    served,
+)
 from foreblock.upstream.rpc_client import Endpoint
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

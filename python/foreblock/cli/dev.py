@@ -44,7 +44,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
 
 
 class DevVerb(Verb):
-    """The command, or the one that its option `--like` names."""
+    """The command, or the one that `--like` names."""
 
     def make_context(
         self,
@@ -53,17 +53,17 @@ class DevVerb(Verb):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401, click's
     ) -> click.Context:
-        """Parse the command line, by the options of the command that it means."""
+        """Parse the command line with the options of the named command."""
         rest = without_like(args)
         if rest is None:
             return super().make_context(info_name, args, parent, **extra)
-        from foreblock.cli.anvil.command import like_anvil  # noqa: PLC0415, when it is asked for
+        from foreblock.cli.anvil.command import like_anvil  # noqa: PLC0415, only when it is used
 
         return like_anvil.make_context(f"{info_name} {LIKE} {ANVIL}", rest, parent, **extra)
 
 
 def without_like(args: Sequence[str]) -> list[str] | None:
-    """The arguments without `--like anvil`; none where that is not among them."""
+    """Return the arguments without `--like anvil`; None if they do not contain it."""
     for at, word in enumerate(args):
         if word == "--":
             break
@@ -102,7 +102,7 @@ def dev(given: Given, *, like: None) -> None:
 
 @contextmanager
 def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
-    """The networks of the settings; those that are not kept are removed at the end."""
+    """The networks of the settings; temporary ones are removed at the end."""
     Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
     if settings.chain.one_process and settings.test_listen:
         raise BadSetting("one_process", "one process has one network: test_listen is not empty")

@@ -1,4 +1,4 @@
-"""`foreblock execute`: blocks from their witnesses alone, each to its hash."""
+"""`foreblock execute`: execute blocks from their witnesses alone."""
 
 import json
 import time
@@ -41,15 +41,15 @@ source = in_section("Input")
 
 @dataclass(frozen=True, slots=True)
 class ExecutedFile:
-    """What became of one file."""
+    """The result for one file."""
 
     file: str
     number: int | None = None
-    hash: str | None = None  # of the executed block; none where there is none
+    hash: str | None = None  # of the executed block; None if it was not executed
     expected: str | None = None
     gas_used: int | None = None
     milliseconds: float | None = None
-    error: str | None = None  # a sentence; none where the hash is the expected one
+    error: str | None = None  # None if the hash is the expected one
 
 
 @verb()
@@ -60,8 +60,8 @@ class ExecutedFile:
 def execute(*, files: Sequence[Path], chain: str | None, as_json: bool) -> None:
     """Execute blocks from their witnesses alone.
 
-    Each FILE holds a block with the trie nodes, codes and headers that executing it needs, as
-    JSON, compressed by gzip or not. The block is executed without a store, its state root is
+    Each FILE contains a block with the trie nodes, codes and headers that its execution needs, as
+    JSON, optionally compressed by gzip. The block is executed without a store, its state root is
     computed, and its hash is printed. The exit code is 0 if every hash is the expected one.
     """
     with failing_in_one_line():
@@ -80,7 +80,7 @@ def execute(*, files: Sequence[Path], chain: str | None, as_json: bool) -> None:
         blocks = [asdict(result) for result in results]
         click.echo(json.dumps({"blocks": blocks, "executed": len(results), "failed": failed}))
     if failed:
-        stop(f"{failed} of {len(results)} blocks did not end in the expected hash", 1)
+        stop(f"{failed} of {len(results)} blocks do not have the expected hash", 1)
 
 
 def _execute(file: Path, chain: ChainFacts | None) -> ExecutedFile:
@@ -91,7 +91,7 @@ def _execute(file: Path, chain: ChainFacts | None) -> ExecutedFile:
         number, expected = block.number, format_data(block.expected)
         header = execute_witnessed(block)
     except INCOMPLETE as missing:
-        why = f"the witness is not complete: {missing}"
+        why = f"the witness is incomplete: {missing}"
         return ExecutedFile(file.name, number, expected=expected, error=why)
     except (ForeblockError, OSError) as failure:
         return ExecutedFile(file.name, number, expected=expected, error=str(failure))
@@ -103,7 +103,7 @@ def _execute(file: Path, chain: ChainFacts | None) -> ExecutedFile:
         expected,
         header.gas_used,
         round(1000 * (time.monotonic() - begun), 1),
-        f"block {number} has the hash {format_data(header.hash)}, expected is {expected}"
+        f"block {number} has the hash {format_data(header.hash)}, expected {expected}"
         if differs
         else None,
     )

@@ -1,4 +1,4 @@
-"""`foreblock follow`: serve a public chain without a node of it."""
+"""`foreblock follow`: follow a public chain without running a node."""
 
 import foreblock.starting  # noqa: F401, before all others
 
@@ -38,18 +38,18 @@ DEFAULTS: Final[Mapping[str, str]] = {"keep_states": "900"}
 @settings_options(FollowingSettings, DEFAULTS)
 @option("--port", type=click.IntRange(0, 65535), help="Port at 127.0.0.1, in place of --listen.")
 def follow(given: Given, *, name: str | None, port: int | None) -> None:
-    """Serve a public chain without a node of it.
+    """Follow a public chain without running a node.
 
-    CHAIN is a name that `foreblock chains` lists, or a file: of the form of those chains, or a
-    genesis. --upstream is an ordinary JSON-RPC endpoint of the chain; give several by repeating it,
-    the best first. `foreblock upstream check URL` says what an endpoint can do.
+    CHAIN is a name that `foreblock chains` lists, or a file: a chain file or a genesis. --upstream
+    is an ordinary JSON-RPC endpoint of the chain; repeat it for several, the best first.
+    `foreblock upstream check URL` shows the capabilities of an endpoint.
 
-    It begins at the latest block with an empty state, learns what is asked for from the upstream,
-    proves it by Merkle proofs, and keeps it true by executing every block. With --feed, a
-    flashblocks WebSocket or poll+https://HOST for a flashblocks-aware endpoint, `pending` grows
-    with each flashblock; without one it is `latest`.
+    The follower starts at the latest block with an empty state. It fetches requested state from
+    the upstream, verifies it with Merkle proofs, and keeps it up to date by executing every block.
+    With --feed, a flashblocks WebSocket or poll+https://HOST for a flashblocks-aware endpoint,
+    `pending` grows with each flashblock; without a feed it is `latest`.
 
-    Without --data what was learned is removed at the end. Ctrl-C stops it.
+    Without --data the fetched state is removed at the end. Stop with Ctrl-C.
 
     Every option is also a setting in foreblock.toml and an environment variable, as in
     FOREBLOCK_UPSTREAM; docs/follow.md says what is trusted and what it costs.
@@ -106,7 +106,7 @@ def _network(settings: FollowingSettings, folder: Path) -> launch.ServedNetwork:
 
 
 def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.StartedService) -> None:
-    """One screen: what is followed, from whom, how far it is believed, and where to ask."""
+    """Print the chain, its sources, their trust level, and the address of the service."""
     follow, address = settings.follow, started.addresses[0]
     feeds = [each for each in settings.feed or chain.feeds if each != NO_FEED]
     anchor = f"the {follow.anchor} block" if follow.anchor in ANCHORS else f"block {follow.anchor}"
@@ -118,7 +118,7 @@ def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Star
     if not feeds:
         click.echo("  flashblocks  no feed: pending is the latest block")
     meaning = {
-        "proven": "proven: nothing is used before a Merkle proof shows it",
+        "proven": "proven: state is used only after a Merkle proof verifies it",
         "audited": "audited: what upstreams say is used at once, and proven soon after",
         "trusted": "trusted: what upstreams say is believed",
     }

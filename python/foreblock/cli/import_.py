@@ -34,7 +34,7 @@ source = in_section("Input")
 
 
 @verb("import")
-@source("--genesis", type=FILE, help="Genesis in geth's JSON format; not needed to go on with a "
+@source("--genesis", type=FILE, help="Genesis in geth's JSON format; not needed to continue a "
         "store that has a chain. With --state only its configuration is used.")  # fmt: skip
 @source("--chain", type=FILE, help="Blocks in RLP, concatenated.")
 @source("--fork-choice", type=FILE, help="engine_forkchoiceUpdated request in JSON: the expected "
@@ -69,7 +69,7 @@ def import_(  # noqa: PLR0913, keywords
 
     Run the same command again to continue after the last stored block.
 
-    With --state the store begins with the state after one block instead, whose root is checked;
+    With --state the store starts with the state after one block instead, whose root is verified;
     import the blocks after it with --chain.
     """
     if state is not None:
@@ -78,7 +78,7 @@ def import_(  # noqa: PLR0913, keywords
         return
     _refuse_without_state(header=header, preset=preset)
     if chain is None:
-        raise click.UsageError("One of --chain and --state is needed.")
+        raise click.UsageError("--chain or --state is required.")
     begun = time.monotonic()
     stored = _LastStored()
     try:
@@ -87,7 +87,7 @@ def import_(  # noqa: PLR0913, keywords
                 genesis, chain, data, fork_choice, report, address_index=address_index
             )
     except KeyboardInterrupt:
-        stop(f"interrupted; {stored}; run the same command again to go on", INTERRUPTED)
+        stop(f"interrupted; {stored}; run the same command again to continue", INTERRUPTED)
     seconds = time.monotonic() - begun
     summary = _summary_json if as_json else _summary_text
     click.echo(summary(imported, seconds))

@@ -21,7 +21,13 @@ from foreblock.cli.asking import (
 )
 from foreblock.cli.verb import option, stop, verb
 from foreblock.errors import NotAnAnswer
-from foreblock.primitives import HASH_BYTES, parse_address, parse_data, parse_quantity
+from foreblock.primitives import (
+    HASH_BYTES,
+    format_data,
+    parse_address,
+    parse_data,
+    parse_quantity,
+)
 
 Value = TypeVar("Value")
 
@@ -44,7 +50,7 @@ def block(*, block: str, full: bool, url: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found))
     elif found is None:
-        stop(f"there is no block {block}", 1)
+        stop(f"unknown block {block}", 1)
     else:
         _print_block(found)
 
@@ -138,8 +144,8 @@ def _quantity(url: str, found: object) -> int:
 
 def _call_data(function: Function | None, arguments: Sequence[str], data: str | None) -> str | None:
     if function is None:
-        return data if data is None else "0x" + checked(parse_data, data, "data").hex()
-    return "0x" + function.call_data(arguments).hex()
+        return data if data is None else format_data(checked(parse_data, data, "data"))
+    return format_data(function.call_data(arguments))
 
 
 def _message(to: str, sender: str | None, data: str | None) -> dict[str, str]:

@@ -153,8 +153,7 @@ def replay(
     """Serve a recorded feed over WebSocket, at /ws.
 
     Starts when a client connects and stops at the end of the recording. With --state a follower
-    has everything that it needs here, and no network: the first address is its upstream, which
-    is there until Ctrl-C.
+    needs no network: the first printed address is its upstream, which is served until Ctrl-C.
     """
     configure("warning")
     with failing_in_one_line(), contextlib.suppress(KeyboardInterrupt):

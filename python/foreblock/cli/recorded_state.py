@@ -20,11 +20,10 @@ from foreblock.feed.messages import decode
 from foreblock.feed.recording import Recorded, read_recording
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.state_upstream import StateUpstream
-from foreblock.recording.gathering import Gathering, Report
+from foreblock.recording.gathering import Gathering, Report, Stretch, stretch_of
 from foreblock.recording.offline_node import OfflineNode
 from foreblock.recording.offline_run import run_offline
 from foreblock.recording.state_file import RecordedState, read_state, write_state
-from foreblock.recording.stretch import Stretch, stretch_of
 from foreblock.server import sockets
 from foreblock.types import Flashblock
 
@@ -32,21 +31,21 @@ _MEGABYTE: Final = 10**6
 
 
 def check_state_options(with_state: Path | None, chain: str | None, upstream: str | None) -> None:
-    """Refuse options that do not go together, before anything is recorded."""
+    """Refuse incompatible options before anything is recorded."""
     if with_state is None:
         if chain is not None or upstream is not None:
-            raise click.UsageError("--chain and --upstream are used with --with-state.")
+            raise click.UsageError("--chain and --upstream require --with-state.")
         return
     if chain is None or upstream is None:
-        raise click.UsageError("--with-state needs --chain and --upstream.")
+        raise click.UsageError("--with-state requires --chain and --upstream.")
 
 
 def record_state(feed: Path, state: Path, chain: str, upstream: str) -> None:
-    """Gather what the blocks of a recorded feed need, and write it."""
+    """Gather the state that the blocks of a recorded feed need, and write it."""
     with feed.open("rb") as file:
         stretch = stretch_of(each.message for each in read_recording(str(feed), file))
     if stretch is None:
-        raise BadRecording(str(feed), 1, "no whole block was recorded, record for longer")
+        raise BadRecording(str(feed), 1, "no complete block was recorded; record for longer")
     followed = followed_chain(chain)
     with _bar() as report:
         gathered = asyncio.run(_gather(followed, upstream, stretch, report))
@@ -72,7 +71,7 @@ async def _gather(
 
 
 def _write(gathered: RecordedState, state: Path) -> None:
-    """Write the file whole, or not at all."""
+    """Write the whole file, or none."""
     part = state.with_name(f".{state.name}.{os.getpid()}.part")
     try:
         with part.open("xb") as file:
@@ -106,7 +105,7 @@ def beside(node: OfflineNode, recording: Iterable[Recorded]) -> Iterator[Recorde
 @contextlib.contextmanager
 def serving_node(node: OfflineNode, listen: str) -> Iterator[str]:
     """Serve the node meanwhile; gives its URL."""
-    from foreblock.recording.node_server import NodeServer  # noqa: PLC0415, its library is slow
+    from foreblock.recording.offline_node import NodeServer  # noqa: PLC0415, its library is slow
 
     (sock,) = sockets.listen(listen, 1)
     url = f"http://{sockets.name(sock)}"

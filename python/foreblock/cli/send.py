@@ -166,7 +166,7 @@ def _send(endpoint: Endpoint, raw: bytes, timeout: float) -> SentTransaction:
             index = _flashblock(endpoint.headers, receipt.get("blockHash"))
             return SentTransaction(str(sent), receipt, index, round(waited * 1000))
         if waited >= timeout:
-            stop(f"{sent} was sent and is in no block after {timeout:g} s", 1)
+            stop(f"{sent} was sent but not included within {timeout:g} s", 1)
         time.sleep(POLL_SECONDS)
 
 

@@ -34,10 +34,11 @@ def serve(given: Given) -> None:
     With --source feed the chain follows one or several feeds: give --genesis FILE and --feed URL,
     and --canonical URL for sealed blocks that the feeds do not prove.
 
-    With --source log it is a replica: it follows what a writer on another machine commits to the
-    NATS servers of --log. With --source feed and --log it writes that log, or stands by.
+    With --source log it is a replica: it follows the commits that a writer on another machine
+    appends to the log on the NATS servers of --log. With --source feed and --log it writes that
+    log, or stands by.
 
-    With --source follow it follows a public chain without a node of it: give --chain NAME and
+    With --source follow it follows a public chain without running a node: give --chain NAME and
     --upstream URL, as for foreblock follow.
 
     To serve several networks, give each its own settings, as in
@@ -69,7 +70,7 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
     settings = wanted.settings
     service, chain = settings.service, settings.chain
     if not service.data:
-        raise click.UsageError(f"{option}data is needed: the directory of a store")
+        raise click.UsageError(f"{option}data is required: the directory of a store")
     if chain.source not in ("feed", "follow") and chain.feed:
         raise click.UsageError(f"{option}feed needs {option}source=feed")
     if chain.source == "store":

@@ -22,7 +22,7 @@ from foreblock.cli.verb import option, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.primitives import parse_data
 
-TRANSFERS: Final = "0x" + "ee" * 20  # the address of logs that stand for transfers of ether
+TRANSFERS: Final = "0x" + "ee" * 20  # the address of logs that represent ether transfers
 SHOWN_DATA: Final = 74  # characters of data shown: a selector and a word
 
 
@@ -34,9 +34,9 @@ SHOWN_DATA: Final = 74  # characters of data shown: a selector and a word
 def simulate(*, file: TextIO, block: str, url: str, as_json: bool) -> None:
     """Simulate blocks and show the effects of their calls.
 
-    FILE holds an eth_simulateV1 payload as JSON, or only its list of blockStateCalls; - reads
-    standard input. The output has calls, gas, logs, transfers of ether, and the changes of
-    balances by transfers and fees; overrides do not count as changes.
+    FILE contains an eth_simulateV1 payload as JSON, or only its list of blockStateCalls; - reads
+    standard input. The output shows calls, gas, logs, ether transfers, and balance changes by
+    transfers and fees; overrides do not count as changes.
     """
     with asking(url) as ask:
         payload = _payload(file)
@@ -44,7 +44,7 @@ def simulate(*, file: TextIO, block: str, url: str, as_json: bool) -> None:
             payload |= {"traceTransfers": True, "returnFullTransactions": True}
         found = ask("eth_simulateV1", [payload, block_parameter(block)])
         if not as_json:
-            lines = _told(url, found)
+            lines = _lines(url, found)
     click.echo(json.dumps(found) if as_json else "\n".join(lines))
 
 
@@ -56,11 +56,11 @@ def _payload(file: TextIO) -> dict[str, Any]:
     if isinstance(payload, list):
         return {"blockStateCalls": payload}
     if not isinstance(payload, dict):
-        raise InvalidArgument(f"{file.name} holds neither a payload nor a list of blocks")
+        raise InvalidArgument(f"{file.name} is neither a payload nor a list of blocks")
     return payload
 
 
-def _told(url: str, found: object) -> list[str]:
+def _lines(url: str, found: object) -> list[str]:
     try:
         return list(_account(found))
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as failure:
@@ -108,7 +108,7 @@ def _call(index: int, call: Any, transaction: Any) -> Iterator[str]:  # noqa: AN
 
 
 def _error(call: Any) -> str:  # noqa: ANN401, as above
-    """The error of a call as text; other nodes answer with an object."""
+    """The error of a call as text; some nodes return an object."""
     error = call["error"]
     text = error if isinstance(error, str) else str(error["message"])
     data = call["returnData"] if isinstance(error, str) else error.get("data", "0x")

@@ -109,7 +109,7 @@ class VerbGroup(click.Group):
 
 def _verb_of(module: str, name: str) -> click.Command:
     collects = gc.isenabled()
-    gc.disable()  # what modules make stays; looking for garbage meanwhile takes a tenth longer
+    gc.disable()  # modules create no garbage; collecting meanwhile takes a tenth longer
     try:
         found = getattr(import_module(f"foreblock.cli.{module}"), name + "_" * iskeyword(name))
     finally:

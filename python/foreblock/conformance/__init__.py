@@ -3,9 +3,8 @@
     cases      files to cases
     dialects   the reply that a dialect promises instead of the published one
     compare    two JSON values to the places where they differ
-    replay     cases and an endpoint to outcomes
-    service    a service of our own over the chain beside the cases
+    replay     cases and an endpoint, or a service of our own, to outcomes
 
-Everything but `replay` and `service` takes values and gives values. No case is skipped
-silently: a method that an endpoint does not serve is an outcome of its own.
+Everything except `replay` is free of I/O. No case is skipped silently: a method that an endpoint
+does not serve is an outcome of its own.
 """

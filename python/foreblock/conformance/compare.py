@@ -28,7 +28,7 @@ class Difference:
 
     @property
     def in_message(self) -> bool:
-        """Whether both have an error message and only its words differ."""
+        """True if both have an error message and only its text differs."""
         return bool(_MESSAGE.fullmatch(self.path)) and self.found != NOTHING
 
     def __str__(self) -> str:

@@ -1,21 +1,27 @@
-"""Replay cases against an endpoint; each gives an outcome.
+"""Replay cases against an endpoint, or a service of our own over the chain beside the cases.
 
-A case passes when every reply is what the dialect promises: results and envelopes to the
-letter, errors in code and data. The words of error messages differ between servers, so they
-are shown and do not count, unless asked for. A method that the endpoint does not have makes the
-case `NOT_SERVED`, never passed and never silent.
+A case passes if every reply is the one that the dialect promises: results and envelopes exactly,
+errors in code and data. Error messages differ between servers, so they are shown but not
+compared, unless requested. A method that the endpoint lacks makes the case `NOT_SERVED`: never
+passed, and never silent.
 """
 
 import json
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Final
 
 from foreblock.conformance.cases import Case, CaseExchange
 from foreblock.conformance.compare import NOTHING, Difference, differences, shape_differences
 from foreblock.conformance.dialects import Dialect, promised
+from foreblock.errors import InvalidArgument
+from foreblock.ledger.importing.importer import import_files
+from foreblock.service.running import serving
 from foreblock.upstream.rpc_client import Endpoint
 
 METHOD_NOT_FOUND: Final = -32601
@@ -42,7 +48,7 @@ class CaseOutcome:
 
 @dataclass(frozen=True)
 class ReplayRules:
-    """The dialect of replies, and whether the words of errors count."""
+    """The dialect of replies, and whether error messages are compared."""
 
     dialect: Dialect = "ethereum"
     messages: bool = False
@@ -81,7 +87,7 @@ def judge(
         return [Difference("$", "JSON", repr(body[:80]))]
     expected = promised(rules.dialect, json.loads(exchange.request), json.loads(exchange.reply))
     differ = shape_differences if shape_only else differences
-    # Where the contract leaves a message open, any message is the right one.
+    # If the contract leaves a message open, every message is right.
     missed = [
         each
         for each in differ(expected, found)
@@ -121,3 +127,59 @@ class Summary:
     @property
     def _total(self) -> Counter[Verdict]:
         return Counter(each.verdict for each in self.outcomes)
+
+
+# --- Methods that are not served -----------------------------------------------------------
+
+# By the prefix of their names.
+REASONS: Final = (
+    ("engine_", "the private interface of a consensus client, which has its own port"),
+    ("testing_", "a block builder's private method"),
+    ("admin_", "about peers, and there is no peer-to-peer network here"),
+    ("miner_", "about mining, and nothing is mined here"),
+)
+
+
+def reason_for(method: str) -> str | None:
+    """The reason why a method is not served; None if it should be."""
+    return next((why for start, why in REASONS if method.startswith(start)), None)
+
+
+# --- A service over the chain of the cases -------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChainFiles:
+    """Genesis, blocks and the fork choice, as `foreblock import` takes them."""
+
+    genesis: Path
+    chain: Path
+    fork_choice: Path | None
+
+
+def find_chain(folder: Path) -> ChainFiles:
+    """The chain of a folder of cases: in it, above it, or in its `tests`.
+
+    The last two fit a checkout of ethereum/execution-apis: the folder of one method, and
+    the root.
+    """
+    for place in (folder, folder / "tests", folder.parent):
+        if (place / "genesis.json").is_file() and (place / "chain.rlp").is_file():
+            choice = place / "headfcu.json"
+            return ChainFiles(
+                place / "genesis.json", place / "chain.rlp", choice if choice.is_file() else None
+            )
+    raise InvalidArgument(
+        f"no chain (genesis.json and chain.rlp) in {folder}, {folder / 'tests'} or "
+        f"{folder.parent}; --url replays the cases against an endpoint that has it"
+    )
+
+
+@contextmanager
+def served(chain: ChainFiles, options: Sequence[str] = ()) -> Iterator[str]:
+    """The URL of a service over this chain, stopped and removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="foreblock-") as folder:
+        data = Path(folder) / "store"
+        import_files(chain.genesis, chain.chain, data, chain.fork_choice, lambda _: None)
+        with serving(data, options) as service:
+            yield service.url

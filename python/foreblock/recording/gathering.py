@@ -1,14 +1,15 @@
 """Gather the state that a stretch of a chain needs, from an endpoint that proves the anchor.
 
-The blocks are fetched by their hashes, each checked against its hash, then executed one after
-the other on a store that knows nothing at first; what they miss is fetched with proofs against
-the root of the anchor, until they run. There is no hurry: the endpoint has to prove a block as
-far back as the stretch is long. Beside that, what a follower asks before it executes anything is
-kept: slots that contracts read first, and what it finds out about endpoints.
+A stretch is the sequence of whole blocks in a recorded feed. The blocks are fetched and verified
+by hash, then executed in order on a store that is empty at first. Missing state is fetched with
+proofs against the root of the anchor until the blocks run, so the endpoint must prove blocks as
+far back as the stretch is long. The requests that a follower makes before it executes anything
+are gathered too: slots that contracts read first, and probes of endpoints.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,8 @@ import msgspec
 from msgspec import Raw
 
 from foreblock.chains.chain_file import FollowedChain
-from foreblock.errors import BadChain, NotAnAnswer, RefusedAnswer, StateMissing
+from foreblock.errors import BadChain, MalformedFlashblock, NotAnAnswer, RefusedAnswer, StateMissing
+from foreblock.feed.messages import decode
 from foreblock.follow.capabilities import BUSY, BUSY_SLOT, NOBODY, SLOT
 from foreblock.follow.fetch_result import EMPTY_CODE, FetchResult
 from foreblock.follow.fetcher import Fetcher
@@ -28,14 +30,59 @@ from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import ZERO_ADDRESS, format_data
 from foreblock.recording.state_file import JsonBlock, RecordedState
-from foreblock.recording.stretch import Stretch
-from foreblock.types import Block, Header
+from foreblock.types import Block, Flashblock, Header
 from foreblock.upstream.block_json import rebuild_block, rebuild_header
 from foreblock.upstream.budget import Purpose, Urgency
 
+# --- Stretches -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Blocks of a chain, by the hash of the block before them and their own, in order."""
+
+    anchor: bytes
+    first: int  # the number of the first block
+    blocks: tuple[bytes, ...]
+
+
+def stretch_of(messages: Iterable[bytes]) -> Stretch | None:
+    """Return the stretch that messages of a feed cover; None if they hold no whole block.
+
+    Of two flashblocks that start the same block, the later counts: the chain continued with it.
+    """
+    parents: dict[int, bytes] = {}  # named by the block of this number
+    first: int | None = None
+    for message in messages:
+        begun = _begun(message)
+        if begun is not None:
+            number, parent = begun
+            first = number if first is None else first
+            parents[number] = parent
+    if first is None:
+        return None
+    blocks: list[bytes] = []
+    while first + len(blocks) + 1 in parents:
+        blocks.append(parents[first + len(blocks) + 1])
+    return Stretch(parents[first], first, tuple(blocks)) if blocks else None
+
+
+def _begun(message: bytes) -> tuple[int, bytes] | None:
+    """The number and parent of the block that a message starts; None for other messages."""
+    try:
+        found = decode(message)
+    except MalformedFlashblock:
+        return None
+    if not isinstance(found, Flashblock) or found.base is None:
+        return None
+    return found.base.block_number, found.base.parent_hash
+
+
+# --- State ---------------------------------------------------------------------------------
+
 SECONDS: Final = 30.0  # for one answer
-ROUNDS: Final = 64  # that one block may take
-ANCESTORS: Final = 2  # headers before the anchor, which a follower looks at
+ROUNDS: Final = 64  # of fetching for one block
+ANCESTORS: Final = 2  # headers before the anchor, which a follower reads
 EPOCH: Final = 1
 
 # Blocks executed, and all of them.
@@ -43,7 +90,7 @@ Report = Callable[[int, int], None]
 
 
 class Gathering:
-    """Gathers from these upstreams, the first of which gives the blocks."""
+    """Gathers state from these upstreams; the first one provides the blocks."""
 
     def __init__(self, chain: FollowedChain, fetcher: Fetcher) -> None:
         self._chain: Final = chain
@@ -139,7 +186,7 @@ class Gathering:
 
 
 def _always() -> StateKeys:
-    """What every follower asks for: to find out what endpoints can do, and for withdrawals."""
+    """Keys that every follower requests: probes of endpoints, and withdrawals."""
     accounts = frozenset({ZERO_ADDRESS, NOBODY, BUSY, MESSAGE_PASSER})
     return StateKeys(accounts, {NOBODY: frozenset({SLOT}), BUSY: frozenset({BUSY_SLOT})})
 
@@ -153,5 +200,5 @@ def _first_slots(found: FetchResult) -> StateKeys:
 
 def _check(found: bytes, wanted: bytes) -> None:
     if found != wanted:
-        why = f"the hash of the block is {format_data(found)}, asked for was {format_data(wanted)}"
+        why = f"the block has the hash {format_data(found)}, requested was {format_data(wanted)}"
         raise RefusedAnswer("another block", why)

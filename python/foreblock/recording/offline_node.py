@@ -1,11 +1,16 @@
-"""Answers of a node from a recording: blocks up to a head that moves, and state of the anchor.
+"""A node that answers from a recording: blocks up to a head that moves, and state of the anchor.
 
-Every key that executing the recorded blocks needs has at the anchor the value that a follower
-asks for, so proofs are those of the anchor, whichever block is named: a follower takes a proof
-by the root that it leads from. What was not recorded is an error, never a default. No I/O.
+Proofs are those of the anchor, whichever block is named: every key that the recorded blocks need
+has the requested value there, and a follower accepts a proof by its root. What was not recorded
+is an error, never a default. `OfflineNode` does no I/O; `NodeServer` serves it over HTTP.
 """
 
+import json
+import threading
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import socket
 from typing import Any, Final
 
 from foreblock.primitives import (
@@ -40,7 +45,7 @@ class Unanswered(Exception):
 
 
 class OfflineNode:
-    """A recording that is asked like a node; `head` is the latest block that it shows."""
+    """A recording with the methods of a node; `head` is its latest block."""
 
     def __init__(self, state: RecordedState) -> None:
         self._state: Final = state
@@ -106,7 +111,7 @@ class OfflineNode:
 
     def _block_by_hash(self, params: list[Any]) -> JsonBlock | None:
         known = parse_hash(params[0])
-        # A block is asked for by its hash when another one has named it, so it is there.
+        # A client knows the hash from another block, so the block counts as present.
         return None if known not in self._blocks else self._shown(known, whole=bool(params[1]))
 
     def _shown(self, block_hash: bytes, *, whole: bool) -> JsonBlock:
@@ -164,3 +169,63 @@ class OfflineNode:
         number = self._numbers.get(parse_hash(name)) if is_hash else parse_number(name, 64)
         if number is None or number not in self._hashes or number > self.head:
             raise Unanswered(NOT_HERE, "header not found")
+
+
+# --- The server ----------------------------------------------------------------------------
+
+LONGEST_BODY: Final = 16 << 20
+
+
+class NodeServer:
+    """An HTTP server on a socket that listens; `close` it."""
+
+    def __init__(self, node: OfflineNode, sock: socket) -> None:
+        self._server: Final = _Server(node, sock)
+        self._thread: Final = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, node: OfflineNode, sock: socket) -> None:
+        super().__init__(sock.getsockname()[:2], _Handler, bind_and_activate=False)
+        self.socket.close()
+        sock.settimeout(None)
+        self.socket = sock
+        self.node: Final = node
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        """Answer a request of JSON-RPC, or a batch of them."""
+        assert isinstance(self.server, _Server)
+        length = int(self.headers.get("Content-Length") or 0)
+        if length > LONGEST_BODY:
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            return
+        try:
+            asked = json.loads(self.rfile.read(length))
+        except ValueError:
+            self.send_error(HTTPStatus.BAD_REQUEST)
+            return
+        answer = self.server.node.answer
+        said = [answer(each) for each in asked] if isinstance(asked, list) else answer(asked)
+        body = json.dumps(said).encode()
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""

@@ -25,7 +25,7 @@ class UnknownNode(Exception):
 
 
 class KeyWalk(NamedTuple):
-    """The nodes on the way to a key, and its value; none where there is none."""
+    """The nodes on the path to a key, and its value; None if it has none."""
 
     nodes: tuple[bytes, ...]
     value: bytes | None

@@ -54,7 +54,7 @@ _decode_head: Final = msgspec.json.Decoder(_Head).decode
 
 @dataclass(slots=True)
 class RecordedState:
-    """What executing some blocks after an anchor needs."""
+    """The state that executing some blocks after an anchor needs."""
 
     chain_id: int
     anchor: bytes  # its hash

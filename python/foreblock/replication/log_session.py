@@ -114,7 +114,7 @@ class LogSession:
                 await ask_writer(self.connection, epoch)
             except NobodyListens:
                 continue
-            except LogError:  # it listens, or the log does not answer: that is no absence
+            except LogError:  # it listens, or the log does not respond: that is no absence
                 return True
             return True
         return False

@@ -233,7 +233,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     RejectedTransaction: _says(REFUSED),
     SequencerUnavailable: _says(REFUSED),
     SequencerBusy: _says(
-        OVERLOADED, "too many transactions wait for the sequencer, try again later"
+        OVERLOADED, "too many transactions are waiting for the sequencer, try again later"
     ),
     RefusedCommand: _says(INVALID_PARAMS),
     CommandUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),

@@ -11,10 +11,8 @@ from click.testing import CliRunner, Result
 
 from foreblock.cli import main
 from foreblock.cli.anvil import command
-from foreblock.cli.anvil.absent_flags import IGNORED, NOT_TO_BE_HAD
-from foreblock.cli.anvil.flag import AnvilFlag
-from foreblock.cli.anvil.flags import FLAGS
-from foreblock.cli.anvil.taken_flags import TAKEN
+from foreblock.cli.anvil.command import FLAGS
+from foreblock.cli.anvil.flag_table import IGNORED, NOT_TO_BE_HAD, TAKEN, AnvilFlag
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings import DevSettings
 from foreblock.settings.loading import flat
@@ -158,8 +156,8 @@ def test_flags_become_settings(started: Started, flags: str, wanted: dict[str, o
         ("--no-mining -b 1", "--no-mining cannot be used with --block-time"),
         ("--mixed-mining", "--mixed-mining needs --block-time"),
         ("--state a --dump-state b", "--state cannot be used with --dump-state"),
-        ("-b never", "--block-time: 'never' is no time"),
-        ("-b 0", "--block-time: '0' is no time"),
+        ("-b never", "--block-time: 'never' is not a time"),
+        ("-b 0", "--block-time: '0' is not a time"),
         ("-n tempo", "--network: tempo is not here"),
         ("--no-such-flag", "No such option"),
     ],
@@ -192,7 +190,7 @@ def test_a_genesis_file_gives_what_anvil_reads_of_it(started: Started, tmp_path:
     assert found["gas_limit"] == 30_000_000
     assert found["alloc"] == str(file)
     file.write_text('{"number": "0x5", "alloc": {}}', "utf-8")
-    assert "begins with block 0, not 5" in started.run("--init", str(file)).output
+    assert "starts with block 0, not 5" in started.run("--init", str(file)).output
 
 
 def test_help_has_sections_and_fits(started: Started) -> None:

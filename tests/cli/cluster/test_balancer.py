@@ -1,18 +1,14 @@
-"""The balancing proxy between real sockets."""
+"""The TCP proxy of the demo between real sockets."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
-from foreblock.cli.cluster.balancer import Balancer, read_head
-from foreblock.cli.cluster.rotation import REST_SECONDS, Rotation
+from foreblock.cli.cluster.balancer import REST_SECONDS, Balancer, Rotation
 from support.servers.waiting import PATIENCE
 
-POST = b"POST / HTTP/1.1\r\nHost: x\r\nForeblock-Min-Commit: 7\r\nContent-Length: 4\r\n\r\nbody"
-Answer = Callable[[bytes], bytes]
+UNREACHABLE = "127.0.0.1:1"
 
 
 def test_nodes_take_turns_and_those_that_fail_rest() -> None:
@@ -23,38 +19,21 @@ def test_nodes_take_turns_and_those_that_fail_rest() -> None:
         order = rotation.order(10.0)
         assert sorted(order) == ["a", "b", "c", "r"]
         assert order[2:] == ["r", "a"]
-    rotation.answered("a")
+    rotation.connected("a")
     assert rotation.order(10.0)[-1] == "r"
     rotation.failed("a", 10.0)
     assert "a" in rotation.order(10.0 + REST_SECONDS)[:3]
 
 
-def test_heads_say_where_their_message_ends() -> None:
-    head = read_head(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\nConnection: close\r\n\r\n")
-    assert (head.status, head.length, head.closes, head.is_chunked) == (200, 12, True, False)
-    assert read_head(b"HTTP/1.1 304 x\r\nTransfer-Encoding: chunked\r\n\r\n").has_no_body
-    assert read_head(b"GET / HTTP/1.1\r\nUpgrade: WebSocket\r\n\r\n").is_upgrade
-    assert read_head(b"GET / HTTP/1.0\r\n\r\n").closes
-    for bad in (b"nothing\r\n\r\n", b"GET / HTTP/1.1\r\nno colon\r\n\r\n"):
-        with pytest.raises(ValueError, match=r"no head|colon"):
-            read_head(bad)
-    with pytest.raises(ValueError, match="no number"):
-        _ = read_head(b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n").length
-
-
 @asynccontextmanager
-async def node(answer: Answer, heard: list[bytes]) -> AsyncIterator[str]:
-    """A server that answers each request of four bytes, and echoes once it is upgraded."""
+async def node(name: bytes) -> AsyncIterator[str]:
+    """A server that sends its name, and echoes until the client ends or says end."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        if b"Upgrade" not in head:
-            head += await reader.readexactly(4)
-        heard.append(head)
-        writer.write(answer(head))
-        while b"Upgrade" in head and (piece := await reader.read(100)):
+        writer.write(name)
+        while (piece := await reader.read(1 << 16)) and piece != b"end":
             writer.write(piece)
-        await writer.drain()
+            await writer.drain()
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -64,157 +43,67 @@ async def node(answer: Answer, heard: list[bytes]) -> AsyncIterator[str]:
         server.close()
 
 
-def said(text: bytes, status: bytes = b"200 OK") -> bytes:
-    return b"HTTP/1.1 %b\r\nForeblock-Snapshot: s\r\nContent-Length: %d\r\n\r\n%b" % (
-        status,
-        len(text),
-        text,
-    )
-
-
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-
-
 def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, PATIENCE))
 
 
-async def asked(port: int, *requests: bytes, end: Callable[[bytes], bool]) -> list[bytes]:
-    """The answers to requests on one connection; `end` says when one is whole."""
+async def said(port: int, *sent: bytes) -> bytes:
+    """All that a connection gives, after each text was echoed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    answers = []
-    for request in requests:
-        writer.write(request)
-        answer = b""
-        while not end(answer) and (piece := await reader.read(1 << 16)):
-            answer += piece
-        answers.append(answer)
+    found = b""
+    for text in sent:
+        writer.write(text)
+        while not found.endswith(text):
+            found += await reader.read(1 << 16)
+    writer.write(b"end")
+    found += await reader.read()
     writer.close()
-    return answers
+    return found
 
 
-async def behind(
-    nodes: list[str], reserve: list[str], then: Callable[[int], Awaitable[None]]
-) -> None:
-    async with Balancer(Rotation(nodes, reserve)).listening("127.0.0.1", 0) as port:
-        await then(port)
-
-
-def test_requests_take_turns_and_every_header_passes() -> None:
+def test_connections_take_turns_and_bytes_pass_in_both_directions() -> None:
     async def work() -> None:
-        heard: list[bytes] = []
+        long = bytes(range(256)) * 4096
         async with (
-            node(lambda _: said(b"one"), heard) as one,
-            node(lambda _: said(b"two"), heard) as two,
+            node(b"one") as one,
+            node(b"two") as two,
+            Balancer(Rotation([one, two])).listening("127.0.0.1", 0) as port,
         ):
-
-            async def then(port: int) -> None:
-                answers = await asked(
-                    port, POST, POST, POST, end=lambda a: a.endswith((b"one", b"two"))
-                )
-                assert [each[-3:] for each in answers] == [b"two", b"one", b"two"]
-                assert all(b"\r\nForeblock-Snapshot: s\r\n" in each for each in answers)
-
-            await behind([one, two], [], then)
-        assert heard == [POST] * 3
+            assert await said(port, b"x") == b"twox"
+            assert await said(port, b"first", b"second") == b"onefirstsecond"
+            assert await said(port, long) == b"two" + long
 
     run(work())
 
 
-def test_a_node_that_is_behind_or_gone_is_passed_over() -> None:
+def test_nodes_that_cannot_be_reached_are_passed_over() -> None:
     async def work() -> None:
-        heard: list[bytes] = []
-        late = said(b"commit 7 is not here yet", b"503 Service Unavailable")
         async with (
-            node(lambda _: late, heard) as behind_it,
-            node(lambda _: said(b"end"), heard) as last,
+            node(b"last") as last,
+            Balancer(Rotation([UNREACHABLE], [last])).listening("127.0.0.1", 0) as port,
         ):
-
-            async def then(port: int) -> None:
-                answers = await asked(port, *[POST] * 4, end=lambda a: a.endswith(b"end"))
-                assert [each[-3:] for each in answers] == [b"end"] * 4
-
-            await behind(["127.0.0.1:1", behind_it], [last], then)
-
-            async def all_late(port: int) -> None:
-                (answer,) = await asked(port, POST, end=lambda a: a.endswith(b"yet"))
-                assert answer == late  # the last one's own words
-
-            await behind([behind_it], [], all_late)
+            assert [await said(port) for _ in range(3)] == [b"last"] * 3
 
     run(work())
 
 
-def test_where_nobody_is_there_it_says_so() -> None:
+def test_a_connection_ends_if_no_node_can_be_reached() -> None:
     async def work() -> None:
-        async def then(port: int) -> None:
-            (answer,) = await asked(port, POST, end=lambda a: a.endswith(b"answers\n"))
-            assert answer.startswith(b"HTTP/1.1 503 ")
-            assert b"\r\nRetry-After: 1\r\n" in answer
-
-        await behind(["127.0.0.1:1"], [], then)
+        async with Balancer(Rotation([UNREACHABLE])).listening("127.0.0.1", 0) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.read() == b""
+            writer.close()
 
     run(work())
 
 
-def test_chunks_pass_and_an_answer_that_is_cut_ends_the_connection() -> None:
+def test_open_connections_end_with_the_proxy() -> None:
     async def work() -> None:
-        heard: list[bytes] = []
-        async with (
-            node(lambda _: CHUNKED, heard) as chunked,
-            node(lambda _: CHUNKED[:-9], heard) as cut,
-        ):
-
-            async def whole(port: int) -> None:
-                answers = await asked(port, POST, POST, end=lambda a: a.endswith(b"0\r\n\r\n"))
-                assert answers == [CHUNKED, CHUNKED]
-
-            async def half(port: int) -> None:
-                with suppress(ConnectionResetError):
-                    (answer,) = await asked(port, POST, end=lambda _: False)
-                    assert not answer.endswith(b"0\r\n\r\n")
-
-            await behind([chunked], [], whole)
-            await behind([cut], [], half)
-
-    run(work())
-
-
-def test_a_websocket_is_a_tunnel_to_one_node() -> None:
-    async def work() -> None:
-        heard: list[bytes] = []
-        upgrade = b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
-        accepted = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
-        async with node(lambda _: accepted, heard) as one:
-
-            async def then(port: int) -> None:
+        async with node(b"one") as one:
+            async with Balancer(Rotation([one])).listening("127.0.0.1", 0) as port:
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.write(upgrade)
-                assert await reader.readexactly(len(accepted)) == accepted
-                for frame in (b"first", b"second"):
-                    writer.write(frame)
-                    assert await reader.readexactly(len(frame)) == frame
-                writer.close()
-
-            await behind(["127.0.0.1:1", one], [], then)
-        assert heard == [upgrade]
-
-    run(work())
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
-    ],
-)
-def test_what_is_too_long_is_refused_before_it_is_read(request_: bytes) -> None:
-    async def work() -> None:
-        async def then(port: int) -> None:
-            (answer,) = await asked(port, request_, end=lambda _: False)
-            assert answer.startswith(b"HTTP/1.1 413 ")
-
-        await behind(["127.0.0.1:1"], [], then)
+                assert await reader.readexactly(3) == b"one"
+            assert await reader.read() == b""
+            writer.close()
 
     run(work())

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from foreblock.cli.cluster.plan import ClusterOptions, plan_cluster
+from foreblock.cli.cluster.processes import ClusterOptions, plan_cluster
 from foreblock.settings import DevSettings, ServeSettings
 from foreblock.settings.loading import load
 

@@ -98,7 +98,7 @@ def test_the_writer_is_named_while_it_answers(server: NatsServer, data: Path) ->
             refused = await asyncio.to_thread(run, "begin", data, f"--log={server.url}", "--yes")
             assert refused.returncode == 1
             assert refused.stderr == (
-                "foreblock: the writer of epoch 7 answers, at commit 1: stop it first\n"
+                "foreblock: the writer of epoch 7 is running, at commit 1: stop it first\n"
             )
             assert (await writer.connection.state()).last == 1
             answering.cancel()
@@ -171,7 +171,7 @@ def test_it_is_asked_before_anything_is_lost(server: NatsServer, data: Path) -> 
     assert refused.returncode == 1
     assert f"This store is at commit {before}." in refused.stderr
     assert f"FB_main has {before + 4} messages" in refused.stderr
-    assert "4 commits of the log are not in this store, and are lost." in refused.stderr
+    assert "4 commits of the log are not in this store and will be lost." in refused.stderr
     assert told("show", f"--log={server.url}")["messages"] == before + 4
     done = run("begin", data, f"--log={server.url}", answer="y\n")
     assert done.returncode == 0
@@ -195,7 +195,7 @@ def test_a_store_in_use_and_a_log_that_is_not_there_are_refused(
     assert (bad.returncode, "expected nats://HOST:PORT" in bad.stderr) == (1, True)
     server.kill()
     gone = run("show", f"--log={server.url}")
-    assert (gone.returncode, "the log does not answer" in gone.stderr) == (1, True)
+    assert (gone.returncode, "the log does not respond" in gone.stderr) == (1, True)
 
 
 def test_no_password_is_printed(server: NatsServer) -> None:

@@ -33,7 +33,7 @@ def test_a_store_is_copied_while_it_is_written(tmp_path: Path) -> None:
 
     again = run(data, to)
     assert (again.returncode, again.stdout) == (1, "")
-    assert again.stderr == f"foreblock: there is something at {to} already\n"
+    assert again.stderr == f"foreblock: {to} already exists\n"
 
     said = run(data, tmp_path / "second")
     copied, latest = said.stdout.splitlines()

@@ -117,7 +117,7 @@ def test_a_copy_is_refused_where_something_is(imported: Path, tmp_path: Path) ->
     assert (done.returncode, json.loads(done.stdout)["latest"]["number"]) == (0, 12)
     assert run("store", "check", tmp_path / "copy").returncode == 0
     again = run("store", "copy", imported, tmp_path / "copy")
-    there = f"foreblock: there is something at {tmp_path / 'copy'} already\n"
+    there = f"foreblock: {tmp_path / 'copy'} already exists\n"
     assert (again.returncode, again.stdout, again.stderr) == (1, "", there)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from foreblock.cli.watch.connection import QUESTION, SNAPSHOT, read, source_facts
+from foreblock.cli.watch.history import QUESTION, SNAPSHOT, read_answer, source_facts
 from foreblock.errors import NotAnAnswer
 from support.each_case import each_case
 
@@ -24,7 +24,7 @@ def answer(latest: object, pending: object) -> bytes:
 def test_a_pending_block_is_seen_with_its_flashblock() -> None:
     pending = BLOCK | {"number": "0x8", "transactions": []}
     line = f"commit=12; latest=0x7:0x{'01' * 32}; pending=0x8.3:0x{'02' * 32}"
-    found = read("here", answer(BLOCK, pending), {SNAPSHOT: line})
+    found = read_answer("here", answer(BLOCK, pending), {SNAPSHOT: line})
     assert found.pending is not None
     assert (found.latest.number, found.pending.number, found.index) == (7, 8, 3)
     assert (found.latest.transactions, found.pending.transactions) == (1, 0)
@@ -32,21 +32,21 @@ def test_a_pending_block_is_seen_with_its_flashblock() -> None:
 
 
 def test_where_pending_means_latest_there_is_none() -> None:
-    found = read("here", answer(BLOCK, BLOCK), {SNAPSHOT: "commit=12; latest=0x7:0x01"})
+    found = read_answer("here", answer(BLOCK, BLOCK), {SNAPSHOT: "commit=12; latest=0x7:0x01"})
     assert (found.pending, found.index) == (None, None)
 
 
 def test_other_servers_are_read_as_far_as_they_tell() -> None:
     pending = BLOCK | {"number": None, "hash": None}
     del pending["baseFeePerGas"]
-    found = read("here", answer(BLOCK, pending), {})
+    found = read_answer("here", answer(BLOCK, pending), {})
     assert (found.pending, found.index, found.commit) == (None, None, None)
 
 
 @each_case("body", [b"", b"{}", b"[1]", b"[]", answer(None, BLOCK), answer(7, 8)])
 def test_what_holds_no_blocks_is_refused(body: bytes) -> None:
     with pytest.raises(NotAnAnswer, match="no blocks"):
-        read("here", body, {})
+        read_answer("here", body, {})
 
 
 def test_how_a_source_is_comes_from_readiness() -> None:

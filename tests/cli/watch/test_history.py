@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.cli.watch.connection import Reading, SeenBlock
-from foreblock.cli.watch.history import MOST_BLOCKS, MOST_GROWTHS, History
+from foreblock.cli.watch.history import MOST_BLOCKS, MOST_GROWTHS, History, Reading, SeenBlock
 
 
 def block(number: int, transactions: int = 0, hash_: str = "0x") -> SeenBlock:
@@ -56,8 +55,8 @@ def test_alerts_say_what_needs_attention() -> None:
         "pending is 8 blocks above latest",
         "missing: block 0x01",
     ]
-    history.failure = "no answer from http://x: refused"
-    assert history.alerts(0.0) == ["no answer from http://x: refused"]
+    history.failure = "no response from http://x: refused"
+    assert history.alerts(0.0) == ["no response from http://x: refused"]
 
 
 def test_a_reorganisation_replaces_blocks() -> None:

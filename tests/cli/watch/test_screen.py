@@ -5,8 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from foreblock.cli.watch.connection import Reading, SeenBlock
-from foreblock.cli.watch.history import History
+from foreblock.cli.watch.history import History, Reading, SeenBlock
 from foreblock.cli.watch.screen import Shown, amount, screen
 from support.each_case import each_case
 
@@ -30,7 +29,7 @@ def drawn(width: int, height: int, *shown: Shown, now: float = 139.5) -> list[st
 @each_case("width", [20, 40, 80, 109, 110, 160, 250])
 @each_case("height", [6, 12, 24, 50])
 def test_it_fits_into_every_window(width: int, height: int) -> None:
-    gone = History(failure="no answer from http://127.0.0.1:9545: " + "refused " * 40)
+    gone = History(failure="no response from http://127.0.0.1:9545: " + "refused " * 40)
     lines = drawn(width, height, Shown("127.0.0.1:8545", history()), Shown("b", gone))
     assert len(lines) <= height
     assert max(map(len, lines)) <= width

@@ -158,7 +158,7 @@ def test_it_follows_the_size_of_the_window(url: str) -> None:
 def test_an_endpoint_that_is_gone_holds_up_no_other(url: str) -> None:
     with watching([url, "http://127.0.0.1:1"]) as terminal:
         terminal.shows("live")
-        terminal.shows("! no answer from http://127.0.0.1:1")
+        terminal.shows("! no response from http://127.0.0.1:1")
         terminal.press("q")
         assert terminal.ends() == 0
 

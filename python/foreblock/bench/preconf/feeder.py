@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from foreblock.bench.preconf.part import tell, wait_to_begin
-from foreblock.bench.preconf.sender import CHAIN_ID, signed
+from foreblock.bench.preconf.client_process import tell, wait_to_begin
+from foreblock.bench.preconf.clients import CHAIN_ID, sign_load
 from foreblock.clock import SECOND_NS, DrivenClock
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
@@ -74,7 +74,7 @@ def build(folder: Path, blocks: int, sizes: Sequence[int]) -> list[Timed]:
 
 def _transactions(count: int) -> Iterator[Transaction]:
     load = Load(count, dev_accounts(TEST_MNEMONIC, ACCOUNTS), CHAIN_ID)
-    return iter(signed(load, count, count))
+    return iter(sign_load(load, count, count))
 
 
 def _run(sequencer: Sequencer, clock: DrivenClock, span_ns: int) -> None:

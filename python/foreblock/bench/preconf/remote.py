@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from foreblock.bench.measure import Figure, probing
-from foreblock.bench.preconf import feeder, listener, poller
-from foreblock.bench.preconf.part import ClientProcess, begun
+from foreblock.bench.preconf import clients, feeder
+from foreblock.bench.preconf.client_process import ClientProcess, begun
 from foreblock.bench.preconf.report import Position, first_seen, milliseconds, soon
 from foreblock.bench.preconf.run import PreconfOptions, read
-from foreblock.bench.rpc.load import LoadResult
+from foreblock.bench.rpc.rounds import LoadResult
 from foreblock.clock import SECOND_NS
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
 from foreblock.service.running import HOST, free_port, started
@@ -64,8 +64,8 @@ def run_followed(options: PreconfOptions, sizes: Sequence[int]) -> Followed:
             with _following(options, folder, source, port) as (pid, url, passed_on):
                 seconds = options.in_all
                 parts = [
-                    ClientProcess(poller, url, seconds),
-                    ClientProcess(listener, passed_on, seconds),
+                    ClientProcess(clients, "poller", url, seconds),
+                    ClientProcess(clients, "listener", passed_on, seconds),
                 ]
                 with begun(parts), probing(folder) as probes:
                     feed.begin()

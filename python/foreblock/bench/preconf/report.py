@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct, convert
 
 from foreblock.bench.measure import Figure
-from foreblock.bench.rpc.load import LoadResult
+from foreblock.bench.rpc.rounds import LoadResult
 from foreblock.clock import SECOND_NS
 
 MILLISECOND_NS: Final = 10**6
@@ -98,7 +98,7 @@ def figures(seen: PreconfRun) -> list[Figure]:
 
 
 def remarks(seen: PreconfRun) -> Iterator[str]:
-    """Whether the sequencer kept up, and other remarks."""
+    """Remarks beside the figures, such as whether the sequencer kept up."""
     sent, answers, errors = seen.sent
     rate, waiting = included_a_second(seen.closed), [each.waiting for each in seen.closed]
     kept_up = "kept up" if rate >= seen.tps * KEEPS_UP else "did not keep up"

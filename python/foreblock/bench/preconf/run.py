@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from foreblock.bench.measure import probing
-from foreblock.bench.preconf import listener, payer, poller, sender
-from foreblock.bench.preconf.part import ClientProcess, begun
+from foreblock.bench.preconf import clients
+from foreblock.bench.preconf.client_process import ClientProcess, begun
 from foreblock.bench.preconf.report import Closed, PreconfRun, closed, first_seen
-from foreblock.bench.rpc import load
-from foreblock.bench.rpc.processes import cpu_seconds, family
+from foreblock.bench.rpc.peers import cpu_seconds, family
+from foreblock.bench.rpc.rounds import LoadResult, parse_wrk, wrk_script
 from foreblock.clock import SECOND_NS
 from foreblock.errors import InvalidArgument
 from foreblock.primitives import format_data
@@ -54,10 +54,10 @@ def run(options: PreconfOptions) -> PreconfRun:
         with _dev(options, folder, log) as (pid, url, feed):
             seconds = options.in_all
             parts = [
-                ClientProcess(poller, url, seconds),
-                ClientProcess(listener, feed, seconds),
-                ClientProcess(payer, url, seconds),
-                ClientProcess(sender, url, seconds, options.tps, ACCOUNTS),
+                ClientProcess(clients, "poller", url, seconds),
+                ClientProcess(clients, "listener", feed, seconds),
+                ClientProcess(clients, "payer", url, seconds),
+                ClientProcess(clients, "sender", url, seconds, options.tps, ACCOUNTS),
             ]
             with begun(parts), probing(folder) as probes:
                 since_ns = time.monotonic_ns() + options.warm_up * SECOND_NS
@@ -92,12 +92,10 @@ def _dev(options: PreconfOptions, folder: Path, log: Path) -> Iterator[tuple[int
         yield process.pid, url, f"ws://{feed}/ws"
 
 
-def read(
-    options: PreconfOptions, url: str, folder: Path, pid: int
-) -> tuple[load.LoadResult, float]:
+def read(options: PreconfOptions, url: str, folder: Path, pid: int) -> tuple[LoadResult, float]:
     """Run readers at full load; gives their result and the writer's share of a core."""
     lua = folder / "readers.lua"
-    lua.write_text(load.script(_questions()), "ascii")
+    lua.write_text(wrk_script(_questions()), "ascii")
     writer = [each for each in family(pid) if b"foreblock.service.writer" in _command(each)]
     before, at = cpu_seconds(writer), time.monotonic()
     command = ["nice", f"-n{NICE}", str(options.wrk), "-t1", f"-c{options.connections}",
@@ -106,7 +104,7 @@ def read(
     if done.returncode:
         raise InvalidArgument(f"wrk failed: {(done.stderr or done.stdout).strip()}")
     cpu = (cpu_seconds(writer) - before) / (time.monotonic() - at)
-    return load.parse(done.stdout), cpu
+    return parse_wrk(done.stdout), cpu
 
 
 def _questions() -> list[bytes]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from foreblock.bench.rpc import load, peers
+from foreblock.bench.rpc import peers
 from foreblock.bench.rpc.peers import FOREBLOCK, Server
 from foreblock.bench.rpc.questions import Bound, Question, fits
-from foreblock.bench.rpc.rounds import Bench, BenchRound, alone, measure
+from foreblock.bench.rpc.rounds import Bench, BenchRound, alone, measure, wrk_script
 from foreblock.errors import InvalidArgument
 
 ATTEMPTS: Final = 2  # the most rounds tried, as a multiple of those wanted
@@ -31,7 +31,7 @@ class Cell:
 
     @property
     def clean(self) -> bool:
-        """Whether the figures are made of rounds that count."""
+        """True if the figures come from rounds that count."""
         return any(each.counts for each in self.rounds)
 
     @property
@@ -186,7 +186,7 @@ def _measure_all(
 
 def _script(question: Question, position: int, folder: Path) -> Path:
     file = folder / f"question-{position}.lua"
-    file.write_text(load.script(question.bodies), "ascii")
+    file.write_text(wrk_script(question.bodies), "ascii")
     return file
 
 

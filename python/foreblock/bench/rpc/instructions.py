@@ -1,24 +1,179 @@
 """Instructions of a worker per request, for this build and another one.
 
-They hardly depend on what else the machine does, so a difference of one percent is seen, where CPU
-time varies by tens. A figure is the median of some windows, each a number of rounds in step, less
-what the worker executes when nobody asks.
+Other load on the machine hardly changes them, so a difference of one percent is visible, while CPU
+time varies by tens of percent. A figure is the median of some windows, each a number of rounds in
+step, minus what the idle worker executes.
+
+Only the worker runs under valgrind's callgrind: valgrind lacks system calls that the supervisor
+makes. A module that Python imports at its start (`sitecustomize`) names a script as the
+interpreter of children, and the script runs the real one under valgrind. This works for any
+build. In the worker the same module multiplies the time thresholds of scheduling: it runs about
+fifty times slower there, and requests that are otherwise answered in place would go to threads.
+Hashes have a fixed seed. Work of the kernel is not counted.
 """
 
+import os
+import shutil
 import statistics
+import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from foreblock.bench.rpc import counting
+from foreblock.bench.rpc import peers
 from foreblock.bench.rpc.answers import Ratio, wrong_answers
-from foreblock.bench.rpc.counting import CountedWorker
-from foreblock.bench.rpc.in_step import ClientsInStep, clients_in_step
-from foreblock.bench.rpc.peers import BEFORE, FOREBLOCK
+from foreblock.bench.rpc.peers import BEFORE, FOREBLOCK, Server, family
 from foreblock.bench.rpc.questions import Question
+from foreblock.bench.rpc.rounds import ClientsInStep, clients_in_step
+from foreblock.errors import InvalidArgument
+from foreblock.service.running import HOST, free_port, started
+
+# --- The counted worker --------------------------------------------------------------------
+
+MAP_BYTES: Final = 1 << 30  # valgrind has 128 GiB of addresses; a store maps more by default
+SLOWER: Final = 1000  # more than any worker is under valgrind
+
+# In a data file of LMDB: where its two headers begin, and what they hold.
+_HEADERS: Final = (0, 4096)
+_MAGIC: Final = struct.Struct("<16xI")
+_MAP_AT: Final = 32
+_MAP: Final = struct.Struct("<Q")
+
+_AT_START: Final = f"""
+import os, sys
+
+if "foreblock.service.worker" in sys.orig_argv:
+    import msgspec
+    from foreblock.scheduling import thresholds
+
+    kept = thresholds.THRESHOLDS
+    times = [name for name in kept.__struct_fields__ if name.endswith(("_us", "_seconds"))]
+    longer = {{name: getattr(kept, name) * {SLOWER} for name in times}}
+    thresholds.THRESHOLDS = msgspec.structs.replace(kept, **longer)
+else:
+    os.environ["COUNTED_PYTHON"] = sys.executable
+    sys.executable = os.environ["COUNTED_BY"]
+"""
+_INTERPRETER: Final = """#!/bin/sh
+exec {valgrind} --tool=callgrind --instr-atstart=no --callgrind-out-file={out} \\
+  --log-file={out}.log "$COUNTED_PYTHON" "$@"
+"""
+
+
+@dataclass(frozen=True)
+class CountedWorker:
+    """A running server, and the counter of its worker."""
+
+    server: Server
+    worker: int
+    out: Path  # dumps have this name and a number
+    control: Path
+
+    def begin(self) -> None:
+        """Count at all, which makes it several times slower again; not needed while it starts."""
+        self._tell("instrumentation on")
+
+    def zero(self) -> None:
+        """Count from here."""
+        self._tell("zero")
+
+    def total(self) -> int:
+        """Instructions since the last `zero` or `total`, of all threads."""
+        self._tell("dump")
+        dumps = [each for each in self.out.parent.glob(f"{self.out.name}.*") if is_dump(each)]
+        if len(dumps) != 1:
+            raise InvalidArgument(f"valgrind wrote {len(dumps)} counts instead of one")
+        text = dumps[0].read_text("utf-8", "replace")
+        dumps[0].unlink()
+        return total_of(text)
+
+    def _tell(self, command: str) -> None:
+        words = [str(self.control), f"--pid={self.worker}", command]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise InvalidArgument(f"valgrind did not {command}: {done.stderr.strip()}")
+
+
+def is_dump(file: Path) -> bool:
+    """True for a count, and false for the log and the final count."""
+    return file.suffix[1:].isdecimal()
+
+
+def total_of(dump: str) -> int:
+    """The sum that callgrind writes into a dump."""
+    for line in dump.splitlines():
+        name, _, value = line.partition(":")
+        if name in {"totals", "summary"}:
+            return int(value.split()[0])
+    raise InvalidArgument("the count of valgrind has no total")
+
+
+def programs() -> tuple[Path, Path]:
+    """Valgrind, and the program that gives it orders while it runs."""
+    found = [shutil.which(name) for name in ("valgrind", "vgdb")]
+    if found[0] is None or found[1] is None:
+        raise InvalidArgument("valgrind is missing: install it (Debian: valgrind)")
+    return Path(found[0]), Path(found[1])
+
+
+@contextmanager
+def counted_ours(folder: Path) -> Iterator[CountedWorker]:
+    """This build."""
+    paths = [each for each in [os.environ.get("PYTHONPATH")] if each]
+    command = [sys.executable, "-m", "foreblock"]
+    with _counted(peers.FOREBLOCK, command, peers.imported(folder), paths) as counted:
+        yield counted
+
+
+@contextmanager
+def counted_before(program: Path, folder: Path) -> Iterator[CountedWorker]:
+    """Another build. It does not look for its modules where this one does."""
+    store = peers.imported_by(program, folder)
+    with _counted(peers.BEFORE, [str(program)], store, []) as counted:
+        yield counted
+
+
+@contextmanager
+def _counted(
+    name: str, command: list[str], store: Path, paths: list[str]
+) -> Iterator[CountedWorker]:
+    valgrind, control = programs()
+    narrow_map(store / "data.mdb")
+    site, interpreter, out = (store.with_name(f"{name}-{it}") for it in ("site", "python", "count"))
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(_AT_START, "ascii")
+    interpreter.write_text(_INTERPRETER.format(valgrind=valgrind, out=out), "utf-8")
+    interpreter.chmod(0o755)
+    within = ["env", f"PYTHONPATH={':'.join([str(site), *paths])}", "PYTHONHASHSEED=0",
+              f"COUNTED_BY={interpreter}"]  # fmt: skip
+    address = f"{HOST}:{free_port()}"
+    options = [f"--data={store}", f"--listen={address}", f"--map-size={MAP_BYTES}", *peers.SERVE]
+    version = peers.OURS if name == peers.FOREBLOCK else peers.version([*command, "--version"])
+    with started([*within, *command, "serve", *options], f"http://{address}") as process:
+        (worker,) = [each for each in family(process.pid) if each != process.pid]
+        server = Server(name, process.pid, f"http://{address}", version)
+        counted = CountedWorker(server, worker, out, control)
+        counted.begin()
+        yield counted
+
+
+def narrow_map(file: Path) -> None:
+    """Say in a store that it maps little: a reader maps as much as its last writer did."""
+    with file.open("r+b") as data:
+        for at in _HEADERS:
+            data.seek(at)
+            (magic,) = _MAGIC.unpack(data.read(_MAGIC.size))
+            assert magic == 0xBEEFC0DE
+            data.seek(at + _MAP_AT)
+            data.write(_MAP.pack(MAP_BYTES))
+
+
+# --- Windows -------------------------------------------------------------------------------
 
 WINDOWS: Final = 5
 WINDOW_INSTRUCTIONS: Final = 25_000_000  # about, unless one round has more
@@ -29,7 +184,7 @@ IDLE_SECONDS: Final = 4.0
 
 @dataclass(frozen=True)
 class Window:
-    """What a worker executed while it answered some requests."""
+    """Instructions of a worker while it answered some requests."""
 
     instructions: int
     requests: int
@@ -87,10 +242,10 @@ def count(
     """Count every question on this build and, if there is one, the build before."""
     with ExitStack() as stack:
         report("starting foreblock under valgrind")
-        running = [stack.enter_context(counting.ours(folder))]
+        running = [stack.enter_context(counted_ours(folder))]
         if before is not None:
             report("starting the build before under valgrind")
-            running.append(stack.enter_context(counting.before(before, folder)))
+            running.append(stack.enter_context(counted_before(before, folder)))
         servers = [each.server for each in running]
         wrong = list(wrong_answers(servers, questions))
         cells = {}

@@ -1,4 +1,4 @@
-"""The servers to compare: find, start on one core, load the chain, stop.
+"""The servers to compare: find, start on one core, load the chain, meter, stop.
 
 Each ends with all of its processes. A server that is not installed is reported.
 
@@ -6,21 +6,88 @@ A server sees the whole machine when it starts, so that it has its usual threads
 pinned to its core; `PeerSetup.narrow` restricts it from the start.
 """
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from foreblock.bench.rpc import chain
-from foreblock.bench.rpc.processes import pin
 from foreblock.bench.rpc.questions import Question
 from foreblock.ledger.importing.importer import import_files
 from foreblock.primitives import format_data
 from foreblock.service.running import HOST, free_port, serving, started
 from foreblock.upstream.rpc_client import Endpoint
+
+# --- Processes -----------------------------------------------------------------------------
+
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+def family(root: int) -> list[int]:
+    """`root` and every process below it."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and (fields := _stat(int(entry.name))):
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, open_ends = [], [root]
+    while open_ends:
+        process = open_ends.pop()
+        found.append(process)
+        open_ends += children.get(process, [])
+    return found
+
+
+def pin(root: int, core: int) -> None:
+    """Let all threads of `root` and of every process below it run on this core only."""
+    for process in family(root):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with suppress(ProcessLookupError):  # it may have ended meanwhile
+                os.sched_setaffinity(int(thread.name), {core})
+
+
+def cpu_seconds(processes: list[int]) -> float:
+    """User and system time of these processes, all threads, so far."""
+    times = [_stat(process) for process in processes]
+    return sum(int(fields[11]) + int(fields[12]) for fields in times if fields) / TICKS
+
+
+def idle_seconds(core: int) -> float:
+    """Idle time of a core so far."""
+    for line in Path("/proc/stat").read_text("ascii").splitlines():
+        name, *times = line.split()
+        if name == f"cpu{core}":
+            return (int(times[3]) + int(times[4])) / TICKS  # idle, and waiting for a disk
+    return 0.0
+
+
+def resident_bytes(processes: list[int]) -> int:
+    """Memory of these processes that is resident and not shared with a file."""
+    return sum(_anonymous(process) for process in processes)
+
+
+def _stat(process: int) -> list[str] | None:
+    """The fields after the name, state first; none if the process is gone."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text("utf-8", "replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rsplit(") ", 1)[1].split()
+
+
+def _anonymous(process: int) -> int:
+    try:
+        resident, shared = Path(f"/proc/{process}/statm").read_text("ascii").split()[1:3]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return (int(resident) - int(shared)) * PAGE
+
+
+# --- Servers -------------------------------------------------------------------------------
 
 FOREBLOCK: Final = "foreblock"
 OURS: Final = "this checkout, one worker"

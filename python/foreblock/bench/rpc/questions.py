@@ -1,18 +1,114 @@
 """Requests of the benchmark, and the limits of their cost relative to other servers.
 
 A repeated question sends the same bytes each time, a distinct one goes through a thousand
-addresses or slots (64 batches), so that a cache of answers cannot carry the result.
+addresses or slots (64 batches), so that a cache of answers cannot carry the result. Payloads of
+eth_simulateV1 have the expected result of every call; overrides provide all that they need (ether
+for a sender, the code of a token, slots of a contract), so any server can answer them.
 """
 
 import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final
 
-from foreblock.bench.rpc import chain, simulations
-from foreblock.bench.rpc.simulations import CallEnd, Simulation
+from foreblock.bench.fill import ETHER, TOKEN, TOKEN_ADDRESS
+from foreblock.bench.rpc import chain
 from foreblock.primitives import format_data, format_quantity
+
+# --- Simulations ---------------------------------------------------------------------------
+
+Json = Any
+CallEnd = tuple[str, str, int]  # status, what was returned, how many logs
+
+TOKEN_TRANSFERS: Final = 50
+SLOTS: Final = 1000
+BLOCKS, BLOCK_CALLS = 20, 10
+
+PAYER: Final = b"\xaa" * 20  # funded by overrides only
+DONE: Final[CallEnd] = ("0x1", "0x", 0)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The parameters of a request, and the end of each call, block by block."""
+
+    params: Sequence[Json]
+    ends: Sequence[Sequence[CallEnd]]
+
+
+def one_transfer(position: int) -> Simulation:
+    """A wei to one of the chain's accounts, from a sender that an override funds."""
+    return _simulation([_simulated_block([_transfer(position)], _funded())], [[DONE]])
+
+
+def token_transfers() -> Simulation:
+    """Transfers of a token to as many accounts, in one block."""
+    calls = [
+        {
+            "from": format_data(PAYER),
+            "to": format_data(TOKEN_ADDRESS),
+            "data": format_data(chain.ACCOUNTS[position].rjust(32, b"\0")),
+        }
+        for position in range(TOKEN_TRANSFERS)
+    ]
+    code = {format_data(TOKEN_ADDRESS): {"code": format_data(TOKEN)}}
+    return _simulation([_simulated_block(calls, code)], [[("0x1", "0x", 1)] * TOKEN_TRANSFERS])
+
+
+def many_slots() -> Simulation:
+    """A call that reads one of many slots that are overridden."""
+    words = [_word(number) for number in range(SLOTS + 1)]
+    call = {"to": format_data(chain.READER_ADDRESS), "data": words[SLOTS - 1]}
+    slots = dict(pairwise(words))
+    accounts = {format_data(chain.READER_ADDRESS): {"stateDiff": slots}}
+    return _simulation([_simulated_block([call], accounts)], [[("0x1", words[SLOTS], 0)]])
+
+
+def many_blocks() -> Simulation:
+    """Blocks of transfers, one after the other."""
+    blocks = []
+    for number in range(BLOCKS):
+        first = number * BLOCK_CALLS
+        calls = [_transfer(position) for position in range(first, first + BLOCK_CALLS)]
+        blocks.append(_simulated_block(calls, {} if number else _funded()))
+    return _simulation(blocks, [[DONE] * BLOCK_CALLS] * BLOCKS)
+
+
+def ends(result: Json) -> list[list[CallEnd]] | None:
+    """The end of each call in an answer; none if it is not one."""
+    try:
+        return [
+            [(call["status"], call["returnData"], len(call["logs"])) for call in block["calls"]]
+            for block in result
+        ]
+    except (KeyError, TypeError):
+        return None
+
+
+def _simulation(blocks: list[Json], expected: Sequence[Sequence[CallEnd]]) -> Simulation:
+    return Simulation([{"blockStateCalls": blocks}, "latest"], expected)
+
+
+def _simulated_block(calls: list[Json], accounts: Mapping[str, Json]) -> Json:
+    return {"calls": calls, **({"stateOverrides": accounts} if accounts else {})}
+
+
+def _transfer(position: int) -> Json:
+    to = format_data(chain.ACCOUNTS[position])
+    return {"from": format_data(PAYER), "to": to, "value": "0x1"}
+
+
+def _funded() -> dict[str, Json]:
+    return {format_data(PAYER): {"balance": format_quantity(ETHER)}}
+
+
+def _word(number: int) -> str:
+    return format_data(number.to_bytes(32, "big"))
+
+
+# --- Questions -----------------------------------------------------------------------------
 
 BATCH: Final = 100
 BATCHES: Final = 64
@@ -46,7 +142,7 @@ class Question:
 
     @property
     def distinct(self) -> bool:
-        """Whether requests differ from each other."""
+        """True if requests differ from each other."""
         return len(self.bodies) > 1
 
 
@@ -112,14 +208,14 @@ def _log(number: int) -> dict[str, object]:
 
 def _simulations(order: Sequence[int]) -> list[Question]:
     """The questions about eth_simulateV1."""
-    transfers = [simulations.one_transfer(position) for position in order]
+    transfers = [one_transfer(position) for position in order]
     usual, long = _bounds(0.5, 0.4), _bounds(0.7, 0.5)
     return [
         _simulate("simulate, one transfer", transfers[:1], 32, usual),
         _simulate("simulate, distinct", transfers, 32, usual),
-        _simulate("simulate, 50 token transfers", [simulations.token_transfers()], 32, usual),
-        _simulate("simulate, 1,000 overridden slots", [simulations.many_slots()], 32, usual),
-        _simulate("simulate, 20 blocks of 10 calls", [simulations.many_blocks()], 8, long),
+        _simulate("simulate, 50 token transfers", [token_transfers()], 32, usual),
+        _simulate("simulate, 1,000 overridden slots", [many_slots()], 32, usual),
+        _simulate("simulate, 20 blocks of 10 calls", [many_blocks()], 8, long),
     ]
 
 
@@ -136,13 +232,13 @@ def _bounds(must: float, aim: float | None, *, nginx: bool = False) -> dict[str,
 
 
 def fits(question: Question, answer: object) -> bool:
-    """Whether this is the answer to the question's first request."""
+    """Check the answer to the first request of a question."""
     if isinstance(answer, list):
         ordered = sorted(answer, key=lambda item: int(item["id"]))
         return [item.get("result") for item in ordered] == question.expected
     result = answer.get("result") if isinstance(answer, dict) else None
     if question.ends is not None:
-        return simulations.ends(result) == question.ends
+        return ends(result) == question.ends
     if question.fields is not None:
         return _has(result, question.fields)
     if question.holds is None:

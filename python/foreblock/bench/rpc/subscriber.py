@@ -24,8 +24,7 @@ from websockets.frames import Frame
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
-from foreblock.bench.preconf.part import tell, wait_to_begin
-from foreblock.bench.preconf.wire import RawConnection, request
+from foreblock.bench.preconf.client_process import RawConnection, request, tell, wait_to_begin
 from foreblock.bench.rpc import chain
 from foreblock.errors import NotAnAnswer
 from foreblock.ledger.rules.transaction_rules import DYNAMIC_FEE
@@ -94,7 +93,7 @@ PATIENCE_MS: Final = 30_000
 
 @dataclass(frozen=True)
 class DeliveryKind:
-    """What is subscribed to, how the same is read, and how both show what was waited for.
+    """A subscription, the request that reads the same data, and how both show the expected value.
 
     That is named by a text: the hash of the transaction, or the number of the next block.
     """
@@ -109,13 +108,13 @@ class DeliveryKind:
         )  # fmt: skip
 
     def is_read(self, result: Json, awaited: str) -> bool:
-        """Whether a reply shows it; geth has errors for a receipt that it does not have yet."""
+        """True if a reply shows it; geth returns an error for a receipt that is missing."""
         if result is None:
             return False
         return not self.awaits_head or int(result, 16) >= int(awaited, 16)
 
     def is_told(self, result: Json, awaited: str) -> bool:
-        """Whether a notification is the one about it."""
+        """True if a notification is about it."""
         return bool(result["number" if self.awaits_head else "transactionHash"] == awaited)
 
 

@@ -1,1 +1,1 @@
-"""`foreblock dev --like anvil`: a chain for people and programs that have used anvil so far."""
+"""`foreblock dev --like anvil`: a chain with anvil's flags, methods and defaults."""

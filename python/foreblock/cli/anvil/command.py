@@ -7,7 +7,7 @@ the environment and in foreblock.toml replace anvil's defaults, and flags replac
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,10 +15,15 @@ from typing import Any, Final
 import click
 
 from foreblock.cli import dev
-from foreblock.cli.anvil.banner import GAS_PRICE, banner, config_text
-from foreblock.cli.anvil.flag import AnvilFlag, Settings
-from foreblock.cli.anvil.flags import DEFAULTS, FLAGS, refusals, settings_of
-from foreblock.cli.anvil.state_files import STATE_SECONDS, StateFile, state_file
+from foreblock.cli.anvil.flag_table import IGNORED, NOT_TO_BE_HAD, TAKEN, AnvilFlag, Settings
+from foreblock.cli.anvil.output import (
+    GAS_PRICE,
+    STATE_SECONDS,
+    StateFile,
+    banner,
+    config_text,
+    state_file,
+)
 from foreblock.cli.config import Given, loaded, setting_option
 from foreblock.cli.verb import FILE, INTERRUPTED, SectionedOption, Verb, failing_in_one_line, option
 from foreblock.errors import BadGenesis, InvalidArgument
@@ -29,6 +34,72 @@ from foreblock.service import launch
 from foreblock.settings import DevSettings
 from foreblock.settings.loading import Declared, declared
 
+FLAGS: Final = (*TAKEN, *IGNORED, *NOT_TO_BE_HAD)
+
+# What anvil is without any flag, and `foreblock dev` is not.
+DEFAULTS: Final[Mapping[str, str]] = {
+    "dialect": "ethereum",
+    "view": "sealed",
+    "client_version": "anvil/v1.7.1",
+    "rules": "ethereum",
+    "genesis_time": "start",
+    "mining": "automine",
+    "gas_limit": "30000000",
+    "transaction_gas": "1099511627776",  # 2^40: no limit of its own
+    "keep_states": "0",
+    "print": "true",
+    "log_level": "warning",
+    "cors_origins": "*",
+    "dev_methods": "everywhere",
+    "test_listen": "",
+    "feed_listen": "",
+    "workers": "1",
+    "one_process": "true",
+}
+# Flags that say contradictory things, and those that need another.
+EXCLUDING: Final = (
+    ("mnemonic", "mnemonic_random"),
+    ("mnemonic", "mnemonic_seed_unsafe"),
+    ("mnemonic_random", "mnemonic_seed_unsafe"),
+    ("no_mining", "block_time"),
+    ("state", "load_state"),
+    ("state", "dump_state"),
+    ("init", "load_state"),
+    ("init", "state"),
+    ("code_size_limit", "disable_code_size_limit"),
+    ("gas_limit", "disable_block_gas_limit"),
+)
+NEEDING: Final = (("mixed_mining", "block_time"),)
+
+
+def settings_of(given: Mapping[str, str]) -> Settings:
+    """The settings that flags give, by their keys; raises `ValueError` of a bad block time."""
+    settings: Settings = {}
+    for flag in FLAGS:
+        if flag.key in given:
+            settings |= flag.gives(given[flag.key])
+    return settings
+
+
+def refusals(given: Mapping[str, str]) -> Iterator[str]:
+    """Why flags that were given cannot be had."""
+    for flag in NOT_TO_BE_HAD:
+        if flag.key in given:
+            yield f"{_flag(flag.key)}: {flag.help}"
+    for one, other in EXCLUDING:
+        if one in given and other in given:
+            yield f"{_flag(one)} cannot be used with {_flag(other)}"
+    for one, other in NEEDING:
+        if one in given and other not in given:
+            yield f"{_flag(one)} needs {_flag(other)}"
+    if given.get("network") not in {None, "ethereum", "optimism"}:
+        yield f"--network: {given['network']} is not here; there are ethereum and optimism"
+
+
+def _flag(key: str) -> str:
+    return "--" + key.replace("_", "-")
+
+
 Flags = Mapping[str, str]
 
 PORT: Final = "8545"
@@ -37,11 +108,11 @@ VERSION: Final = "foreblock %(version)s, like anvil 1.7.1"
 _NOT_GIVEN: Final = (None, False, ())
 HELP: Final = """Run one local network with anvil's flags, methods and defaults.
 
-It is an ordinary node: a transaction seals its block, and nothing is shown before that unless
-`pending` is named. The chain is new each time; --state keeps its accounts. Stop with Ctrl-C.
+It is an ordinary node: a transaction seals its block, and is visible before only at `pending`. The
+chain is new each time; --state keeps its accounts. Stop with Ctrl-C.
 
-Options of `foreblock dev` are taken as well, where anvil has none of that name; so are
-FOREBLOCK_… variables and foreblock.toml. docs/from-anvil.md goes through flags, methods and tools.
+Options of `foreblock dev` are accepted as well, unless anvil has one of that name; so are
+FOREBLOCK_… variables and foreblock.toml. docs/from-anvil.md covers flags, methods and tools.
 """
 
 
@@ -79,8 +150,8 @@ def _run(*, config_file: Path | None, **given: Any) -> None:  # noqa: ANN401, wh
     for why in refusals(flags):
         raise click.UsageError(why)
     with failing_in_one_line():
-        defaults, told = _defaults(flags), _settings(flags)
-        texts: dict[str, str | None] = {**told, **own}
+        defaults, given_settings = _defaults(flags), _settings(flags)
+        texts: dict[str, str | None] = {**given_settings, **own}
         settings = loaded(Given(texts, config_file), DevSettings, defaults).settings
         cut_short = _serve(settings, flags)
     if cut_short:
@@ -100,11 +171,11 @@ def _text(value: object) -> str:
 
 
 def _settings(flags: Flags) -> Settings:
-    """The settings that flags give, files and new words included."""
+    """The settings that flags set, including files and a new mnemonic."""
     try:
         settings = settings_of(flags)
     except ValueError:
-        raise click.UsageError(f"--block-time: {flags['block_time']!r} is no time") from None
+        raise click.UsageError(f"--block-time: {flags['block_time']!r} is not a time") from None
     _say_rounded(flags, settings)
     if "init" in flags:
         settings = _of_genesis(flags["init"]) | settings
@@ -130,7 +201,7 @@ def _say_rounded(flags: Flags, settings: Settings) -> None:
 
 
 def _defaults(flags: Flags) -> Settings:
-    """Anvil's defaults; where other machines are to reach it, they may use any name of it."""
+    """Anvil's defaults; if other machines can reach it, any host name is accepted."""
     hosts = flags.get("host", HOST).split(",")
     reached = {} if all(map(is_loopback_host, hosts)) else {"hosts": "*"}
     return {**dev.DEFAULTS, **DEFAULTS, **reached}
@@ -153,7 +224,7 @@ _OF_GENESIS: Final = (("timestamp", "timestamp"), ("baseFeePerGas", "base_fee"))
 
 
 def _of_genesis(file: str) -> Settings:
-    """The settings that a genesis file gives: what anvil reads of it."""
+    """The settings of a genesis file that anvil reads."""
     try:
         genesis = json.loads(Path(file).read_bytes())
         found = {
@@ -166,14 +237,14 @@ def _of_genesis(file: str) -> Settings:
     except (ValueError, AttributeError, TypeError, RecursionError) as why:
         raise BadGenesis(file, str(why)) from None
     if number:
-        raise BadGenesis(file, f"number: a chain begins with block 0, not {number}")
+        raise BadGenesis(file, f"number: a chain starts with block 0, not {number}")
     if chain_id is not None:
         found["chain_id"] = str(chain_id)
     return found | {"alloc": file}
 
 
 def _state_file(flags: Flags, store: str) -> StateFile:
-    """Where the state is to be written, and how often."""
+    """The file of the state, and how often it is written."""
     target = flags.get("state", flags.get("dump_state"))
     seconds = _number("state_interval", flags) if "state_interval" in flags else STATE_SECONDS
     return StateFile(store, None if target is None else state_file(target), seconds)
@@ -182,7 +253,7 @@ def _state_file(flags: Flags, store: str) -> StateFile:
 def _say(
     settings: DevSettings, first: launch.ServedNetwork, flags: Flags, started: launch.StartedService
 ) -> None:
-    """Print what anvil prints, last of all the line that programs wait for."""
+    """Print anvil's output; programs wait for its last line."""
     assert first.network.dev is not None, "it is a dev chain"
     begun = first.network.dev.timestamp or first.network.dev.begun
     if "config_out" in flags:

@@ -16,8 +16,13 @@ from foreblock.bench.rpc.instructions import count
 from foreblock.bench.rpc.peers import PEERS, find
 from foreblock.bench.rpc.questions import Question, questions
 from foreblock.bench.rpc.rounds import Bench
-from foreblock.cli.bench.instructions_report import plain_counts, print_counts
-from foreblock.cli.bench.rpc_report import console_of_tables, plain, print_tables
+from foreblock.cli.bench.rpc_report import (
+    console_of_tables,
+    plain,
+    plain_counts,
+    print_counts,
+    print_tables,
+)
 from foreblock.cli.verb import (
     DIRECTORY,
     FILE,

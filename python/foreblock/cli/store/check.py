@@ -1,7 +1,7 @@
-"""`foreblock store check`: everything in a store computed again.
+"""`foreblock store check`: recompute everything in a store.
 
-A process of its own does it: LMDB reads the file as memory, and the system ends a process that
-reads beyond the end of a file, or follows a page that is no page.
+A child process does it: LMDB maps the file into memory, and the system kills a process that reads
+beyond the end of a file or follows an invalid page.
 """
 
 import json
@@ -31,10 +31,10 @@ from foreblock.errors import StoreDamaged
 from foreblock.ledger.checking.block_check import Damage, Report, Tell
 from foreblock.ledger.checking.check_store import Checked, check_store
 
-# Signals by which the system ends a process that reads a damaged file as memory.
+# Signals that kill a process that reads a damaged file as memory.
 KILLED_BY_FILE: Final = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT)
-SIGNALLED: Final = 128  # and the number of the signal: how a shell reports it
-# What each part does, for people.
+SIGNALLED: Final = 128  # plus the number of the signal, as a shell reports it
+# Names of the parts in the progress bar.
 PARTS: Final = {
     "blocks": "blocks, receipts, senders",
     "index": "indices",
@@ -53,13 +53,13 @@ PARTS: Final = {
 @click.argument("data", metavar="DIR", type=STORE)
 @json_option("Print one JSON object.")
 def check(*, data: Path, as_json: bool) -> None:
-    """Check a store: everything in it is computed again.
+    """Check a store by recomputing everything in it.
 
-    That is: hashes and links of headers, roots of transactions, receipts and states, bloom
-    filters, senders, codes, trie nodes, kept changes, and the rows that find things. The store
-    may be in use: one commit is checked, and commits go on meanwhile.
+    Checks hashes and links of headers, roots of transactions, receipts and states, bloom filters,
+    senders, codes, trie nodes, kept changes, and indices. The store may be in use: one commit is
+    checked while commits continue.
 
-    Each damage is one line; the exit code is 1 if there is any.
+    Prints one line for each damage; the exit code is 1 if there is any.
     """
     begun = time.monotonic()
     if (child := os.fork()) != 0:
@@ -80,8 +80,8 @@ def check(*, data: Path, as_json: bool) -> None:
 
 
 def _end_as(child: int, *, as_json: bool, begun: float) -> NoReturn:
-    """Wait for the process that checks, and end as it does; where it was killed, say why."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child ends by it
+    """Wait for the child and exit as it does; report why if it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child handles it
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if -code not in KILLED_BY_FILE:
         sys.exit(code if code >= 0 else SIGNALLED - code)

@@ -23,7 +23,7 @@ from foreblock.primitives import format_data
 @verb("dump")
 @click.argument("data", metavar="DIR", type=STORE)
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-@option("--block", metavar="N", type=click.IntRange(0), help="The block; without it the latest.")
+@option("--block", metavar="N", type=click.IntRange(0), help="Block to dump; default: latest.")
 @option("--header", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
         section=OUTPUT, help="Also write the header of the block, in RLP.")  # fmt: skip
 @option("--json", "as_json", is_flag=True, section=OUTPUT,
@@ -31,10 +31,10 @@ from foreblock.primitives import format_data
 def dump(*, data: Path, file: Path, block: int | None, header: Path | None, as_json: bool) -> None:
     """Write the whole state after a block as JSON lines.
 
-    FILE is new, or - for standard output. Its first line is the root, each other line an account,
-    as `foreblock import --state` and reth's `init-state` read them. The store may be in use: all
-    is of one commit. The header is written with those before it that BLOCKHASH may ask for, as
-    far as they are stored.
+    FILE must not exist; - is standard output. The first line is the root, every other line an
+    account, as `foreblock import --state` and reth's `init-state` read them. The store may be in
+    use: the dump is of one commit. The header is written with the stored headers before it that
+    BLOCKHASH may need.
     """
     begun = time.monotonic()
     try:
@@ -48,7 +48,7 @@ def dump(*, data: Path, file: Path, block: int | None, header: Path | None, as_j
 
 @contextmanager
 def _new(file: Path) -> Iterator[BinaryIO]:
-    """A file that is there when all of it is; standard output for a dash."""
+    """Open a file that appears when it is complete; standard output for a dash."""
     if str(file) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -21,8 +21,15 @@ from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.verb import failing_in_one_line, json_option, option, stop, verb
-from foreblock.cli.watch.connection import QUESTION, READINESS, is_ready, read, source_facts
-from foreblock.cli.watch.history import History, SeenGrowth
+from foreblock.cli.watch.history import (
+    QUESTION,
+    READINESS,
+    History,
+    SeenGrowth,
+    is_ready,
+    read_answer,
+    source_facts,
+)
 from foreblock.errors import EndpointError
 from foreblock.upstream.rpc_client import Endpoint
 
@@ -58,7 +65,7 @@ class Watched:
         try:
             body, headers = self.endpoint.exchange_with_headers(QUESTION)
             history.answer_seconds = time.monotonic() - begun
-            found = read(self.endpoint.url, body, headers)
+            found = read_answer(self.endpoint.url, body, headers)
             if begun - self.asked_at >= FACTS_SECONDS:
                 status, text = self.endpoint.get(READINESS)
                 history.facts, history.ready = source_facts(status, text), is_ready(status, text)
@@ -99,8 +106,11 @@ def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> No
 
 def _show(watched: Sequence[Watched], every: float) -> None:
     """The screen; the code of terminals is imported where there is one."""
-    from foreblock.cli.watch.screen import Shown  # noqa: PLC0415
-    from foreblock.cli.watch.terminal import Looking, show  # noqa: PLC0415
+    from foreblock.cli.watch.screen import (  # noqa: PLC0415
+        Looking,
+        Shown,
+        show,
+    )
 
     looking = Looking([partial(_look, each) for each in watched], every)
     show([Shown(each.name, each.history) for each in watched], looking, every)

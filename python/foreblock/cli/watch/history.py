@@ -1,14 +1,113 @@
-"""What `foreblock watch` has seen of a network: growth, rates, ages, alerts. No I/O.
+"""The request of `foreblock watch`, and its history of a network: growth, rates, alerts. No I/O.
 
-Readings come now and then, so a change may hold several flashblocks. Everything is bounded, and
-times are those of a monotonic clock, in seconds.
+Latest and pending block come from one batch, hence from one snapshot; the header
+Foreblock-Snapshot names the flashblock. Other servers send no such header: the index of the
+flashblock is then unknown.
+
+Readings are taken at intervals, so a change may contain several flashblocks. The history is
+bounded, and times are seconds of a monotonic clock.
 """
 
+import json
+import re
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from http import HTTPStatus
+from typing import Any, Final
 
-from foreblock.cli.watch.connection import Reading, SeenBlock
+from foreblock.errors import NotAnAnswer
+
+# --- Readings ------------------------------------------------------------------------------
+
+READINESS: Final = "/readyz?verbose"
+SOURCE_FACTS: Final = frozenset(
+    {"feed", "following", "missing", "last error", "canonical", "failed", "store", "log"}
+)
+MOST_FACTS: Final = 100
+SNAPSHOT: Final = "Foreblock-Snapshot"
+QUESTION: Final = json.dumps(
+    [
+        {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", False]},
+        {"jsonrpc": "2.0", "id": 2, "method": "eth_getBlockByNumber", "params": ["pending", False]},
+    ]
+).encode()
+
+_PENDING: Final = re.compile(r"\bpending=0x[0-9a-f]+\.(\d+):")
+_COMMIT: Final = re.compile(r"\bcommit=(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBlock:
+    """The parts of a block that are shown."""
+
+    number: int
+    hash: str
+    timestamp: int
+    transactions: int
+    gas_used: int
+    gas_limit: int
+    base_fee: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One response."""
+
+    latest: SeenBlock
+    pending: SeenBlock | None  # None if pending means latest
+    index: int | None  # of the newest flashblock, if known
+    commit: int | None
+
+
+def read_answer(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
+    """Read the answer to `QUESTION`. Raises `NotAnAnswer`."""
+    try:
+        by_id = {each["id"]: each["result"] for each in json.loads(body)}
+        latest, pending = _seen(by_id[1]), _seen(by_id[2])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as why:
+        raise NotAnAnswer(url, f"no blocks in {body[:200]!r}") from why
+    snapshot = headers.get(SNAPSHOT, "")
+    index, commit = _PENDING.search(snapshot), _COMMIT.search(snapshot)
+    return Reading(
+        latest=latest,
+        pending=pending if pending.number > latest.number else None,
+        index=int(index[1]) if index else None,
+        commit=int(commit[1]) if commit else None,
+    )
+
+
+def source_facts(status: int, text: str) -> tuple[str, ...]:
+    """The lines of `/readyz?verbose` about the source; empty for other servers."""
+    lines = text.splitlines()
+    if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) or len(lines) > MOST_FACTS:
+        return ()
+    return tuple(line for line in lines if line.partition(":")[0] in SOURCE_FACTS)
+
+
+def is_ready(status: int, text: str) -> bool | None:
+    """Readiness as `/readyz` states it; None for other servers."""
+    word = text.partition("\n")[0]
+    if status == HTTPStatus.OK and word == "ready":
+        return True
+    return False if status == HTTPStatus.SERVICE_UNAVAILABLE and word == "not ready" else None
+
+
+def _seen(block: Mapping[str, Any]) -> SeenBlock:
+    base_fee = block.get("baseFeePerGas")
+    return SeenBlock(
+        # Some servers give a pending block no number and no hash.
+        number=int(block["number"] or "0x0", 16),
+        hash=block["hash"] or "",
+        timestamp=int(block["timestamp"], 16),
+        transactions=len(block["transactions"]),
+        gas_used=int(block["gasUsed"], 16),
+        gas_limit=int(block["gasLimit"], 16),
+        base_fee=None if base_fee is None else int(base_fee, 16),
+    )
+
+
+# --- History -------------------------------------------------------------------------------
 
 MOST_GROWTHS: Final = 512
 MOST_BLOCKS: Final = 128
@@ -20,7 +119,7 @@ ALERTING: Final = ("missing", "last error", "failed", "store")  # facts that are
 
 @dataclass(frozen=True, slots=True)
 class SeenGrowth:
-    """What a block gained between two readings."""
+    """The growth of a block between two readings."""
 
     block: int
     index: int | None  # of the newest flashblock, if known
@@ -45,7 +144,7 @@ class History:
     blocks: deque[SeenBlock] = field(default_factory=lambda: deque(maxlen=MOST_BLOCKS))
 
     def add(self, found: Reading, now: float) -> list[SeenGrowth]:
-        """Take a reading; gives what has grown since the one before."""
+        """Add a reading; returns the growth since the one before."""
         before, self.reading, self.failure = self.reading, found, ""
         if self.begun is None:
             self.begun = self.since = now
@@ -72,7 +171,7 @@ class History:
         return now - self.since
 
     def rates(self, now: float) -> tuple[float, float]:
-        """Transactions and gas a second, over the last seconds."""
+        """Transactions and gas per second, over the last seconds."""
         if self.begun is None:
             return 0.0, 0.0
         seconds = min(RATE_SECONDS, max(1.0, now - self.begun))
@@ -81,7 +180,7 @@ class History:
         return transactions / seconds, gas / seconds
 
     def alerts(self, now: float) -> list[str]:
-        """What needs attention, one line each."""
+        """Conditions that need attention, one line each."""
         if self.failure:
             return [self.failure]
         found = []

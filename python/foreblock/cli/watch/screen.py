@@ -1,10 +1,22 @@
-"""The screen of `foreblock watch`: a panel for each network, as there is room. No I/O."""
+"""The screen of `foreblock watch`: a panel for each network, and the keys of the terminal.
 
-from collections.abc import Sequence
+Imported only if there is a terminal.
+"""
+
+import os
+import select
+import sys
+import termios
+import threading
+import time
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.layout import Layout
+from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -178,3 +190,73 @@ def amount(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value:.0f}"
+
+
+# --- The terminal --------------------------------------------------------------------------
+
+QUITS: Final = frozenset({"q", "Q", "\x03", "\x04"})  # and Ctrl-C, Ctrl-D
+
+
+@contextmanager
+def keys() -> Iterator[Callable[[float], str]]:
+    """A function that waits for a key for some seconds; empty if none came.
+
+    Ctrl-C is a key like others: as a signal it would end the drawing anywhere.
+    """
+    source = sys.stdin.fileno()
+    before = termios.tcgetattr(source)
+    tty.setcbreak(source)
+    changed = termios.tcgetattr(source)
+    changed[6][termios.VINTR] = b"\0"  # no character
+    termios.tcsetattr(source, termios.TCSADRAIN, changed)
+
+    def pressed(seconds: float) -> str:
+        ready, _, _ = select.select([source], [], [], seconds)
+        if not ready:
+            return ""
+        # A terminal that has gone away gives nothing: that quits too.
+        return os.read(source, 1).decode("latin-1") or "q"
+
+    try:
+        yield pressed
+    finally:
+        termios.tcsetattr(source, termios.TCSADRAIN, before)
+
+
+class Looking:
+    """Looks at endpoints in threads of their own, so that one that hangs holds up no other."""
+
+    def __init__(self, looks: Sequence[Callable[[], None]], every: float) -> None:
+        self.paused = False
+        self._every: Final = every
+        self._stopped: Final = threading.Event()
+        for look in looks:
+            threading.Thread(target=self._run, args=(look,), daemon=True).start()
+
+    def _run(self, look: Callable[[], None]) -> None:
+        while not self._stopped.is_set():
+            begun = time.monotonic()
+            if not self.paused:
+                look()
+            self._stopped.wait(max(0.01, self._every - (time.monotonic() - begun)))
+
+    def stop(self) -> None:
+        """Stop after the current look; nobody waits for it."""
+        self._stopped.set()
+
+
+def show(shown: Sequence[Shown], looking: Looking, every: float) -> None:
+    """Draw the screen until somebody quits; its size is asked for each time."""
+    console = Console()
+    with keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            now = time.monotonic()
+            size = console.size
+            drawn = screen(shown, now, size.width, size.height, paused=looking.paused)
+            live.update(drawn, refresh=True)
+            key = pressed(every)
+            if key in QUITS:
+                looking.stop()
+                return
+            if key == "p":
+                looking.paused = not looking.paused

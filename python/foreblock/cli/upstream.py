@@ -1,4 +1,4 @@
-"""`foreblock upstream check`: what an endpoint can do for a follower of its chain."""
+"""`foreblock upstream check`: the capabilities of an endpoint for a follower of its chain."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foreblock.chains.chain_file import ChainFacts, find_chain, names, preset
-from foreblock.cli.verb import failing_in_one_line, json_option, option, stop, verb
+from foreblock.cli.verb import VerbGroup, failing_in_one_line, json_option, option, stop, verb
 from foreblock.clock import SystemClock
 from foreblock.errors import RefusedAnswer
 from foreblock.follow.capabilities import PROOF_DEPTHS, Capabilities
@@ -29,9 +29,17 @@ NOT_PROVEN: Final = 1
 NOT_REACHABLE: Final = 2
 
 
+@click.group(cls=VerbGroup)
+def upstream() -> None:
+    """Check endpoints that a followed chain can be read from."""
+
+
+upstream.add_section("Commands", {"check": "upstream"})
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedEndpoint:
-    """What was found out about an endpoint."""
+    """An endpoint and its capabilities."""
 
     url: str  # without its secrets
     can: Capabilities
@@ -41,29 +49,28 @@ class CheckedEndpoint:
 
     @property
     def trust(self) -> str | None:
-        """The level of trust at which it can be used; none if it cannot be."""
+        """The level of trust at which it can be used; None if it cannot."""
         if not self.can.can_serve:
             return None
         return "proven" if self.can.can_prove else "trusted"
 
     @property
     def code(self) -> int:
-        """The exit code."""
         return 0 if self.trust == "proven" and not self.problems else NOT_PROVEN
 
 
 @verb("check")
 @click.argument("url", metavar="URL")
-@option("--chain", metavar="CHAIN", help="Name or file of the chain that it must be of.")
+@option("--chain", metavar="CHAIN", help="Name or file of the chain that the endpoint must serve.")
 @json_option("Print one JSON object.")
 def check(*, url: str, chain: str | None, as_json: bool) -> None:
-    """Find out what an endpoint can do, with some thirty requests.
+    """Check the capabilities of an endpoint with about thirty requests.
 
-    That is: how it takes blocks, how far back it proves state, whether calls may override code,
-    the size of batches. `?units=500` at the end of the URL sets how many units a second are
-    spent; a request has about 20.
+    Shows how the endpoint names blocks, how far back it proves state, whether calls may override
+    code, and the size of batches. `?units=500` at the end of the URL sets how many units are
+    spent per second; a request costs about 20.
 
-    Exit code 0: state can be proven. 1: it cannot, or it is of another chain. 2: not reachable.
+    Exit code 0: state can be proven. 1: it cannot, or the chain differs. 2: not reachable.
     """
     configure("warning")
     with failing_in_one_line():
@@ -92,9 +99,9 @@ async def _check(url: str, units: float, chain: ChainFacts | None) -> CheckedEnd
 
 
 async def _problems(endpoint: StateUpstream, can: Capabilities, chain: ChainFacts) -> list[str]:
-    """What speaks against it being of this chain: its id, its first block."""
+    """Differences from the chain: its id, its first block."""
     if can.chain_id != chain.chain_id:
-        return [f"it is of chain {can.chain_id}, and {chain.name} is {chain.chain_id}"]
+        return [f"its chain id is {can.chain_id}; {chain.name} has {chain.chain_id}"]
     number = chain.genesis.number
     call = ("eth_getBlockByNumber", [format_quantity(number), False])
     until = endpoint.now + PROBE_SECONDS
@@ -104,14 +111,13 @@ async def _problems(endpoint: StateUpstream, can: Capabilities, chain: ChainFact
             raise said
         found = read_header(number, said).hash
     except RefusedAnswer as refused:
-        return [f"its first block is not to be had: {refused}"]
+        return [f"its first block is not available: {refused}"]
     if found != chain.genesis_hash:
         return [f"its block {number} is {format_data(found)}, not {chain.genesis.hash}"]
     return []
 
 
 def as_object(found: CheckedEndpoint) -> dict[str, object]:
-    """All of it as JSON has it."""
     can = found.can
     return {
         "url": found.url,
@@ -145,7 +151,7 @@ def _table(found: CheckedEndpoint) -> Table:
     hashes = [form for form in can.forms if form is not BlockForm.NUMBER]
     rows = [
         ("endpoint", found.url),
-        ("client", can.client or "it does not say"),
+        ("client", can.client or "unknown"),
         ("chain", f"{can.chain_id} ({_name(can.chain_id) or 'no preset'})"),
         ("latest block", f"{can.latest.number} {format_data(can.latest.hash)}"),
         ("latency", f"{1000 * found.latency:.1f} ms, median of {found.requests} requests"),
@@ -156,7 +162,7 @@ def _table(found: CheckedEndpoint) -> Table:
         ("eth_getStorageValues", _yes(can.storage_values, reasons, "eth_getStorageValues")),
         ("batches", f"up to {can.batch}" if can.batch > 1 else _no(reasons.get("batch of 2", ""))),
         ("debug_executionWitness", _yes(can.witness, reasons, "debug_executionWitness")),
-        ("trust", found.trust or "none: it names no block in a way that is known"),
+        ("trust", found.trust or "none: it does not accept any known block parameter"),
         *(("problem", each) for each in found.problems),
     ]
     for name, value in rows:
@@ -178,5 +184,5 @@ def _proofs(can: Capabilities) -> str:
     if can.proof_depth == 0:
         return "of the latest block only"
     tried = max(PROOF_DEPTHS)
-    more = ", the furthest that was tried" if can.proof_depth == tried else " at least"
+    more = ", the furthest tried" if can.proof_depth == tried else " at least"
     return f"{can.proof_depth} blocks back{more}"
