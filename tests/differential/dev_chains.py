@@ -24,9 +24,16 @@ from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.sequencer.dev_genesis import fork_names
 from foreblock.upstream.rpc_client import Endpoint
-from support.chains.dev_chain import ACCOUNTS, DevChain, send
+from support.chains.dev_chain import (
+    ACCOUNTS,
+    DevChain,
+    blob_transaction,
+    consolidate,
+    genesis_of,
+    send,
+    withdraw,
+)
 from support.chains.dev_service import dev_service
-from support.chains.ethereum_chain import blob_transaction, consolidate, genesis_of, withdraw
 from support.servers.asking import Asker
 
 BLOCKS = 12

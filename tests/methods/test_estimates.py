@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.sequencer.predeploys import TOKEN
-from support.chains.dev_chain import ACCOUNTS
+from support.chains.dev_chain import ACCOUNTS, genesis_of
 from support.chains.dev_service import dev_service
-from support.chains.ethereum_chain import genesis_of
 from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
 from support.payloads.bytecode import LOOP, code
 from support.payloads.dev_state import ALICE, BOB

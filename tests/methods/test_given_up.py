@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from support.chains.checking import check_unknown
-from support.chains.dev_chain import ACCOUNTS, DevChain, send
+from support.chains.dev_chain import ACCOUNTS, DevChain, genesis_of, send
 from support.chains.dev_service import dev_service
-from support.chains.ethereum_chain import genesis_of
 from support.servers.asking import Asker
 
 ALICE, BOB = ACCOUNTS[:2]

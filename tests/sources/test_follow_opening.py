@@ -25,7 +25,7 @@ from foreblock.types import Block
 from foreblock.upstream.block_fetcher import BlockFetcher
 from support.chains.following import Truth
 from support.chains.writing import genesis
-from support.upstreams.block_node import block_node, grow
+from support.servers.toy_endpoint import block_node, grow
 
 SECONDS = 5.0  # far less than a silent upstream is asked for, and far more than opening takes
 ANCHOR = 2

@@ -14,8 +14,8 @@ from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher, Ca
 from foreblock.upstream.budget import UnitBudget
 from foreblock.upstream.endpoint import Upstream
 from support.each_case import each_case
+from support.servers.toy_endpoint import BlockNode, block_node, grow
 from support.servers.waiting import PATIENCE
-from support.upstreams.block_node import BlockNode, block_node, grow
 
 RICH = 1_000_000.0
 CHAIN = grow(None, 9)

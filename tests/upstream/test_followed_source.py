@@ -19,8 +19,8 @@ from foreblock.upstream.canonical_source import CanonicalOptions
 from foreblock.upstream.endpoint import Upstream
 from support.each_case import each_case
 from support.servers.in_loop import run, until
+from support.servers.toy_endpoint import block_node, grow
 from support.servers.waiting import PATIENCE
-from support.upstreams.block_node import block_node, grow
 
 RICH = 1_000_000.0
 LAG = 6

@@ -28,8 +28,8 @@ from foreblock.upstream.http import LONGEST_ANSWER
 from foreblock.upstream.rpc_client import DEEPEST, MOST_VALUES, Endpoint
 from support.each_case import each_case
 from support.servers.in_loop import run, until
+from support.servers.toy_endpoint import block_json, grow
 from support.servers.waiting import PATIENCE
-from support.upstreams.block_node import block_json, grow
 
 GOOD = grow(None, 1)[0]
 NULL = b"null"

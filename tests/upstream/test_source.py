@@ -20,8 +20,7 @@ from foreblock.upstream import http
 from foreblock.upstream.block_fetcher import CanonicalHead
 from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
 from support.servers.in_loop import run, until
-from support.servers.toy_endpoint import ToyError, toy_endpoint
-from support.upstreams.block_node import block_json, grow
+from support.servers.toy_endpoint import ToyError, block_json, grow, toy_endpoint
 
 QUICK = CanonicalOptions(
     poll=0.001, patience=0, retry=0.001, waits=Waits(0.001, 0.01), depth=20, portion=4

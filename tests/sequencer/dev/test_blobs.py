@@ -6,9 +6,8 @@ import pytest
 
 from foreblock.bus.commands import Mine
 from support.chains.checking import check_by_import
-from support.chains.dev_chain import ACCOUNTS, send
+from support.chains.dev_chain import ACCOUNTS, blob_transaction, genesis_of, send
 from support.chains.dev_service import dev_service
-from support.chains.ethereum_chain import blob_transaction, genesis_of
 from support.servers.asking import Asker
 
 BOB = ACCOUNTS[1]

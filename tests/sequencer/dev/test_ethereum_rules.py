@@ -20,8 +20,17 @@ from foreblock.sequencer.attributes import attributes_deposit
 from foreblock.sequencer.dev_genesis import fork_names
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.checking import check_by_import
-from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, indices, sealed_blocks, send
-from support.chains.ethereum_chain import consolidate, genesis_of, withdraw
+from support.chains.dev_chain import (
+    ACCOUNTS,
+    NOBODY,
+    DevChain,
+    consolidate,
+    genesis_of,
+    indices,
+    sealed_blocks,
+    send,
+    withdraw,
+)
 
 ALICE, BOB = ACCOUNTS[:2]
 EVERY_FORK = [(rules, fork) for rules in ("ethereum", "optimism") for fork in fork_names(rules)]

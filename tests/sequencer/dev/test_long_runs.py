@@ -12,8 +12,7 @@ from foreblock.ledger.storage.dev_rows import Mining
 from foreblock.sequencer.dev.dev_sequencer import MOST_STACKED
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from support.chains.checking import check_by_import
-from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
-from support.chains.ethereum_chain import genesis_of
+from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, genesis_of, send
 from support.payloads.bytecode import code
 
 ALICE, BOB = ACCOUNTS[:2]

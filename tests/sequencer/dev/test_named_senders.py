@@ -16,9 +16,8 @@ from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.types import Transaction, decode_transaction, decode_transactions
 from support.chains.checking import DevFollower, check_by_import, heads
-from support.chains.dev_chain import ACCOUNTS, ETHER, GWEI, NOBODY, DevChain, send
+from support.chains.dev_chain import ACCOUNTS, ETHER, GWEI, NOBODY, DevChain, genesis_of, send
 from support.chains.dev_service import dev_service
-from support.chains.ethereum_chain import genesis_of
 
 ALICE, BOB = ACCOUNTS[:2]
 STRANGER = bytes(18) + b"\x12\xaa"  # its number is short

@@ -1,14 +1,20 @@
-"""A dev chain in one process, whose clock a test drives."""
+"""A dev chain in one process, whose clock a test drives, with the rules of any fork.
+
+The last part has transactions that only chains with Ethereum's rules accept.
+"""
 
 import gc
+import hashlib
 from pathlib import Path
 from typing import Any
 
-from foreblock._engine import Block, Message, Store, Transaction, sign_transaction
+from foreblock._engine import Block, Message, Store, Transaction, keccak256, sign_transaction
 from foreblock.bus.commands import AnyCommand
 from foreblock.clock import DrivenClock
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.transaction_rules import BLOB_BYTES
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.dev_rows import DevState, Mining
@@ -24,6 +30,7 @@ from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock
+from support.payloads.signing import rlp, sign
 
 MS = 10**6
 SECOND = 10**9
@@ -207,3 +214,46 @@ def places(flashblocks: list[Flashblock]) -> dict[bytes, tuple[int, int]]:
         for each in flashblocks
         for raw in each.diff.transactions
     }
+
+
+ALICE = ACCOUNTS[0]
+
+
+def genesis_of(rules: str, fork: str = "newest") -> Genesis:
+    return dev_genesis(DevGenesisOptions(rules=rules, fork=fork))
+
+
+def withdraw(nonce: int, amount: int) -> Transaction:
+    """A request to the contract of EIP-7002: the key of a validator, and an amount."""
+    data = bytes([nonce]) * 48 + amount.to_bytes(8)
+    return send(ALICE, nonce, WITHDRAWAL_REQUESTS, 1_000, data=data, gas=300_000)
+
+
+def consolidate(nonce: int) -> Transaction:
+    """A request to the contract of EIP-7251: the keys of two validators."""
+    data = bytes([nonce]) * 96
+    return send(ALICE, nonce, CONSOLIDATION_REQUESTS, 1_000, data=data, gas=300_000)
+
+
+def blob_transaction(
+    who: int,
+    nonce: int,
+    blobs: int,
+    *,
+    blob_fee: int = 100,
+    sidecar: bool = True,
+    commits: bool = True,
+) -> str:
+    """A transaction of type 3 with that many blobs, as it is sent."""
+    commitments = [bytes([nonce, at]) * 24 for at in range(blobs)]
+    hashes = [b"\1" + hashlib.sha256(each).digest()[1:] for each in commitments]
+    fields: list[Any] = [31337, nonce, GWEI, 100 * GWEI, 21_000, NOBODY, 1, b"", []]
+    fields += [blob_fee, hashes]
+    secret = int.from_bytes(ACCOUNTS[who].secret)
+    body = [*fields, *sign(secret, keccak256(b"\3" + rlp(fields)))]
+    if not sidecar:
+        return "0x" + (b"\3" + rlp(body)).hex()
+    contents = [bytes(BLOB_BYTES)] * blobs
+    if not commits:
+        commitments = [b"\xff" * 48] * blobs
+    return "0x" + (b"\3" + rlp([body, contents, commitments, [bytes(48)] * blobs])).hex()
