@@ -24,14 +24,13 @@ KILLS = int(os.environ.get("FOREBLOCK_INDEX_KILLS", "4"))
 BUILD = """
 import sys
 from foreblock._engine import Store
-from foreblock.ledger.storage import section_index, section_indexing
+from foreblock.ledger.storage import section_index
 from foreblock.ledger.tracing import address_indexing
 
-for module in (section_index, section_indexing):
-    module.SIZES = (2, 4, 8)
-section_indexing.MERGE_DISTANCE = (0, 1, 2)
-section_indexing.MERGED_ENTRIES = 1
-section_indexing.DELETED_ROWS = 2
+section_index.SIZES = (2, 4, 8)
+section_index.MERGE_DISTANCE = (0, 1, 2)
+section_index.MERGED_ENTRIES = 1
+section_index.DELETED_ROWS = 2
 address_indexing.JOB_S = 0.0
 
 with Store(sys.argv[1], write=True) as store:

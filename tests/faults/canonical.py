@@ -33,6 +33,7 @@ def canonical(store: Path) -> Iterator[str]:
                     self.send_response(200)
                     self.send_header("Content-Type", "application/json")
                     self.send_header("Content-Length", str(len(answer)))
+                    self.send_header("Connection", "close")  # one thread serves all connections
                     self.end_headers()
                     self.wfile.write(answer)
 

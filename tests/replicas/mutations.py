@@ -87,7 +87,7 @@ def _stranger(folder: Path, _: Say) -> list[str]:
 
 
 def _has_decided(node: Node, last: int) -> bool:
-    return node.commit() > last or "another history" in node.probe()
+    return node.commit() > last or "different history" in node.probe()
 
 
 def _message_after(last: StoredCommit) -> bytes:

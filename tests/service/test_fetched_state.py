@@ -193,7 +193,7 @@ def test_state_before_the_anchor_names_what_is_kept(long_ledger: Ledger, tmp_pat
     with follower(long_ledger, tmp_path / "store") as cold:
         error = cold.ask("eth_getBalance", hexed(bytes(20)), "0x3")
         assert error["code"] == 4444
-        assert f"before block {cold.ledger.view().latest.number}" in error["message"]
+        assert f"older than block {cold.ledger.view().latest.number}" in error["message"]
         assert cold.ask("eth_getBlockByNumber", "0x3", False) is None
 
 

@@ -78,7 +78,7 @@ def test_nodes_take_a_snapshot_where_the_log_is_not_enough(
     epoch, _, commit = writer.place()
     replica.until_at(3, commit)
     assert epoch in {0, 3}
-    assert "has another history" in replica.said
+    assert "has a different history" in replica.said
     with Store(str(replica.store / "diverged")) as kept, kept.view() as view:
         assert view.log_row is not None
         assert view.log_row.epoch == 1

@@ -17,7 +17,7 @@ from foreblock.sources.feed_network import FeedNetwork
 from support.chains.following import Truth
 from support.chains.profiles import JOVIAN
 from support.chains.writing import genesis
-from support.servers.toy_endpoint import ToyError, toy_endpoint
+from support.servers.toy_endpoint import ToyError, block_json, toy_endpoint
 from support.servers.waiting import PATIENCE
 
 DEPTH = int(os.environ.get("FOREBLOCK_REORG", "0"))
@@ -38,10 +38,10 @@ class Endpoint:
         self.asked += 1
         return f"0x{self._find(params[0]).encode().hex()}"
 
-    def head(self, params: list[Any]) -> dict[str, str]:
+    def head(self, params: list[Any]) -> dict[str, Any]:
         name = params[0]
         block = self._find(name) if name.startswith("0x") else self.blocks[-1]
-        return {"number": hex(block.header.number), "hash": f"0x{block.hash.hex()}"}
+        return block_json(block)
 
     def _find(self, name: str) -> Block:
         for block in self.blocks:

@@ -113,6 +113,14 @@ class BlockNode:
 def block_json(block: Block) -> dict[str, Any]:
     """A block without transactions as nodes show it."""
     header = block.header
+    later = {
+        "baseFeePerGas": header.base_fee_per_gas,
+        "withdrawalsRoot": header.withdrawals_root,
+        "blobGasUsed": header.blob_gas_used,
+        "excessBlobGas": header.excess_blob_gas,
+        "parentBeaconBlockRoot": header.parent_beacon_block_root,
+        "requestsHash": header.requests_hash,
+    }
     return {
         "number": hex(header.number),
         "hash": _hex(header.hash),
@@ -132,6 +140,10 @@ def block_json(block: Block) -> dict[str, Any]:
         "nonce": _hex(header.nonce),
         "transactions": [],
         "uncles": [],
+    } | {
+        name: hex(value) if isinstance(value, int) else _hex(value)
+        for name, value in later.items()
+        if value is not None
     }
 
 
