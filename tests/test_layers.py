@@ -227,7 +227,7 @@ def stubs(*chapters: str) -> set[str]:
 
 def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
     """Anybody has its values from `types`, and the benchmarks measure its operations."""
-    values = stubs("codec", "transactions") | {
+    values = stubs("abi", "codec", "transactions") | {
         "Account",
         "Allowance",
         "Learned",

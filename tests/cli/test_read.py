@@ -104,6 +104,14 @@ def test_call_in_words(url: str) -> None:
     assert done.output == "-5\nhello\n"
 
 
+def test_call_with_arrays_and_tuples(url: str) -> None:
+    kinds = "uint8[],(address,bool),string[2]"
+    address = "0x" + "ab" * 20
+    arguments = ["[1, 2]", f"({address}, true)", '["a, b", "ü"]']
+    done = run(url, "call", ADDRESS, f"f({kinds})({kinds})", *arguments)
+    assert done.output.splitlines() == arguments
+
+
 def test_call_with_data(url: str) -> None:
     assert run(url, "call", ADDRESS, "--data", "0x000000002a").output == "0x2a\n"
 
@@ -111,7 +119,7 @@ def test_call_with_data(url: str) -> None:
 def test_revert_says_why(url: str) -> None:
     done = run(url, "call", ADDRESS, "--data", "0xdead")
     assert done.exit_code == 1
-    line = "foreblock: error -32000: execution reverted: panic 0x01: assertion failed (data 0x4e48"
+    line = "foreblock: error -32000: execution reverted: assert(false) (data 0x4e48"
     assert done.stderr.startswith(line)
 
 
@@ -126,7 +134,7 @@ def test_rpc_takes_json_and_text(url: str) -> None:
         (["rpc", "nothing"], "error -32601: the method nothing does not exist"),
         (["balance", "0x12"], "address '0x12': expected 20 bytes, found 1"),
         (["balance", ADDRESS, "Latest"], "block 'Latest': hex text begins with 0x"),
-        (["call", ADDRESS, "f(bool)", "maybe"], "'maybe' is no bool: expected true or false"),
+        (["call", ADDRESS, "f(bool)", "maybe"], '"maybe" is not a valid bool: invalid boolean'),
         (["block", "--url", "example"], "'example' is not a URL of the form http://HOST:PORT"),
     ],
 )

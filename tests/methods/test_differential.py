@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from foreblock._engine import Message, Outcome
 from foreblock.errors import InvalidMessage
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.calls.call_methods import revert_reason
+from foreblock.types import revert_reason
 from support.chains import long_chain
 from support.servers.asking import Asker
 

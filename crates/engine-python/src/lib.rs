@@ -3,6 +3,7 @@
 //! Thin on purpose: values are converted, the interpreter is released around work, and
 //! errors become exceptions. Nothing is decided here.
 
+mod abi;
 mod batch;
 mod body;
 mod check;
@@ -35,6 +36,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    abi::register(module)?;
     codec::register(module)?;
     body::register(module)?;
     env::register(module)?;

@@ -58,7 +58,7 @@ pub enum Error {
     #[error("execution stopped at its deadline")]
     DeadlineExceeded,
     /// A transaction took more than it was allowed. Nothing of it was applied.
-    #[error("transaction {index} takes more {what} than it may")]
+    #[error("transaction {index} exceeds its allowance of {what}")]
     OverBudget { index: usize, what: &'static str },
     /// A trace would have more bytes than it may.
     #[error("the trace is longer than {0} bytes")]
@@ -93,7 +93,7 @@ pub enum Error {
     #[error("{0}")]
     RefusedCommit(String),
     /// All of it fits, and who was asked last did not agree.
-    #[error("the commit was not agreed to")]
+    #[error("the commit was declined")]
     CommitDeclined,
     #[error("the store is damaged: {0}")]
     StoreDamaged(String),

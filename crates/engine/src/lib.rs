@@ -1,7 +1,7 @@
 //! EVM execution over a durable store of every state.
 //!
 //! Pure Rust: no Python, no sockets, no clock but the deadline of a run. `error` and `state`
-//! are what all share; `codec` and `trie` are functions of bytes; `store` keeps states, `evm`
+//! are what all share; `abi`, `codec` and `trie` are functions of bytes; `store` keeps states, `evm`
 //! runs above them, `tracing` watches it, `stored`, `logs` and `simulate` read and make blocks.
 //! A `witness` is as much of a state as one block needs.
 
@@ -9,6 +9,7 @@ pub mod error;
 pub mod misses;
 pub mod state;
 
+pub mod abi;
 pub mod codec;
 pub mod trie;
 

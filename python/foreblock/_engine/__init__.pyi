@@ -12,6 +12,7 @@ and decoding.
 The chapters exist in the stub only: at run time this is one module.
 """
 
+from foreblock._engine.abi import *
 from foreblock._engine.codec import *
 from foreblock._engine.evm import *
 from foreblock._engine.fast_path import *

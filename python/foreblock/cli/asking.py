@@ -8,10 +8,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from foreblock.cli.abi import revert_reason
 from foreblock.cli.verb import failing_in_one_line, json_option, option
 from foreblock.errors import ErrorAnswer, InvalidArgument
 from foreblock.primitives import HASH_BYTES, parse_data, parse_quantity
+from foreblock.types import revert_reason
 from foreblock.upstream.rpc_client import DEFAULT_URL, Endpoint
 
 Value = TypeVar("Value")
@@ -55,7 +55,7 @@ def _with_reason(refused: ErrorAnswer) -> ErrorAnswer:
         reason = revert_reason(parse_data(refused.data))
     except ValueError:
         return refused
-    if reason is None or reason in refused.message:
+    if reason in refused.message:
         return refused
     return ErrorAnswer(refused.code, f"{refused.message}: {reason}", refused.data)
 

@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import click
 
-from foreblock.cli.abi import Function, parse_function
 from foreblock.cli.asking import (
     ETHER_DIGITS,
     GWEI_DIGITS,
@@ -28,6 +27,7 @@ from foreblock.primitives import (
     parse_data,
     parse_quantity,
 )
+from foreblock.types import decode_output, encode_call
 
 Value = TypeVar("Value")
 
@@ -101,23 +101,23 @@ def call(  # noqa: PLR0913, one per option
     """Call a contract and show its output.
 
     SIGNATURE has the form "balanceOf(address)(uint256)"; the second parentheses, which are
-    optional, decode the output. Types are address, bool, uintN, intN, bytesN, bytes and string;
-    use --data for any other call data. Put -- before negative numbers.
+    optional, decode the output. Write arrays as "[1, 2]" and tuples as "(1, true)". Put -- before
+    negative numbers.
     """
     if signature is not None and data is not None:
         raise click.UsageError("give a signature or --data, not both")
     with asking(url) as ask:
-        function = None if signature is None else parse_function(signature)
-        message = _message(to, sender, _call_data(function, arguments, data))
+        message = _message(to, sender, _call_data(signature, arguments, data))
         message |= {"value": hex(value)} if value is not None else {}
         message |= {"gas": hex(gas)} if gas is not None else {}
         found = ask("eth_call", [message, block_parameter(block)])
         output = checked(parse_data, found, "output")
-        values = [] if function is None else function.values(output)
+        values = [] if signature is None else decode_output(signature, output)
     if as_json:
         click.echo(json.dumps(found))
     else:
-        click.echo("\n".join(values or [str(found)]))
+        lines = [each if isinstance(each, str) else _value(each) for each in values]
+        click.echo("\n".join(lines or [str(found)]))
 
 
 @verb()
@@ -142,10 +142,27 @@ def _quantity(url: str, found: object) -> int:
         raise NotAnAnswer(url, f"{found!r}: {failure}") from failure
 
 
-def _call_data(function: Function | None, arguments: Sequence[str], data: str | None) -> str | None:
-    if function is None:
-        return data if data is None else format_data(checked(parse_data, data, "data"))
-    return format_data(function.call_data(arguments))
+def _call_data(signature: str | None, arguments: Sequence[str], data: str | None) -> str | None:
+    if signature is not None:
+        return format_data(encode_call(signature, arguments))
+    return data if data is None else format_data(checked(parse_data, data, "data"))
+
+
+def _value(value: object) -> str:
+    """A decoded value as text; arguments of the same type are written the same way."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case bytes():
+            return format_data(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case list():
+            return f"[{', '.join(map(_value, value))}]"
+        case tuple():
+            return f"({', '.join(map(_value, value))})"
+        case _:
+            return str(value)
 
 
 def _message(to: str, sender: str | None, data: str | None) -> dict[str, str]:

@@ -7,7 +7,6 @@ from typing import Any, Final, TextIO
 
 import click
 
-from foreblock.cli.abi import revert_reason
 from foreblock.cli.asking import (
     ETHER_DIGITS,
     GWEI_DIGITS,
@@ -21,6 +20,7 @@ from foreblock.cli.asking import (
 from foreblock.cli.verb import option, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.primitives import parse_data
+from foreblock.types import revert_reason
 
 TRANSFERS: Final = "0x" + "ee" * 20  # the address of logs that represent ether transfers
 SHOWN_DATA: Final = 74  # characters of data shown: a selector and a word
@@ -113,7 +113,7 @@ def _error(call: Any) -> str:  # noqa: ANN401, as above
     text = error if isinstance(error, str) else str(error["message"])
     data = call["returnData"] if isinstance(error, str) else error.get("data", "0x")
     reason = revert_reason(parse_data(data))
-    return text if reason is None or reason in text or ": " in text else f"{text}: {reason}"
+    return text if reason in text or ": " in text else f"{text}: {reason}"
 
 
 def _count(balances: dict[str, int], call: Any, transaction: Any) -> None:  # noqa: ANN401, as above

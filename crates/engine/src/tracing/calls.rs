@@ -1,6 +1,5 @@
 //! geth's callTracer: frames nested in each other.
 
-use alloy_primitives::Bytes;
 use revm::interpreter::CallScheme;
 
 use super::{
@@ -8,6 +7,7 @@ use super::{
     text::{Text, string},
 };
 use crate::{
+    abi::revert_reason,
     codec::json::{array, data, member, quantity, wide_quantity},
     evm::outcome::Outcome,
 };
@@ -82,57 +82,4 @@ fn write_logs(out: &mut Vec<u8>, frame: &Frame, only_top: bool) {
         member(out, b",\"position\":", |out| quantity(out, position));
         out.push(b'}');
     });
-}
-
-/// The text of `Error(string)` or `Panic(uint256)`, as geth unpacks it.
-pub(crate) fn revert_reason(output: &Bytes) -> Option<String> {
-    const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
-    const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
-    let (selector, arguments) = output.split_first_chunk::<4>()?;
-    match *selector {
-        ERROR => {
-            let start = word(arguments, 0)?;
-            let length = word(arguments, start)?;
-            let begin = start.checked_add(32)?;
-            let text = arguments.get(begin..begin.checked_add(length)?)?;
-            Some(String::from_utf8_lossy(text).into_owned())
-        }
-        PANIC => {
-            let code = arguments.get(..32)?;
-            let known = code[..31].iter().all(|byte| *byte == 0).then_some(code[31]);
-            Some(match known.and_then(panic_text) {
-                Some(text) => text.to_owned(),
-                None => {
-                    let digits = alloy_primitives::hex::encode(code);
-                    format!("unknown panic code: 0x{}", digits.trim_start_matches('0'))
-                }
-            })
-        }
-        _ => None,
-    }
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<usize> {
-    let word = bytes.get(at..at.checked_add(32)?)?;
-    let (high, low) = word.split_at(24);
-    if high.iter().any(|byte| *byte != 0) {
-        return None;
-    }
-    usize::try_from(u64::from_be_bytes(low.try_into().ok()?)).ok()
-}
-
-fn panic_text(code: u8) -> Option<&'static str> {
-    Some(match code {
-        0x00 => "generic panic",
-        0x01 => "assert(false)",
-        0x11 => "arithmetic underflow or overflow",
-        0x12 => "division or modulo by zero",
-        0x21 => "enum overflow",
-        0x22 => "invalid encoded storage byte array accessed",
-        0x31 => "out-of-bounds array access; popping on an empty array",
-        0x32 => "out-of-bounds access of an array or bytesN",
-        0x41 => "out of memory",
-        0x51 => "uninitialized function",
-        _ => return None,
-    })
 }

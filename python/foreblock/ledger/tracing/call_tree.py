@@ -23,7 +23,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from foreblock._engine import keccak256
+from foreblock._engine import abi_decode, keccak256
+from foreblock.errors import Undecodable
 from foreblock.ledger.rules.transaction_rules import checksum_address
 
 CONSOLE: Final = bytes.fromhex("000000000000000000636f6e736f6c652e6c6f67")
@@ -132,13 +133,12 @@ def _bounded(lines: Iterator[str]) -> list[str]:
 
 TYPES: Final = ("uint256", "int256", "string", "bool", "address", "bytes")
 MOST_VALUES: Final = 4
-WORD: Final = 32
 _SELECTOR_BYTES: Final = 4
-MOST_DECIMALS: Final = 1024  # that a specifier may ask for
-EARLY: Final = {"uint256": "uint", "int256": "int"}  # how early versions spelled these
+MOST_DECIMALS: Final = 1024  # of a specifier
+EARLY: Final = {"uint256": "uint", "int256": "int"}  # the spelling of early versions
 Value = int | bool | str | bytes  # addresses are `Address`
 _SPECIFIER: Final = re.compile(r"%(%|[sdiox]|([0-9]{0,4})e)")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but for line ends and tabs
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # except line ends and tabs
 
 
 class Address(bytes):
@@ -146,16 +146,20 @@ class Address(bytes):
 
 
 def logged_line(data: bytes) -> str | None:
-    """The line of a call of the console; None if it is no overload that is known."""
+    """Decode a call of the console; None if its overload is unknown or its data are too short."""
     types = _overloads().get(data[:_SELECTOR_BYTES])
     if types is None:
         return None
-    values = _decoded(types, data[_SELECTOR_BYTES:])
-    return None if values is None else printable(_line(values))
+    try:
+        decoded = abi_decode(f"({','.join(types)})", data[_SELECTOR_BYTES:])
+    except Undecodable:
+        return None
+    pairs = zip(types, decoded, strict=True)
+    return printable(_line([Address(v) if kind == "address" else v for kind, v in pairs]))
 
 
 def printable(text: str) -> str:
-    """The text of a contract, with control characters as escapes: a terminal obeys them."""
+    """Escape control characters in the text of a contract, which a terminal would obey."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
@@ -168,7 +172,7 @@ def _overloads() -> dict[bytes, tuple[str, ...]]:
             early = tuple(EARLY.get(each, each) for each in types)
             for spelled in {types, early}:
                 found.setdefault(_selector(spelled), types)
-    for size in range(1, WORD + 1):
+    for size in range(1, 33):
         types = (f"bytes{size}",)
         found.setdefault(_selector(types), types)
     return found
@@ -176,48 +180,6 @@ def _overloads() -> dict[bytes, tuple[str, ...]]:
 
 def _selector(types: tuple[str, ...]) -> bytes:
     return keccak256(f"log({','.join(types)})".encode())[:_SELECTOR_BYTES]
-
-
-# --- Decoding --------------------------------------------------------------------------
-
-
-def _decoded(types: tuple[str, ...], data: bytes) -> list[Value] | None:
-    """The values of ABI-encoded arguments; None if they are not inside the data."""
-    if len(data) < WORD * len(types):
-        return None
-    values: list[Value] = []
-    for place, kind in enumerate(types):
-        word = data[WORD * place : WORD * (place + 1)]
-        value = _dynamic(kind, word, data) if kind in {"string", "bytes"} else _static(kind, word)
-        if value is None:
-            return None
-        values.append(value)
-    return values
-
-
-def _static(kind: str, word: bytes) -> Value:
-    match kind:
-        case "uint256":
-            return int.from_bytes(word)
-        case "int256":
-            return int.from_bytes(word, signed=True)
-        case "bool":
-            return any(word)
-        case "address":
-            return Address(word[12:])
-        case _:
-            return word[: int(kind.removeprefix("bytes"))]
-
-
-def _dynamic(kind: str, word: bytes, data: bytes) -> Value | None:
-    start = int.from_bytes(word) + WORD
-    if start > len(data):
-        return None
-    end = start + int.from_bytes(data[start - WORD : start])
-    if end > len(data):
-        return None
-    found = data[start:end]
-    return found.decode("utf-8", "replace") if kind == "string" else found
 
 
 # --- Formatting ------------------------------------------------------------------------

@@ -31,13 +31,14 @@ from foreblock.ledger.calls.simulation import BodyText, SealedBody, SimulatedBlo
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block, named_block
-from foreblock.methods.calls.call_methods import UNCAPPED, read_fields, revert_reason
+from foreblock.methods.calls.call_methods import UNCAPPED, read_fields
 from foreblock.methods.options import Dialect, Options
 from foreblock.methods.params import is_long, read_in_turn
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.types import revert_reason
 
 REVERTED: Final = 3  # the code of a call that reverted, in `ethereum`
 VM_ERROR: Final = -32015  # the code of one that failed otherwise
