@@ -1151,6 +1151,6 @@ class InvalidProofData(EndpointError):
 
 
 class NewEpoch(EndpointError):
-    """What was asked for belongs to a base that the store has left."""
+    """The requested state belongs to a base that the store has left."""
 
     template = "the store has begun anew at another block"

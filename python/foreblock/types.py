@@ -180,7 +180,7 @@ class Flashblock:
     claims: Claims | None = field(default=None, compare=False)
 
     def as_subblock(self) -> "Flashblock":
-        """The same message without the fields that subblocks do not provide."""
+        """Return this message without the fields that subblocks do not provide."""
         zero = bytes(32)
         diff = replace(self.diff, state_root=zero, block_hash=zero, withdrawals_root=zero)
         return replace(self, diff=diff, previous=None)

@@ -11,7 +11,7 @@ from foreblock.upstream.endpoint import UpstreamState
 
 
 class Anchored(Protocol):
-    """What says how often it was begun anew."""
+    """A source that counts its anchors."""
 
     anchorings: int
     last_anchoring: str

@@ -108,14 +108,14 @@ class _CheckedClient(Client):
     needs_tls = False
 
     async def close(self) -> None:
-        """The same, and no server is looked for any more, whatever nats-py has not heard."""
+        """Close the client and stop its attempts to reconnect, also those that nats-py misses."""
         await super().close()
         searching = self._reconnection_task
         if searching is not None and searching is not asyncio.current_task():
             await end([searching])
 
     async def _process_connect_init(self) -> None:
-        """The same, and a server that fails here is let alone: nats-py leaves its socket open."""
+        """Connect, and close the socket of a server that fails here: nats-py leaves it open."""
         try:
             await super()._process_connect_init()
         except BaseException:

@@ -69,7 +69,7 @@ class BlobTerms(Struct, frozen=True):
     most_of_one: int  # of a transaction
 
     def take(self, pooled: "Pooled", blobs: int) -> bool:
-        """Whether a transaction fits beside this number of blobs, and pays enough."""
+        """Return True if a transaction fits beside this number of blobs and pays enough."""
         return blobs + pooled.blobs <= self.most and pooled.blob_fee_cap >= self.base_fee
 
 
@@ -96,7 +96,7 @@ class Pooled(Struct, frozen=True, eq=False):
         return 0 if self.is_free else min(self.tip_cap, self.fee_cap - base_fee)
 
     def pays(self, base_fee: int) -> bool:
-        """Whether a block with this base fee takes it."""
+        """Return True if a block with this base fee includes it."""
         return self.is_free or self.fee_cap >= base_fee
 
 
@@ -152,7 +152,7 @@ def _pooled(
 
 
 def _admit_unsigned(transaction: Transaction, terms: Terms, arrival: int) -> Pooled:
-    """The same for a deposit that stands for a transaction without a signature."""
+    """Admit a deposit that stands for a transaction without a signature."""
     nonce = unsigned_nonce(transaction)
     if nonce is None:
         raise UnsupportedType(DEPOSIT)
@@ -177,7 +177,7 @@ def _admit_unsigned(transaction: Transaction, terms: Terms, arrival: int) -> Poo
 
 
 def _l1_charges(raw: bytes, gas: int, terms: Terms) -> tuple[int, int]:
-    """What L1 and the operator charge at most, in wei, and the share of the block's data."""
+    """The most that L1 and the operator charge, in wei, and the share of the block's data."""
     fork, fees = terms.rules.optimism, terms.l1_fees
     if fork is None:
         return 0, 0

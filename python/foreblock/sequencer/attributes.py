@@ -210,7 +210,7 @@ def _blob_terms(base: Base, rules: Rules, profile: ChainProfile, excess: int) ->
 
 
 def fee_parameters(extra_data: bytes, rules: Rules) -> FeeParameters:
-    """What the extra data of a header says, zeros where its fork says nothing."""
+    """The fee parameters in the extra data of a header; zeros if its fork has none."""
     if rules.optimism is None or not rules.includes(OptimismFork.HOLOCENE):
         return FeeParameters(0, 0, 0)
     return decode_extra_data(extra_data, rules.optimism)

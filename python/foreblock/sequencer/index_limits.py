@@ -35,11 +35,11 @@ class Budget(Struct, frozen=True):
     gas: int
 
     def is_spent(self, gas_used: int) -> bool:
-        """Whether nothing fits any more."""
+        """Return True if nothing fits."""
         return self.gas - gas_used < LEAST_GAS
 
     def fits(self, pooled: Pooled, gas_used: int, data_footprint: int) -> bool:
-        """Whether a transaction fits into what is left."""
+        """Return True if a transaction fits into the rest."""
         return (
             gas_used + pooled.gas_limit <= self.gas
             and data_footprint + pooled.data_footprint <= self.gas
@@ -65,14 +65,14 @@ class Overruns:
         self._in_last = False
 
     def may_run(self, pooled: Pooled, *, is_first: bool) -> bool:
-        """Whether it may run in this index, of which it would be the first or not."""
+        """Return True if it may run in this index, as its first transaction or a later one."""
         is_suspect = pooled.hash in self._tries
         if self._in_this or self._in_last:
             return not is_suspect and pooled.gas_limit <= SMALL_GAS
         return is_first or not is_suspect
 
     def waits_for_all_the_time(self, pooled: Pooled | None) -> bool:
-        """Whether an index should be begun with it as early as possible."""
+        """Return True if an index should start with it as early as possible."""
         if self._in_this or self._in_last or pooled is None:
             return False
         return pooled.hash in self._tries

@@ -42,7 +42,7 @@ class Mix:
     of: int = 2
 
     def is_token(self, number: int) -> bool:
-        """Whether the transaction of this number is one, spread evenly."""
+        """Return True if the transaction of this number transfers a token."""
         return (number + 1) * self.tokens // self.of > number * self.tokens // self.of
 
 
@@ -68,7 +68,7 @@ class Load:
 
     @property
     def wants_to_sign(self) -> bool:
-        """Whether less is ready than should be."""
+        """Return True if fewer transactions are signed than should be."""
         return len(self._ready) < self._tps * AHEAD_SECONDS
 
     def sign_some(self, next_nonce: Callable[[bytes], int]) -> None:

@@ -98,7 +98,7 @@ def predeploys(rules: Rules) -> dict[bytes, GenesisAccount]:
 
 
 def runs_our_code(rules: Rules) -> bool:
-    """Whether the rules have all instructions of our contracts."""
+    """Return True if the rules have all instructions of our contracts."""
     return rules.ethereum >= EthereumFork.CANCUN
 
 

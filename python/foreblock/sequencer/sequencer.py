@@ -104,7 +104,7 @@ class Sequencer:
         return self._pool.next_nonce(sender)
 
     def next_nonces(self, most: int) -> dict[bytes, int]:
-        """The same for senders whose transactions are in no committed index, `most` of them."""
+        """The next nonces of at most `most` senders whose transactions are not committed."""
         ran = (each.sender for each in self._ran.values())
         senders = itertools.islice(itertools.chain(ran, self._pool.senders()), most)
         return {sender: self.next_nonce(sender) for sender in set(senders)}
@@ -156,7 +156,7 @@ class Sequencer:
 
     @property
     def _stores_quietly(self) -> bool:
-        """Whether an index in which nothing happened is stored by its place alone."""
+        """Return True if an empty index is stored by its position alone."""
         return True
 
     @property

@@ -60,7 +60,7 @@ class SequencerOptions:
 
     @property
     def pace(self) -> BlockPace:
-        """The same in nanoseconds, for schedules."""
+        """The intervals in nanoseconds, for schedules."""
         return BlockPace(
             block_time_ns=self.block_time * SECOND_NS,
             interval_ns=self.interval_ms * _MILLISECOND_NS,

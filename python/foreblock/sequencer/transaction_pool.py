@@ -349,7 +349,7 @@ def _check_account(pooled: Pooled, queue: SenderQueue, balance: int, old: Pooled
 
 
 def outbids(new: Pooled, old: Pooled) -> bool:
-    """Whether both fee fields are above the old ones, by a tenth of them at least."""
+    """Return True if both fee fields exceed the old ones by at least a tenth."""
     return all(
         after > before and after >= before * 110 // 100
         for after, before in ((new.fee_cap, old.fee_cap), (new.tip_cap, old.tip_cap))

@@ -24,7 +24,7 @@ Ask = Callable[[str, bytes], Awaitable[bytes]]
 
 
 class FollowerParts(NamedTuple):
-    """What comes from upstreams; nothing where the store is all there is."""
+    """The parts that use upstreams; empty for networks without them."""
 
     state: "WorkerState | None" = None
     beyond: "VerifiedHistory | None" = None
@@ -37,7 +37,7 @@ def follower_parts(
     link: BusClient | None,
     metrics: WorkerMetrics,
 ) -> FollowerParts:
-    """What a network has from its upstreams, where its settings want it."""
+    """The parts of a network that use its upstreams, by its settings."""
     follow = network.follow
     if follow is None or follow.cold == "refuse":
         return FollowerParts()

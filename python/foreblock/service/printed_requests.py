@@ -115,4 +115,4 @@ class _Watched(Mapped[Text, Text]):
 
 
 class _WatchedInOrder(_Watched, Pipelined[Text, Text]):
-    """The same of one that may be awaited together with others."""
+    """A watched result that may be awaited together with others."""

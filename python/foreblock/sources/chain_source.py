@@ -1,4 +1,4 @@
-"""What a network's writer runs: a source of blocks that takes transactions and commands.
+"""The interface of a block source that accepts transactions and commands.
 
 `dev_network` has the one of dev chains; `network_writer` says which thread calls it.
 """
@@ -30,25 +30,25 @@ class ChainSource(Protocol):
         """Take a transaction, or raise `ForeblockError` with the reason why not."""
 
     def submit_next(self, raw: bytes, sender: bytes) -> None:
-        """The same for one that may not replace another of its nonce."""
+        """Submit a transaction that may not replace another one with its nonce."""
 
     def take(self, transaction: Transaction, *, may_replace: bool) -> None:
-        """The same for one that is decoded."""
+        """Submit a decoded transaction."""
 
     def takes_now(self, transaction: Transaction) -> bool:
-        """Whether it takes a millisecond at most, with what must have happened afterwards."""
+        """Return True if it takes at most a millisecond, with the work that must follow."""
 
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
 
     def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:
-        """Whether a command takes a millisecond at most, without waiting for a disk.
+        """Return True if a command takes at most a millisecond and does not wait for a disk.
 
         Its commit does not count if that can be made later, `lazily`.
         """
 
     def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
-        """The same of transactions, and of what must have happened when they are answered."""
+        """Return True if transactions and the work that follows take at most a millisecond."""
 
     def execute(self, command: AnyCommand, *, lazily: bool = False) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`.
@@ -58,7 +58,7 @@ class ChainSource(Protocol):
 
     @property
     def has_uncommitted(self) -> bool:
-        """Whether commands have changed something that is not committed."""
+        """Return True if a command has changed something that is not committed."""
 
     def flush(self) -> None:
         """Commit what commands have changed."""
@@ -72,7 +72,7 @@ class ChainSource(Protocol):
         """The nonce after a sender's transactions that wait."""
 
     def next_nonces(self) -> dict[bytes, int]:
-        """The same for the senders whose transactions wait, up to a number that takes little."""
+        """The next nonces of a bounded number of senders whose transactions wait."""
 
     @property
     def waiting(self) -> int:

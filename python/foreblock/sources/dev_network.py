@@ -177,16 +177,16 @@ class DevChainSource:
         self._sequencer.submit(transaction)
 
     def submit_next(self, raw: bytes, sender: bytes) -> None:
-        """The same for one that may not replace another of its nonce."""
+        """Submit a transaction that may not replace another one with its nonce."""
         (transaction,) = decode_transactions([raw], senders=[sender])
         self._sequencer.submit(transaction, may_replace=False)
 
     def take(self, transaction: Transaction, *, may_replace: bool) -> None:
-        """The same for one that is decoded."""
+        """Submit a decoded transaction."""
         self._sequencer.submit(transaction, may_replace=may_replace)
 
     def takes_now(self, transaction: Transaction) -> bool:
-        """Whether that and what follows takes a millisecond at most, without a disk."""
+        """Return True if that and the work that follows take at most a millisecond."""
         is_short = self._commits_shortly and not self.waiting
         return is_short and transaction.gas_limit <= SHORT_GAS
 
@@ -196,7 +196,7 @@ class DevChainSource:
         self._tell_printer()
 
     def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:
-        """Whether a command takes a millisecond at most, without waiting for a disk.
+        """Return True if a command takes at most a millisecond and does not wait for a disk.
 
         Its commit does not count if that can be made later, `lazily`.
         """
@@ -204,7 +204,7 @@ class DevChainSource:
         return (can_wait or self._commits_shortly) and is_short(self._sequencer, command)
 
     def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
-        """The same of transactions: few that use little gas, where none waits."""
+        """Return True for few transactions that use little gas, if none waits."""
         if not self._commits_shortly or self.waiting or len(raws) > SHORT_COUNT:
             return False
         decoded = decode_transactions(list(raws), senders=list(senders))
@@ -212,17 +212,17 @@ class DevChainSource:
 
     @property
     def _commits_shortly(self) -> bool:
-        """Whether the next commit probably does: each writes its block's changes anew."""
+        """Return True if the next commit is probably short."""
         return not self._waits and self._writer.commit_took_ns < SHORT_COMMIT_NS
 
     @property
     def _commits_lazily(self) -> bool:
-        """Whether commits may be left to reads, which wait for them."""
+        """Return True if commits may be left to reads, which wait for them."""
         return not self._waits and self._writer.commit_took_ns < LONG_COMMIT_NS
 
     @property
     def has_uncommitted(self) -> bool:
-        """Whether commands have changed something that is not committed."""
+        """Return True if a command has changed something that is not committed."""
         return self._sequencer.has_uncommitted
 
     def flush(self) -> None:
@@ -261,7 +261,7 @@ class DevChainSource:
         return self._sequencer.next_nonce(sender)
 
     def next_nonces(self) -> dict[bytes, int]:
-        """The same for the senders whose transactions wait, `TOLD_SENDERS` of them at most."""
+        """The next nonces of at most `TOLD_SENDERS` senders whose transactions wait."""
         return self._sequencer.next_nonces(TOLD_SENDERS)
 
     @property
@@ -362,7 +362,7 @@ async def open_dev_source(
 
 
 def _on(loop: asyncio.AbstractEventLoop, call: Callable[[T], None]) -> Callable[[T], None]:
-    """The same, callable on any thread; this one is the loop's, which needs no waking."""
+    """Make a callback callable on any thread; on the thread of the loop it needs no waking."""
     thread = threading.get_ident()
 
     def call_soon(argument: T) -> None:

@@ -38,14 +38,14 @@ log = structlog.get_logger()
 
 
 class Printing(NamedTuple):
-    """What of a network is printed."""
+    """The kinds of output that are printed for a network."""
 
     is_on: bool
     traces: bool  # what transactions call
 
 
 def printing_of(chain: DevChain, state: DevState | None) -> Printing:
-    """What is printed of a chain: as the settings say, unless it was told otherwise."""
+    """The output of a chain: by its settings, unless a command has changed it."""
     prints, traces = (None, None) if state is None else (state.prints, state.prints_traces)
     return Printing(
         chain.prints if prints is None else prints,
@@ -100,7 +100,7 @@ class NetworkPrinter:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is printed."""
+        """Return True if anything is printed."""
         return self._printing.is_on
 
     def follow(self, ledger: Ledger, printing: Printing) -> None:

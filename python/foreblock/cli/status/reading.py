@@ -1,4 +1,4 @@
-"""What `foreblock status` finds out about a running instance, from answers that it has anyway.
+"""Read the state of a running instance for `foreblock status`, from its ordinary responses.
 
 Blocks, chain id and version come from JSON-RPC, so any node is asked the same way. The rest
 comes from `/readyz?verbose`, `/metrics` and the list of networks of the page; what a server does
@@ -91,7 +91,7 @@ class NetworkStatus:
         return "dev" if "maintenance" in self.facts else None
 
     def problems(self) -> list[str]:
-        """What is wrong with it, the most important first."""
+        """The problems of the instance, the most important first."""
         if self.failure:
             return [self.failure]
         found = []
@@ -109,7 +109,7 @@ class NetworkStatus:
 
 
 def _is_stuck(log: str) -> bool:
-    """Whether a node says that its log or its writer is not there."""
+    """Return True if a node reports that its log or its writer is missing."""
     return any(words in log for words in ("silent", "waits for the log", "not connected"))
 
 
@@ -125,7 +125,7 @@ class Status:
 
     @property
     def is_ready(self) -> bool:
-        """Whether every network answers and none says that it is not ready or is syncing."""
+        """Return True if every network responds, is ready and does not sync."""
         return all(
             each.ready is not False and not each.syncing and not each.failure
             for each in self.networks

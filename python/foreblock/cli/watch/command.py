@@ -160,7 +160,7 @@ def _rounds(every: float) -> Iterator[None]:
 
 
 def lines(each: Watched, grown: Sequence[SeenGrowth], told: list[str], now: float) -> Iterator[str]:
-    """What is new about a network; `told` are the alerts that were printed."""
+    """The lines to print for a network; `told` are the alerts that were printed."""
     for growth in grown:
         place = f"{growth.block}" + ("" if growth.index is None else f".{growth.index}")
         word = "sealed " if growth.sealed else ""

@@ -57,7 +57,7 @@ class KnownCall(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """What it has in common with others."""
+        """The kind of call, shared by calls with the same code and selector."""
         return self.code, self.data[:SELECTOR]
 
 
@@ -120,7 +120,7 @@ class Data(Struct, frozen=True, tag=2, array_like=True):
 
 
 class Word(Struct, frozen=True, tag=3, array_like=True):
-    """The same in every call."""
+    """A constant word."""
 
     value: bytes
 
@@ -158,7 +158,7 @@ class _Score:
         return True
 
     def was_right(self) -> None:
-        """What was held back was missed."""
+        """Record that a prediction which was held back would have been right."""
         self.strikes = 0
         self.gap = min(2 * self.gap, HELD_LAST)
 
@@ -176,7 +176,7 @@ class CallTemplates:
         return len(self._kinds)
 
     def rules(self, kind: Kind) -> tuple[SlotRule, ...]:
-        """What is known of a kind."""
+        """The rules of a kind of call."""
         return tuple(self._kinds.get(kind, ()))
 
     def take(self, kept: Mapping[Kind, Iterable[SlotRule]]) -> None:
@@ -292,7 +292,7 @@ def call_of(
 
 
 def is_unknown(read: Callable[[bytes, int], int], key: Key) -> bool:
-    """Whether reading a slot misses something."""
+    """Return True if reading a slot misses something."""
     try:
         read(*key)
     except StateMissing:
@@ -352,7 +352,7 @@ def rule_of(
 def _term(
     word: bytes, call: KnownCall, hashed: Mapping[bytes, bytes], depth: int, *, is_key: bool
 ) -> Term:
-    """What a word is to a call. A small number is a key where keys stand, and a place elsewhere."""
+    """The role of a word in a call: a small number may be a key or a position."""
     pair = hashed.get(word) if depth else None
     if pair is not None:
         left = _term(pair[:WORD], call, hashed, depth - 1, is_key=True)
@@ -380,7 +380,7 @@ def _aligned(word: bytes, call: KnownCall) -> Data | None:
 
 
 def _varies(term: Term) -> bool:
-    """Whether it is another one in other calls."""
+    """Return True if the term differs between calls."""
     if isinstance(term, Pair):
         return _varies(term.left) or _varies(term.right)
     return isinstance(term, Sender | Data)

@@ -72,7 +72,7 @@ class MissingState:
 
     @property
     def is_needed(self) -> bool:
-        """Whether a run cannot go on without some of it."""
+        """Return True if a run cannot continue without some of it."""
         return bool(
             self.needed_accounts or self.needed_slots or self.codes or self.blocks or self.nodes
         )
@@ -141,7 +141,7 @@ def _frozen(slots: Mapping[bytes, set[int]]) -> dict[bytes, frozenset[int]]:
 
 
 def missed_by(missing: StateMissing) -> MissingState:
-    """What a run has missed that raised this."""
+    """The state that the run which raised this error has missed."""
     wanted = MissingState()
     wanted.need(missing.misses)
     wanted.contracts |= wanted.accounts
@@ -151,7 +151,7 @@ def missed_by(missing: StateMissing) -> MissingState:
 def unknown_in_envelopes(
     overlay: Overlay, transactions: Sequence[Transaction], rules: Rules
 ) -> MissingState:
-    """What the envelopes of transactions name, and is not known."""
+    """The unknown state that the envelopes of transactions name."""
     wanted = MissingState()
     for each in transactions:
         if each.type != DEPOSIT:
@@ -169,7 +169,7 @@ def unknown_in_envelopes(
 
 
 def unknown_at_start(overlay: Overlay, header: Header, rules: Rules) -> MissingState:
-    """What the start and the end of a block touch beside its transactions, and is not known."""
+    """The unknown state that the start and the end of a block touch."""
     wanted = MissingState()
     for contract, _ in start_calls(header, rules):
         _look(overlay, wanted, contract, _ring_slots(contract, header), has_code=True)

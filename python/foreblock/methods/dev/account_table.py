@@ -53,7 +53,7 @@ def account_families(
 def filling_at_pending(
     options: Options, scheduler: Scheduler, sequencing: Sequencing, priority_fees: PriorityFees
 ) -> FillMethods:
-    """What fills in transactions of the accounts: they build on the block in progress."""
+    """The filling of transactions of the accounts: they build on the block in progress."""
     at_pending = replace(options, view="preconfirmed")
     return FillMethods(at_pending, scheduler, sequencing.submissions, priority_fees)
 

@@ -27,7 +27,7 @@ AT_THE_WRITER: Final = (
 
 
 def hide(families: Iterable[Family], why: str) -> dict[str, MethodFunction]:
-    """What answers in place of these methods, and of eth_accounts."""
+    """The responses in place of these methods, and of eth_accounts."""
     methods = (method for family in families for method in family.methods)
     return {
         "eth_accounts": no_accounts,

@@ -1,4 +1,4 @@
-"""What a transaction of an account lacks to be sent: sender, type, fees and gas, filled in.
+"""Fill in what a transaction of an account lacks: sender, type, fees and gas.
 
 All is as of the block in progress. One whose gas cannot be estimated, because it fails, gets
 the gas of a block. Its nonce is chosen when it is sent (`unlocked`).
@@ -224,5 +224,5 @@ def _check_unsigned(call: Call) -> None:
 
 
 def _unpriced(call: Call) -> Call:
-    """What a deposit can say: it pays no fees and lists nothing."""
+    """The fields of a deposit: it pays no fees and has no access list."""
     return Call(call.to, call.gas, call.sender, call.data, call.value, chain_id=call.chain_id)

@@ -91,7 +91,7 @@ class ChaoticSequencer(Sequencer):
         super()._announce(flashblock, now_ns, due_ns)
 
     def _strikes(self, kind: FaultKind) -> bool:
-        """Whether a fault happens now; each kind strikes a height once at most."""
+        """Return True if a fault happens now; each kind happens at most once per height."""
         number = self._block.number
         if self._last_struck.get(kind, 0) >= number:
             return False

@@ -73,7 +73,7 @@ class Faults:
         return any(self._rates.values())
 
     def happens(self, kind: FaultKind, block: int, index: int) -> bool:
-        """Whether this goes wrong here."""
+        """Return True if this fault happens here."""
         rate = self._rates.get(kind, 0.0)
         return bool(rate) and self.draw(kind, "happens", block, index) < rate
 

@@ -73,7 +73,7 @@ class FeedFaults:
         return sendings + [Sending(at_ns, each) for each in held]
 
     def release(self) -> list[Flashblock]:
-        """What was to go out after the next one."""
+        """Send the messages that were delayed until after the next one."""
         held, self._held = self._held, []
         return held
 

@@ -1,1 +1,1 @@
-"""What users may do to a development chain: its modes, and commands that change it."""
+"""The modes of a development chain, and the commands that change it."""

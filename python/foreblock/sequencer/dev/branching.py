@@ -85,7 +85,7 @@ class BranchingSequencer(CheatingSequencer):
             self.flush()
 
     def stands_at(self, snapshot: ChainSnapshot) -> bool:
-        """Whether nothing was committed to the chain or the pool since a snapshot."""
+        """Return True if nothing was committed to the chain or the pool since a snapshot."""
         block = self._block
         is_there = (block.partials[-1:], block.index - 1) == ((snapshot.partial,), snapshot.index)
         return is_there and not (self.waiting or snapshot.waiting)

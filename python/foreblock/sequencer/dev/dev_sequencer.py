@@ -131,7 +131,7 @@ class DevSequencer(ChaoticSequencer):
 
     @property
     def has_uncommitted(self) -> bool:
-        """Whether `flush` has something to commit."""
+        """Return True if `flush` has something to commit."""
         if self._changed_at_ns is None:
             return False
         return self._has_open_edits or self._is_retimed or self._writer.has_extra_rows
@@ -191,7 +191,7 @@ class DevSequencer(ChaoticSequencer):
 
     @property
     def _waits_for_commands(self) -> bool:
-        """Whether transactions are shown as waiting until a command seals their block.
+        """Return True if transactions are shown as waiting until a command seals their block.
 
         They run at once, as whoever asks for `pending` expects, and can be taken out again.
         """
@@ -235,7 +235,7 @@ class DevSequencer(ChaoticSequencer):
 
     @property
     def _is_far_behind(self) -> bool:
-        """Whether work behind the head can wait no longer, beside the clock."""
+        """Return True if work behind the head can wait no longer, apart from the clock."""
         return not self._by_clock and self._block.number - self._followed_to >= MOST_UNFOLLOWED
 
     @property
@@ -464,7 +464,7 @@ class DevSequencer(ChaoticSequencer):
             self.begin_anew(replace(self.base, timestamp=wanted))
 
     def extra_data(self) -> bytes:
-        """What a block says about fees that would begin now."""
+        """The extra data of a block that would begin now."""
         return self._base_on(self.parent).extra_data
 
     def submit_unsigned(self, asked: SendUnsigned) -> Transaction:
@@ -519,7 +519,7 @@ class DevSequencer(ChaoticSequencer):
 
     @property
     def base(self) -> Base:
-        """What the block in progress begins with."""
+        """The base of the block in progress."""
         return self._block.base
 
     @property
@@ -529,7 +529,7 @@ class DevSequencer(ChaoticSequencer):
 
     @property
     def has_transactions(self) -> bool:
-        """Whether the block in progress has more than what every block begins with."""
+        """Return True if the block in progress has more than the start of every block."""
         return self._block.count > self._first_count or bool(self._ran)
 
     @property

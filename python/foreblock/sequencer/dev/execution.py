@@ -48,7 +48,7 @@ _TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
 
 
 def is_short(sequencer: BranchingSequencer, command: AnyCommand) -> bool:
-    """Whether a command takes a millisecond at most, but for the disk.
+    """Return True if a command takes at most a millisecond, not counting the disk.
 
     Nothing runs again or for the first time, no more than a few blocks come or go, and cheats
     are not put together.
