@@ -249,7 +249,7 @@ def test_first_block_is_served_by_its_header(
         assert (first.number, first.header) == (44, headers[43])
         assert isinstance(first, SealedBlock)
         assert not first.has_body
-        with pytest.raises(HeaderOnly, match="whole blocks begin at 45"):
+        with pytest.raises(HeaderOnly, match="full blocks start at 45"):
             read_stored(view, first)
         assert read_stored(view, second).portions()
         assert view.state(first).balance(headers[0].beneficiary) > 0
