@@ -4,8 +4,8 @@
     make check NAME=crash COUNT=50      runs one; ARGS="…" goes to its program
     make checks MINUTES=1               runs all of them and writes docs/checked.md
 
-A suite fails if one of its commands exits with a code other than 0. Code 2 means that it cannot
-run on this machine; the table says so.
+A suite fails if one of its commands exits with a code other than 0. A suite may have a code for
+"cannot run on this machine", which the table shows; make and pytest use the same numbers otherwise.
 """
 
 import argparse
@@ -22,7 +22,6 @@ from typing import Final
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = CHECKOUT / "docs" / "checked.md"
 PYTHON: Final = str(CHECKOUT / ".venv" / "bin" / "python")
-CANNOT_RUN: Final = 2
 CELLS: Final = 7  # of a row, with the empty ones at both ends
 HEAD: Final = """# Checked guarantees
 
@@ -55,6 +54,7 @@ class Check:
     commands: Callable[[Amount], list[Command]]
     count: int = 0  # the default, if the suite counts
     short: int = 0  # the count of `make checks`
+    cannot_run: int | None = None  # the exit code of a suite that cannot run on this machine
 
 
 def say(*words: str) -> None:
@@ -161,6 +161,7 @@ CHECKS: Final[dict[str, Check]] = {
         "a follower over RPC returns proven values or an error",
         "fifteen checks: false data, silence, rate limits, reorgs, kills, abuse",
         lambda amount: [program("follow/run.py", "--minutes", amount.minutes, "all")],
+        cannot_run=2,
     ),
     "replicas": Check(
         "all nodes of a log hold the same bytes, and a client never goes backwards",
@@ -231,14 +232,13 @@ def run(check: Check, amount: Amount, extra: Sequence[str] = ()) -> int:
     return 0
 
 
-def outcome(code: int, seconds: float, size: str) -> str:
-    match code:
-        case 0:
-            word = "held"
-        case 2:
-            word = "cannot run here"
-        case _:
-            word = f"**failed** (exit code {code})"
+def outcome(check: Check, code: int, seconds: float, size: str) -> str:
+    if code == 0:
+        word = "held"
+    elif code == check.cannot_run:
+        word = "cannot run here"
+    else:
+        word = f"**failed** (exit code {code})"
     return f"{word}; {size}, {seconds / 60:.1f} min in all"
 
 
@@ -270,9 +270,9 @@ def run_all(minutes: float, only: Sequence[str]) -> bool:
         began = time.monotonic()
         code = run(check, Amount(minutes, check.short))
         size = f"{check.short} times" if check.short else f"{minutes:g} min"
-        result = outcome(code, time.monotonic() - began, size)
+        result = outcome(check, code, time.monotonic() - began, size)
         say(f"{name}: {result}")
-        failed += [name] if code not in {0, CANNOT_RUN} else []
+        failed += [name] if code not in {0, check.cannot_run} else []
         before = recorded(PAGE.read_text("utf-8")) if PAGE.exists() else {}
         results = (
             dict.fromkeys(CHECKS, ("not run", "-")) | before | {name: (result, commit.strip())}

@@ -17,5 +17,14 @@ def test_programs_exist() -> None:
 
 
 def test_results_survive_a_partial_run() -> None:
-    results = {name: (outcome(code % 3, 60, "1 min"), "`abc`") for code, name in enumerate(CHECKS)}
+    results = {
+        name: (outcome(check, code % 3, 60, "1 min"), "`abc`")
+        for code, (name, check) in enumerate(CHECKS.items())
+    }
     assert recorded(page(results)) == results
+
+
+def test_only_a_suite_that_says_so_can_be_unavailable() -> None:
+    """make exits with 2 for every failure."""
+    assert "failed" in outcome(CHECKS["clients"], 2, 60, "1 min")
+    assert "cannot run" in outcome(CHECKS["follow"], 2, 60, "1 min")

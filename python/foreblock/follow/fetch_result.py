@@ -110,7 +110,7 @@ class FetchResult:
         self.codes.update((keccak256(code), code) for code in codes)
 
     def merge(self, other: "FetchResult") -> None:
-        """Take all of another; what is here already stays."""
+        """Add everything of another result; existing entries stay."""
         self.accounts = {**other.accounts, **self.accounts}
         for address, values in other.slots.items():
             self.slots[address] = {**values, **self.slots.get(address, {})}

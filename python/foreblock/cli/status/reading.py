@@ -36,7 +36,7 @@ class Samples:
                 yield had, value
 
     def value(self, name: str, **labels: str) -> float | None:
-        """The sum of a metric's samples with these labels; none where there are none."""
+        """Return the sum of a metric with these labels, or None without samples."""
         values = [value for _, value in self.of(name, **labels)]
         return sum(values) if values else None
 
