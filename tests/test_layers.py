@@ -65,7 +65,7 @@ BELOW = {
     # Where blocks come from.
     "upstream": "backoff clock errors feed primitives secret_urls types ledger/rules",
     "sequencer": (
-        "bus clock errors primitives types"
+        "bus clock errors primitives settings types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
     "log": "clock errors secret_urls",
@@ -104,7 +104,7 @@ BELOW = {
     # What people start.
     "conformance": "errors primitives service types upstream ledger/importing",
     "bench": (
-        "_engine clock errors feed primitives sequencer service types upstream"
+        "_engine clock errors feed primitives sequencer service settings types upstream"
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (

@@ -33,15 +33,19 @@ def setting(
     least: float = 0,
     most: float = math.inf,
     section: str = "",
+    secret: bool = False,
 ) -> Any:  # noqa: ANN401
-    """A field of a settings class; `section` moves it out of the section of its class."""
+    """A field of a settings class; `section` moves it out of the section of its class.
+
+    A `secret` one is left out of the text of its class.
+    """
     metadata = {
         "help": help,
         "metavar": metavar,
         "bounds": Bounds(least, most),
         "section": section,
     }
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, repr=not secret, metadata=metadata)
 
 
 def settings_of(kind: type, section: str, prefix: str = "") -> Any:  # noqa: ANN401
@@ -111,9 +115,9 @@ def _number(name: str, kind: type[int | float], bounds: Bounds, text: str) -> in
     except ValueError:
         raise BadSetting(name, f"expected {describe(kind)}, found {text!r}") from None
     if not math.isfinite(number) or number < bounds.least:
-        raise BadSetting(name, f"expected at least {bounds.least:g}, found {text}")
+        raise BadSetting(name, f"expected at least {bounds.least}, found {text}")
     if number > bounds.most:
-        raise BadSetting(name, f"expected at most {bounds.most:g}, found {text}")
+        raise BadSetting(name, f"expected at most {bounds.most}, found {text}")
     return number
 
 

@@ -21,13 +21,14 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Client, Text
-from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import TOKENS_EACH, dev_genesis
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, SECOND, send
 
@@ -42,7 +43,7 @@ class Rehearsal:
 
     def __init__(self, folder: Path, runs: dict[str, Run] | None = None) -> None:
         """`runs` says for some methods how they are run, which is how a service is spoilt."""
-        genesis = DevGenesisOptions()
+        genesis = ChainSettings()
         self.clock = DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND)
         self.store = Store(str(folder), write=True)
         begin_chain(self.store, dev_genesis(genesis))
@@ -51,7 +52,7 @@ class Rehearsal:
                 chain_id=genesis.chain_id,
                 block_time=2,
                 token=TOKEN,
-                balances={each.address: genesis.balance for each in ACCOUNTS},
+                balances={each.address: genesis.balance * 10**18 for each in ACCOUNTS},
                 tokens={each.address: TOKENS_EACH for each in ACCOUNTS},
             )
         )
@@ -114,8 +115,8 @@ class Rehearsal:
     def begin_anew(self, *, seed: int) -> None:
         """Begin a sequencer, which begins a block; another seed makes it another block."""
         self.writer = LedgerWriter(self.store, self.clock)
-        options = SequencerOptions(interval_ms=INTERVAL_MS, seed=seed)
-        self._sequencer = Sequencer(self.writer, self.clock, options, self._publish)
+        chain, state = ChainSettings(seed=seed), DevState(bytes(32), interval_ms=INTERVAL_MS)
+        self._sequencer = Sequencer(self.writer, self.clock, chain, state, self._publish)
         self.go_on(0)
 
     def _publish(self, flashblock: Flashblock) -> None:

@@ -31,9 +31,10 @@ from checker.judge import Verdict, judge_journal
 from checker.recording import Recorder
 from checker.sending import PAYEES, LoadPlan, send_load
 from checker.table import table
-from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions
+from foreblock.sequencer.dev_genesis import TOKENS_EACH
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.predeploys import TOKEN
+from foreblock.settings import ChainSettings
 from support.servers.dev_processes import dev_chain
 from support.servers.waiting import PATIENCE
 
@@ -42,7 +43,7 @@ ACCOUNTS = 40
 SENDERS = 4
 OPTIONS = ("--pending-nonce=state", "--test-listen=", f"--accounts={ACCOUNTS}")
 
-GENESIS = DevGenesisOptions(accounts=ACCOUNTS)
+GENESIS = ChainSettings(accounts=ACCOUNTS)
 OWNERS = dev_accounts(GENESIS.mnemonic, ACCOUNTS)
 
 
@@ -87,7 +88,7 @@ def chain(block_time: int, *, followed: bool = False) -> Chain:
         chain_id=GENESIS.chain_id,
         block_time=block_time,
         token=TOKEN,
-        balances={each.address: GENESIS.balance for each in OWNERS},
+        balances={each.address: GENESIS.balance * 10**18 for each in OWNERS},
         tokens={each.address: TOKENS_EACH for each in OWNERS},
         followed=followed,
     )

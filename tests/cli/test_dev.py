@@ -56,6 +56,12 @@ def test_defaults_give_way_to_what_is_told(
     assert (only.network.dev.dev_methods, only.network.dev.mining) == ("off", "mixed")
 
 
+def test_flashblocks_must_not_be_further_apart_than_blocks(started: list[Any]) -> None:
+    result = CliRunner().invoke(main, ["dev", "--interval", "2.1"])
+    assert result.stderr == "foreblock: interval: expected at most block_time, which is 2\n"
+    assert not started
+
+
 CANNOT = "  they cannot change the chain or use its unlocked accounts (dev_methods)"
 CAN = CANNOT.replace("cannot", "can")
 KEYS = "  the keys of its accounts are well known"

@@ -16,7 +16,8 @@ from crash.witness import Witness, watching
 from foreblock._engine import Store
 from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.storage.open_store import begin_chain
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import dev_genesis
+from foreblock.settings import ChainSettings
 from support.chains.dev_chain import sealed_blocks
 from support.servers.dev_processes import Dev, dev_chain
 from support.servers.waiting import until
@@ -51,7 +52,7 @@ def kill_writer(dev: Dev, witness: Witness, random: Random, killed: int) -> int:
 
 def verify(folder: Path, scratch: Path) -> int:
     """Execute all sealed blocks of a store on another; how many transactions they have."""
-    genesis = dev_genesis(DevGenesisOptions())
+    genesis = dev_genesis(ChainSettings())
     with Store(str(folder)) as store:
         blocks = sealed_blocks(store)
     with Store(str(scratch), write=True) as store:

@@ -18,9 +18,9 @@ from foreblock.bus.messages import SourceFacts, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
-from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.service.logs import configure
-from foreblock.settings.networks import DevChain, FeedChain, Network
+from foreblock.settings import ChainSettings
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_thread import RunningNetwork
@@ -32,9 +32,8 @@ WAITS = Waits(shortest=0.001, longest=0.002)
 
 
 def _dev(name: str, folder: Path) -> Network:
-    chain = DevChain(
-        mnemonic=TEST_MNEMONIC, accounts=4, balance=10**22, gas_limit=30_000_000, base_fee=10**9,
-        block_time=1, interval_ms=50, seed=0, load=40,
+    chain = ChainSettings(
+        accounts=4, gas_limit=30_000_000, block_time=1, interval=0.05, load=40
     )  # fmt: skip
     return Network(name=name, data=str(folder / name), source="dev", dev=chain)
 

@@ -24,14 +24,14 @@ from follow.busy_kinds import KINDS, Act
 from follow.busy_world import Call, setup
 from follow.upstreams import ask, ask_all
 from foreblock._engine import Message, Transaction, sign_transaction
-from foreblock.sequencer.dev_genesis import DevGenesisOptions
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
+from foreblock.settings import ChainSettings
 from support.servers.waiting import until
 
 GWEI = 10**9
 FEE_CAP = 1_000 * GWEI
 PORTION = 20  # transactions in one request
-CHAIN_ID = DevGenesisOptions().chain_id
+CHAIN_ID = ChainSettings().chain_id
 MISSING = "missing"  # a receipt that is not there
 
 

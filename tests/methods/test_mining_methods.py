@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from foreblock.ledger.rules.transaction_rules import checksum_address
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
 from support.chains.dev_service import dev_service
 from support.servers.asking import Asker
@@ -44,8 +43,7 @@ def test_results_are_those_of_anvil(tmp_path: Path) -> None:
 def test_senders_in_the_pool_are_written_as_by_anvil_or_by_geth(
     tmp_path: Path, *, like_anvil: bool
 ) -> None:
-    options = SequencerOptions(shows_sealed=like_anvil)
-    chain = dev_service(tmp_path / "store", options=options, mining="manual")
+    chain = dev_service(tmp_path / "store", shows_sealed=like_anvil, mining="manual")
     lower = f"0x{PAYER.address.hex()}"
     spelled = lower if like_anvil else checksum_address(PAYER.address)
     with chain as (_, client):

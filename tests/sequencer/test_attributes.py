@@ -3,6 +3,7 @@ import struct
 
 from foreblock._engine import Header, keccak256
 from foreblock.ledger.rules.l1 import L1Fees
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.sequencer.attributes import (
     L1Origin,
     attributes_data,
@@ -12,11 +13,10 @@ from foreblock.sequencer.attributes import (
     payload_id,
     terms_of,
 )
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.each_case import each_case
 from support.payloads.dev_state import GENESIS, Attributes
 
-OPTIONS = SequencerOptions()
+STATE = DevState(bytes(32))
 PROFILE = GENESIS.profile
 
 
@@ -50,8 +50,8 @@ def test_the_data_is_in_the_form_that_the_contract_reads() -> None:
 
 
 def test_the_attributes_deposit_is_as_the_specification_has_it() -> None:
-    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, OPTIONS)
-    deposit = attributes_deposit(base, OPTIONS)
+    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, 0, STATE)
+    deposit = attributes_deposit(base, 0, 2)
     assert deposit.type == 0x7E
     assert deposit.sender.hex() == "deaddeaddeaddeaddeaddeaddeaddeaddead0001"
     assert deposit.to is not None
@@ -74,11 +74,11 @@ def test_an_origin_lasts_six_blocks() -> None:
 
 
 def test_nothing_differs_between_equal_blocks_and_everything_between_others() -> None:
-    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, OPTIONS)
-    again = next_base(parent(), GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, 0, STATE)
+    again = next_base(parent(), GENESIS.timestamp + 84, PROFILE, 0, STATE)
     assert (base, payload_id(base, 0)) == (again, payload_id(again, 0))
-    seeded = next_base(parent(), GENESIS.timestamp + 84, PROFILE, SequencerOptions(seed=1))
-    other = next_base(parent(gas_used=5), GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    seeded = next_base(parent(), GENESIS.timestamp + 84, PROFILE, 1, STATE)
+    other = next_base(parent(gas_used=5), GENESIS.timestamp + 84, PROFILE, 0, STATE)
     for each, seed in ((seeded, 1), (other, 0)):
         assert each.prev_randao != base.prev_randao
         assert each.parent_beacon_block_root != base.parent_beacon_block_root
@@ -101,32 +101,32 @@ def test_the_base_fee_follows_the_parent(
     used: int, data: int, base_fee: int, expected: int
 ) -> None:
     header = parent(gas_used=used, blob_gas_used=data, base_fee_per_gas=base_fee)
-    base = next_base(header, GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    base = next_base(header, GENESIS.timestamp + 84, PROFILE, 0, STATE)
     assert base.base_fee_per_gas == expected
     assert base.extra_data == GENESIS.extra_data
     assert base.gas_limit == GENESIS.gas_limit
 
 
 def test_a_new_floor_and_a_new_gas_limit_stand_in_the_block_itself() -> None:
-    options = SequencerOptions(minimum_base_fee=7, gas_limit=5_000_000)
-    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, options)
+    state = DevState(bytes(32), minimum_base_fee=7, gas_limit=5_000_000)
+    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, 0, state)
     assert base.extra_data == struct.pack(">BIIQ", 1, 100, 5, 7)
     assert base.gas_limit == 5_000_000
     assert base.base_fee_per_gas == 10**9, "the parent's floor holds for it"
-    assert terms_of(base, PROFILE, options).minimum_base_fee == 7
+    assert terms_of(base, PROFILE, None).minimum_base_fee == 7
 
 
 def test_a_genesis_that_leaves_the_fee_constants_unsaid_is_followed_by_blocks_that_say_them() -> (
     None
 ):
     header = parent(extra_data=struct.pack(">BIIQ", 1, 0, 0, 9))
-    base = next_base(header, GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    base = next_base(header, GENESIS.timestamp + 84, PROFILE, 0, STATE)
     assert base.extra_data == struct.pack(">BIIQ", 1, 100, 5, 9)
 
 
 def test_transactions_may_have_what_the_deposit_leaves() -> None:
-    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, OPTIONS)
-    terms = terms_of(base, PROFILE, OPTIONS)
+    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, 0, STATE)
+    terms = terms_of(base, PROFILE, None)
     assert terms.gas_limit == GENESIS.gas_limit - 70_000
     assert (terms.base_fee, terms.minimum_base_fee) == (10**9, 10**9)
     assert terms.chain_id == PROFILE.chain_id

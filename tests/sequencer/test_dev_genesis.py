@@ -4,14 +4,13 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import Header, Store
-from foreblock.errors import BadGenesis, DifferentGenesis, InvalidArgument
+from foreblock.errors import BadGenesis, DifferentGenesis
 from foreblock.ledger.genesis.genesis_file import (
     Genesis,
     GenesisAccount,
@@ -26,16 +25,16 @@ from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.open_store import begin_chain
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
+from foreblock.sequencer.dev_genesis import DENOMINATOR, ELASTICITY, dev_genesis, read_dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.sequencer.predeploys import TOKEN
+from foreblock.settings import LARGEST_BALANCE, ChainSettings
 from support.chains.builder import ChainBuilder
 from support.chains.importing import import_bytes
 from support.chains.profiles import OSAKA
-from support.each_case import each_case
 from support.payloads.dev_state import COINBASE, Attributes, attributes_deposit
 
-DEFAULT = DevGenesisOptions()
+DEFAULT = ChainSettings()
 GENESIS = dev_genesis(DEFAULT)
 BLOCK_0 = "d07f003baac44f40aaa0b754152486b654a91f90183e4415888bb7a8b498881c"
 
@@ -79,25 +78,22 @@ def test_store_knows_its_genesis_from_the_file(tmp_path: Path) -> None:
 
 
 options = st.builds(
-    DevGenesisOptions,
+    ChainSettings,
     chain_id=st.integers(1, 2**63 - 37),
-    timestamp=st.integers(0, 2**63 - 1),
-    gas_limit=st.integers(60_000_000, 2**63 - 1),
+    timestamp=st.integers(1, 2**63 - 1),
+    gas_limit=st.integers(2_000_000, 2**63 - 1),
     base_fee=st.integers(0, 2**63 - 1),
-    elasticity=st.integers(1, 300),
-    denominator=st.integers(1, 2**32 - 1),
     accounts=st.integers(1, 3),
-    balance=st.integers(1, 2**128 - 1),
-    token=st.booleans(),
+    balance=st.integers(1, LARGEST_BALANCE),
 )
 
 
 @given(options)
-def test_file_of_any_options_is_read_as_what_it_was(choice: DevGenesisOptions) -> None:
+def test_file_of_any_options_is_read_as_what_it_was(choice: ChainSettings) -> None:
     genesis = dev_genesis(choice)
     assert read_genesis(genesis_text(genesis)) == genesis
     fees = decode_extra_data(genesis.extra_data, OptimismFork.JOVIAN)
-    assert (fees.denominator, fees.elasticity) == (choice.denominator, choice.elasticity)
+    assert (fees.denominator, fees.elasticity) == (DENOMINATOR, ELASTICITY)
     assert fees.minimum_base_fee == genesis.base_fee == choice.base_fee
     assert genesis.profile.chain_id == choice.chain_id
 
@@ -136,38 +132,18 @@ def test_newest_fork_that_is_in_use_is_in_force_from_the_start() -> None:
 
 def test_accounts_are_funded_as_chosen() -> None:
     words = "abandon " * 11 + "about"
-    genesis = dev_genesis(replace(DEFAULT, mnemonic=words, accounts=3, balance=7, token=False))
+    genesis = dev_genesis(replace(DEFAULT, mnemonic=words, accounts=3, balance=7))
     funded = {address for address, each in genesis.accounts.items() if each.balance}
     assert funded == {each.address for each in dev_accounts(words, 3)}
     # The first account of that mnemonic in every wallet.
     first = bytes.fromhex("9858effd232b4033e47d90003d41ec34ecaeda94")
-    assert genesis.accounts[first] == GenesisAccount(balance=7)
-    assert TOKEN not in genesis.accounts
+    assert genesis.accounts[first] == GenesisAccount(balance=7 * 10**18)
 
 
-def test_token_is_there_unless_it_is_not_wanted() -> None:
+def test_token_is_there_and_accounts_have_the_default_balance() -> None:
     assert TOKEN in GENESIS.accounts
     owners = [each.address for each in dev_accounts(TEST_MNEMONIC, 10)]
     assert all(GENESIS.accounts[owner].balance == 10_000 * 10**18 for owner in owners)
-
-
-@each_case(
-    ("changes", "why"),
-    [
-        ({"chain_id": 0}, "chain id: expected 1 to 9223372036854775771, found 0"),
-        ({"timestamp": -1}, "timestamp: expected 0 to"),
-        ({"gas_limit": 1_999_999}, "gas limit: expected 2000000 to"),
-        ({"base_fee": 2**63}, "base fee: expected 0 to"),
-        ({"elasticity": 0}, "elasticity: expected 1 to"),
-        ({"denominator": 2**32}, "denominator: expected 1 to 4294967295"),
-        ({"accounts": 0}, "accounts: expected 1 to 10000"),
-        ({"balance": 2**128}, "balance: expected 1 to"),
-        ({"gas_limit": 2_000_000, "elasticity": 11}, "is a target below 200000 gas"),
-    ],
-)
-def test_choice_that_no_chain_could_live_with_is_named(changes: dict[str, Any], why: str) -> None:
-    with pytest.raises(InvalidArgument, match=why):
-        replace(DEFAULT, **changes)
 
 
 def test_mnemonic_is_not_shown() -> None:
@@ -199,4 +175,4 @@ def test_docs_name_every_contract(checkout: Path) -> None:
 def test_docs_show_defaults_that_no_setting_shows(checkout: Path) -> None:
     text = (checkout / "docs" / "dev-chain.md").read_text("utf-8")
     assert f"    {DEFAULT.mnemonic}\n" in text
-    assert f"elasticity ({DEFAULT.elasticity}) and denominator ({DEFAULT.denominator})" in text
+    assert f"elasticity ({ELASTICITY}) and denominator ({DENOMINATOR})" in text

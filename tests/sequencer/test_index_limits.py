@@ -7,7 +7,7 @@ import structlog
 
 from foreblock.sequencer.admission import Pooled, admit
 from foreblock.sequencer.index_limits import SMALL_GAS, Budget, Overruns, budget, runs_until_ns
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from support.chains.dev_chain import ACCOUNTS, GWEI, MS, DevChain, send
 from support.chains.sequencing import TERMS, transfer
 from support.payloads.bytecode import P256_LOOP, loop
@@ -78,7 +78,7 @@ def test_what_waits_no_more_is_forgotten() -> None:
 @pytest.fixture
 def chain(tmp_path: Path) -> DevChain:
     """With an interval that nothing but small transactions fits into."""
-    return DevChain(tmp_path, SequencerOptions(interval_ms=20, transaction_gas=None))
+    return DevChain(tmp_path, ChainSettings(interval=0.02))
 
 
 @pytest.mark.parametrize("code", [P256_LOOP, loop("61ffff5f2050")], ids=["verifies", "hashes"])

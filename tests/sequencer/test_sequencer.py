@@ -4,13 +4,14 @@ from pathlib import Path
 import pytest
 
 from foreblock._engine import Store, decode_transaction
+from foreblock.bus.commands import NextBlock
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR
 from foreblock.ledger.storage.open_store import begin_chain
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.sequencer.dev_genesis import dev_genesis, read_dev_genesis
+from foreblock.settings import ChainSettings
 from support.chains.dev_chain import (
     ACCOUNTS,
     ETHER,
@@ -25,7 +26,7 @@ from support.chains.dev_chain import (
 from support.payloads.bytecode import code
 
 ALICE, BOB, CAROL = ACCOUNTS[:3]
-SMALL = dev_genesis(DevGenesisOptions(gas_limit=2_000_000))
+SMALL = dev_genesis(ChainSettings(gas_limit=2_000_000))
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_a_block_has_eleven_flashblocks_and_the_next_follows_at_once(chain: DevC
 
 
 def test_a_block_of_one_second_has_six(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store", SequencerOptions(block_time=1))
+    chain = DevChain(tmp_path / "store", ChainSettings(block_time=1))
     chain.run(999)
     assert indices(chain.published) == [(1, index) for index in range(6)]
 
@@ -115,10 +116,10 @@ def test_a_clock_set_forward_is_followed_with_the_next_block(chain: DevChain) ->
 
 def test_a_fork_may_begin_in_the_middle_of_a_chain(tmp_path: Path) -> None:
     """Karst in block 3: what has more gas than its cap runs before, and goes when it begins."""
-    document = json.loads(genesis_text(dev_genesis(DevGenesisOptions())))
+    document = json.loads(genesis_text(dev_genesis(ChainSettings())))
     document["config"] |= {"karstTime": GENESIS_TIME + 6}
     genesis = read_dev_genesis(json.dumps(document).encode())
-    chain = DevChain(tmp_path / "store", SequencerOptions(transaction_gas=None), genesis=genesis)
+    chain = DevChain(tmp_path / "store", genesis=genesis)
     before, waits = send(ALICE, 0, gas=2**24 + 1), send(BOB, 1, gas=2**24 + 1)
     chain.submit(before, waits)
     assert set(places(chain.run(4_000))) >= {before.raw}
@@ -282,7 +283,7 @@ def test_nothing_runs_after_the_last_index_of_a_block(chain: DevChain) -> None:
 
 def test_running_ahead_comes_to_the_block_that_running_late_does(tmp_path: Path) -> None:
     """The same transactions, in one chain before they are due, in the other after a stall."""
-    genesis = dev_genesis(DevGenesisOptions(gas_limit=20_000_000))
+    genesis = dev_genesis(ChainSettings(gas_limit=20_000_000))
     chains = [DevChain(tmp_path / name, genesis=genesis) for name in ("ahead", "late")]
     for chain in chains:
         for nonce in range(70):
@@ -340,8 +341,8 @@ def test_what_cannot_pay_when_its_turn_comes_is_dropped(chain: DevChain) -> None
 
 
 def test_idle_transactions_below_the_base_fee_wait(tmp_path: Path) -> None:
-    options = SequencerOptions(minimum_base_fee=GWEI // 2)
-    chain = DevChain(tmp_path / "store", options)
+    chain = DevChain(tmp_path / "store")
+    chain.execute(NextBlock(minimum_base_fee=GWEI // 2))
     patient = send(ALICE, 0, tip=1, cap=GWEI - GWEI // 200)
     chain.submit(patient)
     assert all(patient.raw not in each.diff.transactions for each in chain.run(2_000))
@@ -352,7 +353,7 @@ def test_idle_transactions_below_the_base_fee_wait(tmp_path: Path) -> None:
 
 
 def test_instant_closes_an_index_for_a_transaction_at_once(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store", SequencerOptions(instant=True))
+    chain = DevChain(tmp_path / "store", ChainSettings(instant=True))
     chain.run(20)
     first = send(ALICE, 0)
     chain.submit(first)
@@ -367,14 +368,14 @@ def test_instant_closes_an_index_for_a_transaction_at_once(tmp_path: Path) -> No
 
 
 def test_instant_still_ticks_and_seals_by_time(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store", SequencerOptions(instant=True))
+    chain = DevChain(tmp_path / "store", ChainSettings(instant=True))
     chain.submit(send(ALICE, 0))
     chain.run(2_000)
     assert indices(chain.published) == [(1, index) for index in range(12)] + [(2, 0)]
 
 
 def test_instant_does_not_close_for_what_has_to_wait(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store", SequencerOptions(instant=True))
+    chain = DevChain(tmp_path / "store", ChainSettings(instant=True))
     chain.run(20)
     chain.submit(send(ALICE, 1))
     assert chain.run(50) == []
@@ -397,7 +398,7 @@ def act(chain: DevChain) -> list[object]:
 def test_equal_submissions_at_equal_times_give_equal_bytes(tmp_path: Path) -> None:
     one = act(DevChain(tmp_path / "one"))
     assert one == act(DevChain(tmp_path / "two"))
-    other = act(DevChain(tmp_path / "three", SequencerOptions(seed=1)))
+    other = act(DevChain(tmp_path / "three", ChainSettings(seed=1)))
     assert len(one) == len(other)
     assert one != other
 

@@ -1,8 +1,11 @@
+from pathlib import Path
+from typing import NamedTuple
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.clock import SECOND_NS
-from foreblock.sequencer.timing import BlockPace, Schedule, next_timestamp, schedule
+from foreblock.sequencer.timing import LEEWAY_NS, Schedule, next_timestamp, schedule
 from support.each_case import each_case
 
 MS = 10**6
@@ -10,36 +13,46 @@ START = 1_767_225_600
 MONOTONIC = 77 * SECOND_NS
 
 
-def pace(block_time: int = 2, interval_ms: int = 200, leeway_ms: int = 75) -> BlockPace:
-    return BlockPace(block_time * SECOND_NS, interval_ms * MS, leeway_ms * MS)
+class Pace(NamedTuple):
+    """The settings of a schedule, and its leeway."""
+
+    block_time: int = 2
+    interval_ms: int = 200
+    leeway_ms: int = 75
+
+    def plan(self, timestamp: int, wall_ns: int, monotonic_ns: int = MONOTONIC) -> Schedule:
+        leeway_ns = self.leeway_ms * MS
+        times = (timestamp, wall_ns, monotonic_ns)
+        return schedule(self.block_time, self.interval_ms, *times, leeway_ns=leeway_ns)
 
 
-def messages(of: BlockPace, late_ms: int) -> int:
+PACE = Pace()
+
+
+def messages(of: Pace, late_ms: int) -> int:
     """How many flashblocks a block has that begins so late: index 0 and one for each slot."""
-    timestamp = START + of.block_time_ns // SECOND_NS
-    plan = schedule(of, timestamp, START * SECOND_NS + late_ms * MS, MONOTONIC)
-    return 1 + plan.slots
+    return 1 + of.plan(START + of.block_time, START * SECOND_NS + late_ms * MS).slots
 
 
 @each_case(
     ("of", "late_ms", "expected"),
     [
-        (pace(), 0, 11),
-        (pace(leeway_ms=0), 0, 11),
-        (pace(block_time=1), 0, 6),
-        (pace(block_time=1, leeway_ms=0), 0, 6),
-        (pace(interval_ms=250), 0, 9),
-        (pace(), 124, 11),
-        (pace(), 125, 10),
-        (pace(), 1_000, 6),
-        (pace(), 1_924, 2),
-        (pace(), 1_925, 1),
-        (pace(), 2_000, 1),
-        (pace(), 60_000, 1),
-        (pace(interval_ms=2_000), 0, 2),
+        (Pace(), 0, 11),
+        (Pace(leeway_ms=0), 0, 11),
+        (Pace(block_time=1), 0, 6),
+        (Pace(block_time=1, leeway_ms=0), 0, 6),
+        (Pace(interval_ms=250), 0, 9),
+        (Pace(), 124, 11),
+        (Pace(), 125, 10),
+        (Pace(), 1_000, 6),
+        (Pace(), 1_924, 2),
+        (Pace(), 1_925, 1),
+        (Pace(), 2_000, 1),
+        (Pace(), 60_000, 1),
+        (Pace(interval_ms=2_000), 0, 2),
     ],
 )
-def test_so_many_flashblocks_has_a_block(of: BlockPace, late_ms: int, expected: int) -> None:
+def test_so_many_flashblocks_has_a_block(of: Pace, late_ms: int, expected: int) -> None:
     """flashblocks.md §5.1: 2 s and 200 ms make 11, 1 s makes 6, a block late makes 1."""
     assert messages(of, late_ms) == expected
 
@@ -51,26 +64,27 @@ def ends_ms(plan: Schedule) -> list[int]:
 
 
 def test_slots_are_counted_back_from_the_end() -> None:
-    plan = schedule(pace(), START + 2, START * SECOND_NS, MONOTONIC)
+    plan = PACE.plan(START + 2, START * SECOND_NS)
     assert ends_ms(plan) == [125, 325, 525, 725, 925, 1_125, 1_325, 1_525, 1_725, 1_925]
     assert plan.end_ns == MONOTONIC + 2 * SECOND_NS
     assert plan.next_end_ns(plan.slots) == plan.end_ns
 
 
 def test_flashblocks_keep_their_distance_over_the_end_of_a_block() -> None:
-    plan = schedule(pace(), START + 2, START * SECOND_NS, MONOTONIC)
-    following = schedule(pace(), START + 4, (START + 2) * SECOND_NS, plan.end_ns)
+    plan = PACE.plan(START + 2, START * SECOND_NS)
+    following = PACE.plan(START + 4, (START + 2) * SECOND_NS, plan.end_ns)
     assert following.next_end_ns(0) - plan.next_end_ns(9) == 200 * MS
 
 
 def test_a_date_set_back_leaves_one_block_time() -> None:
-    plan = schedule(pace(), START + 2, (START - 3_600) * SECOND_NS, MONOTONIC)
+    plan = PACE.plan(START + 2, (START - 3_600) * SECOND_NS)
     assert plan.end_ns == MONOTONIC + 2 * SECOND_NS
     assert plan.slots == 10
 
 
 def test_a_resumed_block_goes_on_after_the_slots_it_has_had() -> None:
-    plan = schedule(pace(), START + 2, START * SECOND_NS + 1_000 * MS, MONOTONIC, slots_before=4)
+    wall_ns = START * SECOND_NS + 1_000 * MS
+    plan = schedule(2, 200, START + 2, wall_ns, MONOTONIC, slots_before=4)
     assert (plan.slots_before, plan.slots) == (4, 9)
     assert ends_ms(plan) == [125, 325, 525, 725, 925]
     assert plan.ended(MONOTONIC) == 4
@@ -79,7 +93,7 @@ def test_a_resumed_block_goes_on_after_the_slots_it_has_had() -> None:
 
 @given(st.integers(0, 2_500), st.integers(0, 3_000))
 def test_a_slot_has_ended_when_its_end_has_come(late_ms: int, passed_ms: int) -> None:
-    plan = schedule(pace(), START + 2, START * SECOND_NS + late_ms * MS, MONOTONIC)
+    plan = PACE.plan(START + 2, START * SECOND_NS + late_ms * MS)
     now = MONOTONIC + passed_ms * MS
     assert plan.ended(now) == sum(plan.next_end_ns(slot) <= now for slot in range(plan.slots))
     assert all(plan.next_end_ns(slot) <= plan.end_ns - 75 * MS for slot in range(plan.slots))
@@ -118,3 +132,9 @@ def test_a_block_ends_after_its_parent_and_at_most_a_block_time_from_now(
     assert timestamp * SECOND_NS > wall_ns
     if wall_ms >= 0:
         assert timestamp * SECOND_NS - wall_ns <= block_time * SECOND_NS
+
+
+def test_docs_show_the_leeway(checkout: Path) -> None:
+    text = (checkout / "docs" / "dev-chain.md").read_text("utf-8")
+    assert PACE.leeway_ms * MS == LEEWAY_NS
+    assert f"{PACE.leeway_ms} ms before the seal" in text

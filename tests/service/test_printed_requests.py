@@ -16,7 +16,7 @@ from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.steps import Pipelined
 from foreblock.service.printed_requests import PrintedRequests
-from foreblock.settings.networks import DevChain as ChainOptions
+from foreblock.settings import ChainSettings
 from foreblock.settings.networks import Network
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.payloads.bytecode import code
@@ -25,11 +25,7 @@ from support.servers.asking import ANYBODY, request
 from support.servers.two_ways import Ways
 
 OPTIONS = Options("ethereum")
-CHAIN = ChainOptions(
-    mnemonic="", accounts=0, balance=0, gas_limit=0, base_fee=0, block_time=2, interval_ms=200,
-    seed=0,
-)  # fmt: skip
-NETWORK = Network(name="main", data="none", source="dev", dev=CHAIN)
+NETWORK = Network(name="main", data="none", source="dev", dev=ChainSettings())
 BALANCE = request("eth_getBalance", "0x" + ACCOUNTS[0].address.hex(), "latest")
 CONTRACT = "0x" + "c0" * 20
 TO_CONSOLE = (

@@ -27,10 +27,10 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.storage.partial_rows import decode_partial_row, partial_key
 from foreblock.sequencer.dev.dev_sequencer import FeedSink
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from foreblock.sequencer.mnemonic import TEST_MNEMONIC
+from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.settings.networks import DevChain, Network
+from foreblock.settings import ChainSettings
+from foreblock.settings.networks import Network
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import (
     POOL_FILE,
@@ -55,11 +55,7 @@ def driven() -> DrivenClock:
 
 def made(folder: Path, genesis: str = "", **options: Any) -> Network:  # noqa: ANN401, of the chain
     """A network with a development chain."""
-    chain = DevChain(
-        genesis=genesis, chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
-        gas_limit=400_000_000, base_fee=10**9, block_time=2, interval_ms=200, seed=0,
-        instant=False, load=0, faults=[], **options,
-    )  # fmt: skip
+    chain = ChainSettings(genesis=genesis, **options)
     return Network(name="main", data=str(folder), source="dev", dev=chain)
 
 
@@ -113,7 +109,7 @@ def test_workers_hear_the_nonces_after_a_saved_pool(tmp_path: Path) -> None:
 
 def test_under_karst_a_transaction_has_at_most_the_gas_of_osaka(tmp_path: Path) -> None:
     """Refused when it is sent, in the words of geth, where no block would take it."""
-    document = json.loads(genesis_text(dev_genesis(DevGenesisOptions())))
+    document = json.loads(genesis_text(dev_genesis(ChainSettings())))
     document["config"] |= {"karstTime": 0, "osakaTime": 0}
     (tmp_path / "karst.json").write_text(json.dumps(document))
     source = started(tmp_path / "store", str(tmp_path / "karst.json"))

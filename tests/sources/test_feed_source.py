@@ -5,8 +5,8 @@ from pathlib import Path
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_file import genesis_text
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from foreblock.settings import StoreResources
+from foreblock.sequencer.dev_genesis import dev_genesis
+from foreblock.settings import ChainSettings, StoreResources
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_source import Arrived, FeedSource
 from support.payloads.flashblocks import first, hash_of
@@ -14,7 +14,7 @@ from support.payloads.flashblocks import first, hash_of
 
 def test_what_is_no_flashblock_is_counted_against_its_feed_alone(tmp_path: Path) -> None:
     genesis = tmp_path / "genesis.json"
-    genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
+    genesis.write_bytes(genesis_text(dev_genesis(ChainSettings())))
     chain = FeedChain(genesis=str(genesis), feeds=["good", "bad"])
     network = Network(name="a", data=str(tmp_path / "store"), source="feed", feed=chain)
     source = FeedSource(network, SystemClock(), lambda _: None, lambda _: None)
@@ -28,7 +28,7 @@ def test_what_is_no_flashblock_is_counted_against_its_feed_alone(tmp_path: Path)
 
 def test_a_store_is_as_large_as_its_network_is_told(tmp_path: Path) -> None:
     genesis = tmp_path / "genesis.json"
-    genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
+    genesis.write_bytes(genesis_text(dev_genesis(ChainSettings())))
     network = Network(
         name="a", data=str(tmp_path / "store"), source="feed",
         feed=FeedChain(genesis=str(genesis), feeds=[]),

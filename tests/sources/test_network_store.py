@@ -12,9 +12,9 @@ from foreblock.bus.messages import ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import StoreLocked
 from foreblock.ledger.genesis.genesis_file import genesis_text
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from foreblock.sequencer.mnemonic import TEST_MNEMONIC
-from foreblock.settings.networks import DevChain, FeedChain, Network
+from foreblock.sequencer.dev_genesis import dev_genesis
+from foreblock.settings import ChainSettings
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources import network_store
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
@@ -74,15 +74,11 @@ def test_a_store_that_stays_locked_is_refused(
 
 
 def dev(folder: Path) -> Network:
-    chain = DevChain(
-        mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22, gas_limit=400_000_000,
-        base_fee=10**9, block_time=2, interval_ms=200, seed=0,
-    )  # fmt: skip
-    return Network(name="main", data=str(folder), source="dev", dev=chain)
+    return Network(name="main", data=str(folder), source="dev", dev=ChainSettings())
 
 
 def followed(folder: Path, genesis: Path) -> Network:
-    genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
+    genesis.write_bytes(genesis_text(dev_genesis(ChainSettings())))
     chain = FeedChain(genesis=str(genesis), feeds=[])
     return Network(name="main", data=str(folder), source="feed", feed=chain)
 

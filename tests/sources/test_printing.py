@@ -9,16 +9,13 @@ from foreblock.bus.commands import Revert, TakeSnapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.tracing.chain_report import ReachedPosition
-from foreblock.settings.networks import DevChain
+from foreblock.settings import ChainSettings
 from foreblock.sources.printing import MOST_WAITING, NetworkPrinter, Printing, printing_of
 from support.chains import dev_chain
 from support.chains.dev_chain import ACCOUNTS, send
 from support.servers.waiting import PATIENCE
 
-CHAIN = DevChain(
-    mnemonic="", accounts=0, balance=0, gas_limit=0, base_fee=0, block_time=2, interval_ms=200,
-    seed=0, prints=True,
-)  # fmt: skip
+CHAIN = ChainSettings(print=True)
 
 
 def printed(*requests: str, label: str = "") -> list[str]:

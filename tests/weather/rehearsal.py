@@ -24,8 +24,9 @@ from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.ledger.reading.view import Ledger
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.feed_faults import FeedFaults
-from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import TOKENS_EACH, dev_genesis
 from foreblock.sequencer.predeploys import TOKEN
+from foreblock.settings import ChainSettings
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.sources.feed_status import Following
@@ -44,14 +45,14 @@ class Weather:
     """A source, what comes between, and who follows it."""
 
     def __init__(self, folder: Path, faults: Faults, seed: int, *, canonical: bool = True) -> None:
-        options = DevGenesisOptions()
+        options = ChainSettings()
         self.clock = DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND)
         self.journal = Journal(
             Chain(
                 chain_id=options.chain_id,
                 block_time=options.block_time,
                 token=TOKEN,
-                balances={each.address: options.balance for each in ACCOUNTS},
+                balances={each.address: options.balance * 10**18 for each in ACCOUNTS},
                 tokens={each.address: TOKENS_EACH for each in ACCOUNTS},
                 followed=True,
             )

@@ -10,16 +10,17 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.partials import sealed_number
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock
 from foreblock.upstream.block_fetcher import CanonicalHead
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
@@ -42,11 +43,12 @@ class SourceChain:
         self._journal = journal
         self._sent = 0  # payments
         self._store = Store(str(folder), write=True)
-        begin_chain(self._store, dev_genesis(DevGenesisOptions()))
+        begin_chain(self._store, dev_genesis(ChainSettings()))
         self._writer = LedgerWriter(self._store, clock)
         self._published: list[Published] = []
         self._other: Flashblock | None = None  # for the place that is published next
-        plain = (self._writer, clock, SequencerOptions(), self._publish, None)
+        chain, state = ChainSettings(), DevState(bytes(32))
+        plain = (self._writer, clock, chain, state, self._publish, None)
         self._sequencer = (
             ChaoticSequencer(*plain, faults, self._contradict) if faults else Sequencer(*plain)
         )

@@ -29,9 +29,8 @@ from foreblock.server.sockets import is_loopback_host, parse_address
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import ChainSettings, DevSettings
-from foreblock.settings.networks import DevChain, Network, check_kept, log_of
+from foreblock.settings.networks import Network, check_interval, check_kept, log_of
 
-ETHER: Final = 10**18
 SHOWN_ACCOUNTS: Final = 10
 GENESIS_FILE: Final = "genesis.json"  # that the writer leaves in the directory of a chain
 LIKE: Final = "--like"
@@ -106,6 +105,7 @@ def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
     Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
     if settings.chain.one_process and settings.test_listen:
         raise BadSetting("one_process", "one process has one network: test_listen is not empty")
+    check_interval(settings.chain)
     _check_replication(settings)
     with _folder(settings.service.data) as folder:
         yield _networks(settings, folder)
@@ -192,45 +192,25 @@ def _network(
         store=settings.service.store,
         view=settings.service.view,
         sync=bool(settings.service.data),  # a chain that is removed at the end has nothing to lose
-        dev=DevChain(
-            genesis=str(Path(chain.genesis).absolute()) if chain.genesis else "",
+        dev=replace(
+            chain,
+            genesis=_absolute(chain.genesis),
+            alloc=_absolute(chain.alloc),
             chain_id=chain.chain_id + position,
-            mnemonic=chain.mnemonic,
-            derivation_path=chain.derivation_path,
-            accounts=chain.accounts,
-            balance=chain.balance * ETHER,
-            gas_limit=chain.gas_limit,
-            transaction_gas=chain.transaction_gas,
-            order=chain.order,
-            auto_impersonate=chain.auto_impersonate,
-            base_fee=chain.base_fee,
-            block_time=chain.block_time,
-            interval_ms=round(chain.interval * 1000),
             seed=chain.seed + position,
-            rules=chain.rules,
-            fork=chain.fork,
-            alloc=str(Path(chain.alloc).absolute()) if chain.alloc else "",
-            code_size=chain.code_size,
-            create2_deployer=chain.create2_deployer,
-            timestamp=chain.timestamp,
-            begun=_begun(folder / name) if chain.genesis_time == "start" else 0,
-            instant=chain.instant,
-            mining=chain.mining,
-            epoch_blocks=chain.epoch_blocks,
-            dev_methods=chain.dev_methods,
-            prints=chain.print,
-            prints_traces=chain.print_traces,
-            load=chain.load,
-            faults=list(chain.faults),
-            feed_form=chain.feed_form,
         ),
+        began=_began(folder / name) if chain.genesis_time == "start" else 0,
         log=log_of(name, settings.replication),
     )
     return launch.ServedNetwork(network, listen, feed)
 
 
-def _begun(store: Path) -> int:
-    """When the chain in a directory began: now, where it is none yet."""
+def _absolute(file: str) -> str:
+    return str(Path(file).absolute()) if file else ""
+
+
+def _began(store: Path) -> int:
+    """The timestamp of block 0 of the chain in a directory; that of a new chain is now."""
     try:
         genesis = json.loads((store / GENESIS_FILE).read_bytes())
         return parse_number(genesis["timestamp"], 64)

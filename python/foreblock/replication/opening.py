@@ -65,8 +65,8 @@ def source_of(
         await following.open()
         return following
 
-    if (chain := network.dev) is not None:
-        return WritableSource(open_dev, lambda: dev_network.genesis_of(chain))
+    if network.dev is not None:
+        return WritableSource(open_dev, lambda: dev_network.genesis_of(network))
     if (followed := network.feed) is not None:
         from foreblock.sources.feed_source import genesis_of  # noqa: PLC0415, replicas need none
 

@@ -40,11 +40,25 @@ from foreblock.ledger.rules.transaction_rules import (
     intrinsic_gas,
     unsigned_nonce,
 )
-from foreblock.sequencer.sequencer_options import BEDROCK_OVERHEAD, BEDROCK_SCALAR
 from foreblock.types import Transaction, estimated_compressed_size
 
 MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
 MAX_NONCE: Final = 2**64 - 1  # EIP-2681
+
+# As on Base mainnet in block 50393250: a smallest transaction costs 1,918,900,020 wei of L1 fee.
+L1_FEES: Final = L1Fees(
+    base_fee=184_831_724,
+    blob_base_fee=11_819_775,
+    base_fee_scalar=2_269,
+    blob_base_fee_scalar=1_055_762,
+    operator_fee_scalar=0,
+    operator_fee_constant=0,
+    da_footprint_gas_scalar=148,
+)
+
+# As on OP Mainnet before Ecotone: gas for each transaction, and millionths of the base fee of L1.
+BEDROCK_OVERHEAD: Final = 188
+BEDROCK_SCALAR: Final = 684_000
 
 
 class Terms(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The beginning of a dev chain's block: its base, its payload id and its first transaction.
 
 On a real chain all of it comes from L1 through the consensus client. Here it follows from
-the parent, the time and the options, so that equal chains go on equally. The L1 that an OP
+the parent, the time and the settings, so that equal chains go on equally. The L1 that an OP
 chain pretends to stand on has a new block for every six of the L2, and its prices do not
 move. A block under Ethereum's own rules begins with no transaction.
 """
@@ -21,14 +21,16 @@ from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, BEDROCK, L1_BLOCK, L1Fees
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.primitives import ZERO_ADDRESS
-from foreblock.sequencer.admission import BlobTerms, Terms
-from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
-from foreblock.sequencer.sequencer_options import (
+from foreblock.sequencer.admission import (
     BEDROCK_OVERHEAD,
     BEDROCK_SCALAR,
-    SequencerOptions,
+    L1_FEES,
+    BlobTerms,
+    Terms,
 )
+from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
 from foreblock.types import Base, Header, Transaction, deposit_transaction, keccak256
 
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
@@ -65,7 +67,8 @@ def next_base(
     parent: Header,
     timestamp: int,
     profile: ChainProfile,
-    options: SequencerOptions,
+    seed: int,
+    state: DevState,
     instead_of: bytes = b"",
 ) -> Base:
     """The base of the block after `parent`; another one for each block that it replaces."""
@@ -76,13 +79,13 @@ def next_base(
     is_optimism = rules.optimism is not None
     return Base(
         parent_hash=parent.hash,
-        parent_beacon_block_root=derive(options.seed, "beacon root", number, chance),
-        prev_randao=derive(options.seed, "randao", number, chance),
+        parent_beacon_block_root=derive(seed, "beacon root", number, chance),
+        prev_randao=derive(seed, "randao", number, chance),
         fee_recipient=SEQUENCER_FEE_VAULT if is_optimism else ZERO_ADDRESS,
         block_number=number,
-        gas_limit=parent.gas_limit if options.gas_limit is None else options.gas_limit,
+        gas_limit=parent.gas_limit if state.gas_limit is None else state.gas_limit,
         timestamp=timestamp,
-        extra_data=_extra_data(parent, (rules, parent_rules), profile, options.minimum_base_fee),
+        extra_data=_extra_data(parent, (rules, parent_rules), profile, state.minimum_base_fee),
         base_fee_per_gas=base_fee_after(parent, rules, parent_rules, profile),
     )
 
@@ -95,18 +98,18 @@ def payload_id(base: Base, seed: int, attempt: int = 0) -> bytes:
     return bytes([PAYLOAD_VERSION]) + digest[:7]
 
 
-def first_transactions(base: Base, rules: Rules, options: SequencerOptions) -> list[Transaction]:
+def first_transactions(base: Base, rules: Rules, seed: int, block_time: int) -> list[Transaction]:
     """The transactions that a block with these rules begins with."""
     if rules.optimism is None:
         return []
-    return [attributes_deposit(base, options, rules.optimism)]
+    return [attributes_deposit(base, seed, block_time, rules.optimism)]
 
 
 def attributes_deposit(
-    base: Base, options: SequencerOptions, fork: OptimismFork = OptimismFork.JOVIAN
+    base: Base, seed: int, block_time: int, fork: OptimismFork = OptimismFork.JOVIAN
 ) -> Transaction:
     """The first transaction of an OP block, which brings the attributes of L1."""
-    origin = l1_origin(options.seed, base.block_number, base.timestamp, options.block_time)
+    origin = l1_origin(seed, base.block_number, base.timestamp, block_time)
     place = origin.hash + origin.sequence_number.to_bytes(32)
     return deposit_transaction(
         source_hash=keccak256(ATTRIBUTES_DOMAIN.to_bytes(32) + keccak256(place)),
@@ -115,16 +118,16 @@ def attributes_deposit(
         mint=0,
         value=0,
         gas_limit=ATTRIBUTES_GAS,
-        input=attributes_data(origin, options.l1_fees, _batcher(options.seed), fork),
+        input=attributes_data(origin, L1_FEES, _batcher(seed), fork),
     )
 
 
-def stray_deposit(base: Base, options: SequencerOptions) -> Transaction:
+def stray_deposit(base: Base, seed: int) -> Transaction:
     """An empty deposit from a derived address."""
     return deposit_transaction(
-        source_hash=derive(options.seed, "stray", base.block_number, base.parent_hash),
-        sender=derive(options.seed, "stranger", base.block_number)[12:],
-        to=derive(options.seed, "stranger", 0)[12:],
+        source_hash=derive(seed, "stray", base.block_number, base.parent_hash),
+        sender=derive(seed, "stranger", base.block_number)[12:],
+        to=derive(seed, "stranger", 0)[12:],
         mint=0,
         value=0,
         gas_limit=STRAY_GAS,
@@ -178,7 +181,7 @@ def _bedrock_data(origin: L1Origin, fees: L1Fees, batcher: bytes) -> bytes:
 
 
 def terms_of(
-    base: Base, profile: ChainProfile, options: SequencerOptions, excess_blob_gas: int = 0
+    base: Base, profile: ChainProfile, transaction_gas: int | None, excess_blob_gas: int = 0
 ) -> Terms:
     """The terms of the block with this base."""
     rules = profile.rules(base.block_number, base.timestamp, merged=True)
@@ -186,14 +189,14 @@ def terms_of(
     if rules.optimism is not None:
         minimum = fee_parameters(base.extra_data, rules).minimum_base_fee
         taken = ATTRIBUTES_GAS_USED
-    caps = (profile.transaction_gas_cap(rules), options.transaction_gas)
+    caps = (profile.transaction_gas_cap(rules), transaction_gas)
     return Terms(
         chain_id=profile.chain_id,
         rules=rules,
         gas_limit=base.gas_limit - taken,
         base_fee=base.base_fee_per_gas,
         minimum_base_fee=minimum,
-        l1_fees=options.l1_fees,
+        l1_fees=L1_FEES,
         transaction_gas_cap=min((cap for cap in caps if cap is not None), default=None),
         init_code_size=profile.init_code_size,
         blobs=_blob_terms(base, rules, profile, excess_blob_gas),

@@ -1,6 +1,6 @@
 """The genesis of a dev chain: its forks, predeploys and accounts that can pay at once.
 
-A pure function of its options, the time included: equal options give an equal block 0, here and
+A pure function of its settings, the time included: equal settings give an equal block 0, here and
 in every instance that follows the chain. By default it is an OP chain at Jovian; other forks and
 Ethereum's rules can be chosen. Karst, which public networks run since July 2026, is not active
 unless it is chosen: it changes nothing in a header, but a chain begun without it is another chain.
@@ -8,7 +8,7 @@ unless it is chosen: it changes nothing in a header, but a chain begun without i
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from foreblock.errors import BadGenesis, InvalidArgument
@@ -20,7 +20,7 @@ from foreblock.ledger.rules.fees import FeeParameters, encode_extra_data
 from foreblock.ledger.rules.forks import ETHER, ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import OptimismParameters
 from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, format_data
-from foreblock.sequencer.mnemonic import ETHEREUM_PATH, TEST_MNEMONIC, dev_accounts
+from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.predeploys import (
     DETERMINISTIC_DEPLOYER,
     SEQUENCER_FEE_VAULT,
@@ -29,6 +29,7 @@ from foreblock.sequencer.predeploys import (
     runs_our_code,
     token,
 )
+from foreblock.settings import LARGEST_NUMBER, ChainSettings
 
 # The newest whose chains run in public; Karst is not in force unless it is asked for.
 NEWEST: Final = {"optimism": "jovian", "ethereum": "osaka"}
@@ -115,97 +116,40 @@ DEFAULT_TIMESTAMP: Final = 1_767_225_600
 # In the config: the chain has transactions that nobody signed.
 UNSIGNED: Final = "unsignedTransactions"
 
-# EIP-2294: the largest chain id that fits into a legacy signature of 64 bits.
-_LARGEST_CHAIN_ID: Final = (2**64 - 1) // 2 - 36
-_LARGEST_NUMBER: Final = 2**63 - 1  # leaves fees, limits and times room to grow in 64 bits
-
-# The attributes deposit alone has a limit of 1,000,000 gas. It takes about 50,000, and 180,000 in
-# block 1: with a target below that the base fee would rise though nothing happens.
-_SMALLEST_GAS_LIMIT: Final = 2_000_000
-_SMALLEST_GAS_TARGET: Final = 200_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevGenesisOptions:
-    """The options of a dev chain's genesis; `InvalidArgument` names a bad one.
-
-    Gas limit, elasticity and denominator are Base's of 2026. With them a block's target is
-    80,000,000 gas, above what 1,000 transfers and token transfers a second use, so that the
-    base fee moves under real pressure only. The base fee is also its own floor.
-    """
-
-    chain_id: int = 31337
-    timestamp: int = DEFAULT_TIMESTAMP
-    gas_limit: int = 400_000_000
-    base_fee: int = 10**9
-    elasticity: int = 5
-    denominator: int = 100
-    block_time: int = 2  # seconds
-    mnemonic: str = field(default=TEST_MNEMONIC, repr=False)
-    derivation_path: str = ETHEREUM_PATH
-    accounts: int = 10
-    balance: int = 10_000 * ETHER
-    token: bool = True
-    rules: str = "optimism"  # or ethereum
-    fork: str = "newest"  # of these
-    code_size: int = 0  # bytes that code may have; 0: as the fork says
-    transaction_gas: int = 0  # that a transaction may have, above what the fork says
-    create2_deployer: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse what no chain could live with."""
-        for name, least, most in (
-            ("chain_id", 1, _LARGEST_CHAIN_ID),
-            ("timestamp", 0, _LARGEST_NUMBER),
-            ("gas_limit", _SMALLEST_GAS_LIMIT, _LARGEST_NUMBER),
-            ("base_fee", 0, _LARGEST_NUMBER),
-            ("elasticity", 1, 2**32 - 1),
-            ("denominator", 1, 2**32 - 1),
-            ("block_time", 1, 3_600),
-            ("accounts", 1, 10_000),
-            ("balance", 1, 2**128 - 1),
-            ("code_size", 0, _LARGEST_NUMBER),
-            ("transaction_gas", 0, _LARGEST_NUMBER),
-        ):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise InvalidArgument(
-                    f"{name.replace('_', ' ')}: expected {least} to {most}, found {value}"
-                )
-        rules_named(self.rules, self.fork)
-        if self.gas_limit // self.elasticity < _SMALLEST_GAS_TARGET:
-            raise InvalidArgument(
-                f"gas limit: {self.gas_limit} over the elasticity {self.elasticity} is a target "
-                f"below {_SMALLEST_GAS_TARGET} gas, which blocks exceed in which nothing happens"
-            )
+# Base's of 2026. With them, and the gas limit of the settings, a block's target is 80,000,000 gas,
+# above what 1,000 transfers and token transfers a second use, so that the base fee moves under
+# real pressure only.
+ELASTICITY: Final = 5
+DENOMINATOR: Final = 100
 
 
 def dev_genesis(
-    options: DevGenesisOptions, preset: Mapping[bytes, GenesisAccount] | None = None
+    chain: ChainSettings, began: int = 0, preset: Mapping[bytes, GenesisAccount] | None = None
 ) -> Genesis:
-    """The genesis of the dev chain with these options.
+    """The genesis of the dev chain with these settings; its base fee is also the minimum.
 
-    `preset` has further accounts, which replace those of the same address.
+    `began` is the timestamp of block 0 if the settings have none. `preset` has further accounts,
+    which replace those of the same address.
     """
-    rules = rules_named(options.rules, options.fork)
-    config = JsonValue(_config(options, rules), "config", BadGenesis)
-    fees = FeeParameters(options.denominator, options.elasticity, options.base_fee)
+    rules = rules_named(chain.rules, chain.fork)
+    config = JsonValue(_config(chain, rules), "config", BadGenesis)
+    fees = FeeParameters(DENOMINATOR, ELASTICITY, chain.base_fee)
     cancun = rules.ethereum >= EthereumFork.CANCUN
     genesis = Genesis(
         profile=read_profile(config),
         config=config.text(),
-        accounts=_accounts(options, rules) | dict(preset or {}),
+        accounts=_accounts(chain, rules) | dict(preset or {}),
         rules=rules,
         difficulty=0,
-        timestamp=options.timestamp,
-        gas_limit=options.gas_limit,
+        timestamp=chain.timestamp or began or DEFAULT_TIMESTAMP,
+        gas_limit=chain.gas_limit,
         gas_used=0,
         extra_data=b"" if rules.optimism is None else encode_extra_data(fees, rules.optimism),
         nonce=bytes(8),
         mix_hash=ZERO_HASH,
         coinbase=ZERO_ADDRESS if rules.optimism is None else SEQUENCER_FEE_VAULT,
         parent_hash=ZERO_HASH,
-        base_fee=options.base_fee,
+        base_fee=chain.base_fee,
         blob_gas_used=0 if cancun else None,
         excess_blob_gas=0 if cancun else None,
     )
@@ -251,35 +195,35 @@ def _refuse_later_forks(genesis: Genesis, optimism: OptimismParameters) -> None:
             raise BadGenesis("config", what)
 
 
-def _accounts(options: DevGenesisOptions, rules: Rules) -> dict[bytes, GenesisAccount]:
-    made = dev_accounts(options.mnemonic, options.accounts, options.derivation_path)
+def _accounts(chain: ChainSettings, rules: Rules) -> dict[bytes, GenesisAccount]:
+    made = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
     owners = tuple(each.address for each in made)
     accounts = predeploys(rules)
-    if not options.create2_deployer:
+    if not chain.create2_deployer:
         del accounts[DETERMINISTIC_DEPLOYER]
-    accounts |= {owner: GenesisAccount(balance=options.balance) for owner in owners}
-    if options.token and runs_our_code(rules):
+    accounts |= {owner: GenesisAccount(balance=chain.balance * ETHER) for owner in owners}
+    if runs_our_code(rules):
         accounts[TOKEN] = token(owners, TOKENS_EACH)
     return accounts
 
 
-def _config(options: DevGenesisOptions, rules: Rules) -> dict[str, object]:
+def _config(chain: ChainSettings, rules: Rules) -> dict[str, object]:
     config: dict[str, object] = {
-        "chainId": options.chain_id,
+        "chainId": chain.chain_id,
         **fork_config(rules),
         "terminalTotalDifficulty": 0,
     }
-    if options.code_size:
-        config["codeSizeLimit"] = options.code_size
-    if options.transaction_gas > (rules.transaction_gas_cap or _LARGEST_NUMBER):
-        config["transactionGasLimit"] = options.transaction_gas
+    if chain.code_size:
+        config["codeSizeLimit"] = chain.code_size
+    if chain.transaction_gas > (rules.transaction_gas_cap or LARGEST_NUMBER):
+        config["transactionGasLimit"] = chain.transaction_gas
     if rules.optimism is None:
-        return config | {"blockTime": options.block_time, UNSIGNED: True}
+        return config | {"blockTime": chain.block_time, UNSIGNED: True}
     return config | {
         "optimism": {
-            "eip1559Elasticity": options.elasticity,
-            "eip1559Denominator": options.denominator,
-            "eip1559DenominatorCanyon": options.denominator,
-            "blockTime": options.block_time,
+            "eip1559Elasticity": ELASTICITY,
+            "eip1559Denominator": DENOMINATOR,
+            "eip1559DenominatorCanyon": DENOMINATOR,
+            "blockTime": chain.block_time,
         },
     }

@@ -17,11 +17,12 @@ needed in a block and updated from then on.
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import Final, Literal
 
 from foreblock.errors import Underpriced
 from foreblock.sequencer.admission import Pooled
-from foreblock.sequencer.sequencer_options import Order
+
+Order = Literal["fees", "fifo"]  # of transactions: the highest tip first, or the first to come
 
 
 class SenderQueue:

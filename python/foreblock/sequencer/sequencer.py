@@ -26,6 +26,7 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.sequencer.admission import Pooled, Terms
 from foreblock.sequencer.attributes import (
     first_transactions,
@@ -36,10 +37,10 @@ from foreblock.sequencer.attributes import (
 from foreblock.sequencer.index_limits import LEAST_US, Budget, Overruns, budget, runs_until_ns
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.pool_look import PoolWindow
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import Schedule, next_timestamp, schedule
 from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sequencer.unsigned import run_in_turn
+from foreblock.settings import ChainSettings
 from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction
 
 # With `instant`, the least time from one flashblock to the next.
@@ -60,14 +61,16 @@ class Sequencer:
         self,
         writer: LedgerWriter,
         clock: Clock,
-        options: SequencerOptions,
+        chain: ChainSettings,
+        state: DevState,
         publish: Callable[[Flashblock], None],
         load: Load | None = None,
     ) -> None:
         """Goes on with the block that is open, or begins one; the first `tick` commits it."""
         self._writer: Final = writer
         self._clock: Final = clock
-        self._options = options
+        self._chain: Final = chain
+        self._state = state
         self._publish: Final = publish
         self._load: Final = load
 
@@ -78,7 +81,7 @@ class Sequencer:
         self._slot = self._schedule.slots_before
 
         self._terms = self._terms_of(self._block)
-        self._pool = TransactionPool(self._terms, self._account, order=options.order)
+        self._pool = TransactionPool(self._terms, self._account, order=chain.order)
         self._closed_at_ns = 0  # the last index
         self._instant_due_ns: int | None = None  # when a transaction closes the next one
         self._ran: dict[bytes, Transaction] = {}  # by hash, in the index that is open
@@ -162,7 +165,7 @@ class Sequencer:
     @property
     def _gap_ns(self) -> int | None:
         """From one index to the next where transactions close them; none where slots do."""
-        return INSTANT_GAP_NS if self._options.instant else None
+        return INSTANT_GAP_NS if self._chain.instant else None
 
     # --- What is due -------------------------------------------------------------------
 
@@ -272,7 +275,7 @@ class Sequencer:
             "transaction_dropped" if is_last_try else "transaction_put_aside",
             hash=pooled.hash.hex(),
             gas=pooled.gas_limit,
-            why=f"it runs for longer than an interval of {self._options.interval_ms} ms allows",
+            why=f"it runs for longer than an interval of {self._interval_ms} ms allows",
         )
         if is_last_try:
             self._pool.failed(pooled)
@@ -334,31 +337,44 @@ class Sequencer:
 
     def _start(self, block: BlockInProgress) -> None:
         """Run the transactions that a block begins with."""
-        for transaction in first_transactions(block.base, block.rules, self._options):
+        seed, block_time = self._chain.seed, self._state.block_time
+        for transaction in first_transactions(block.base, block.rules, seed, block_time):
             block.run(transaction)
 
     def _id_of(self, base: Base) -> bytes:
         """The payload id of a block that is begun for the first time."""
-        return payload_id(base, self._options.seed)
+        return payload_id(base, self._chain.seed)
 
     def _base_on(self, parent: Header) -> Base:
         wall_ns = self._wall_ns()
-        timestamp = next_timestamp(parent.timestamp, wall_ns, self._options.block_time)
-        _tell_about_time(parent, timestamp, wall_ns, self._options.block_time)
-        return next_base(parent, timestamp, self._writer.profile, self._options)
+        timestamp = next_timestamp(parent.timestamp, wall_ns, self._state.block_time)
+        _tell_about_time(parent, timestamp, wall_ns, self._state.block_time)
+        return self._next_base(parent, timestamp)
+
+    def _next_base(self, parent: Header, timestamp: int, instead_of: bytes = b"") -> Base:
+        return next_base(
+            parent, timestamp, self._writer.profile, self._chain.seed, self._state, instead_of
+        )
 
     def _terms_of(self, block: BlockInProgress) -> Terms:
         """The terms on which a block takes transactions."""
-        return terms_of(block.base, self._writer.profile, self._options, block.excess_blob_gas)
+        cap = self._chain.transaction_gas or None
+        return terms_of(block.base, self._writer.profile, cap, block.excess_blob_gas)
 
     def _schedule_of(self, block: BlockInProgress) -> Schedule:
         return schedule(
-            self._options.pace,
+            self._state.block_time,
+            self._interval_ms,
             block.base.timestamp,
             self._wall_ns(),
             self._clock.monotonic_ns(),
             slots_before=max(block.index - 1, 0),
         )
+
+    @property
+    def _interval_ms(self) -> int:
+        """The time between flashblocks; that of the settings if they are closed on demand."""
+        return self._state.interval_ms or self._chain.interval_ms
 
     def _wall_ns(self) -> int:
         """The date by which the chain goes."""

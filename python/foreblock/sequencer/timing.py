@@ -18,15 +18,8 @@ from foreblock.clock import SECOND_NS
 
 NEVER_NS: Final = 2**63 - 1
 UNSCHEDULED_NS: Final = 10 * SECOND_NS  # that transactions have where nothing is due
+LEEWAY_NS: Final = 75 * 10**6  # between the last flashblock of a block and its seal
 FILLING_PART: Final = 8  # transactions run in the last 1/8 of a slot
-
-
-class BlockPace(Struct, frozen=True):
-    """The times of a chain's blocks and flashblocks."""
-
-    block_time_ns: int  # whole seconds
-    interval_ns: int
-    leeway_ns: int
 
 
 class Schedule(Struct, frozen=True):
@@ -59,18 +52,25 @@ class Schedule(Struct, frozen=True):
 
 
 def schedule(
-    pace: BlockPace, timestamp: int, wall_ns: int, monotonic_ns: int, *, slots_before: int = 0
+    block_time: int,
+    interval_ms: int,
+    timestamp: int,
+    wall_ns: int,
+    monotonic_ns: int,
+    *,
+    slots_before: int = 0,
+    leeway_ns: int = LEEWAY_NS,
 ) -> Schedule:
-    """The slots that a block with this timestamp has left.
+    """The slots that are left of a block with this timestamp.
 
-    A date before the block's time, because it was set back, leaves one block time all the same.
+    A date before the block's time, because it was set back, still leaves one block time.
     """
-    left = max(min(timestamp * SECOND_NS - wall_ns, pace.block_time_ns), 0)
-    usable = max(left - pace.leeway_ns, 0)
-    whole, rest = divmod(usable, pace.interval_ns)
+    left = max(min(timestamp * SECOND_NS - wall_ns, block_time * SECOND_NS), 0)
+    usable, interval_ns = max(left - leeway_ns, 0), interval_ms * 10**6
+    whole, rest = divmod(usable, interval_ns)
     return Schedule(
-        first_end_ns=monotonic_ns + (rest or pace.interval_ns),
-        interval_ns=pace.interval_ns,
+        first_end_ns=monotonic_ns + (rest or interval_ns),
+        interval_ns=interval_ns,
         end_ns=monotonic_ns + left,
         slots_before=slots_before,
         slots=slots_before + whole + (1 if rest else 0),

@@ -23,8 +23,7 @@ from foreblock.errors import (
     TransactionPoolFull,
 )
 from foreblock.sequencer.admission import Pooled, Terms, admit
-from foreblock.sequencer.ranking import Cheapest, Ranking, SenderQueue, run_key
-from foreblock.sequencer.sequencer_options import Order
+from foreblock.sequencer.ranking import Cheapest, Order, Ranking, SenderQueue, run_key
 from foreblock.types import Account, Transaction
 
 Accounts = Callable[[bytes], Account | None]

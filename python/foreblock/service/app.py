@@ -64,8 +64,8 @@ from foreblock.service.follower_wiring import follower_parts
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.service_metrics import Scraper, WorkerMetrics
 from foreblock.service.writer_pool import WriterPool
-from foreblock.settings import Settings
-from foreblock.settings.networks import DevChain, Network
+from foreblock.settings import ChainSettings, Settings
+from foreblock.settings.networks import Network
 
 if TYPE_CHECKING:
     from foreblock.follow.passthrough import Passthrough
@@ -356,7 +356,7 @@ def _sequencing(link: BusClient | None, network: Network) -> Sequencing:
     return Sequencing(writer, pool, writer, _keys(dev), dev.order, hidden)
 
 
-def _keys(chain: DevChain) -> Keys:
+def _keys(chain: ChainSettings) -> Keys:
     """The keys of a development chain's accounts."""
     accounts = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
     return Keys({each.address: each.secret for each in accounts})

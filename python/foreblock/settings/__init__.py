@@ -15,6 +15,11 @@ from foreblock.setting import setting, settings_of
 
 MOST_NICE: Final = 19  # of the system
 MOST_LOAD: Final = 10_000  # the size of a pool, which one missed second of load fills
+# EIP-2294: the largest chain id that fits into a legacy signature of 64 bits, without the next.
+LARGEST_CHAIN_ID: Final = (2**64 - 1) // 2 - 37
+LARGEST_SEED: Final = 2**64 - 2  # the test network has the next
+LARGEST_NUMBER: Final = 2**63 - 1  # fees, limits and times can grow from it within 64 bits
+LARGEST_BALANCE: Final = (2**128 - 1) // 10**18
 
 ADDRESS_INDEX: Final = (
     "keep an index of transactions by address, which ots_searchTransactions… needs"
@@ -270,12 +275,22 @@ class Settings:
 class ChainSettings:
     """The chains of `foreblock dev`."""
 
-    chain_id: int = setting(31337, "chain id of the main network; the test network uses the next")
-    block_time: int = setting(2, "time between blocks", "SECONDS", least=1)
+    chain_id: int = setting(
+        31337,
+        "chain id of the main network; the test network uses the next",
+        least=1,
+        most=LARGEST_CHAIN_ID,
+    )
+    block_time: int = setting(2, "time between blocks", "SECONDS", least=1, most=3_600)
     interval: float = setting(0.2, "time between flashblocks", "SECONDS", least=0.01)
-    gas_limit: int = setting(400_000_000, "gas limit of a block", "GAS", least=2_000_000)
+    gas_limit: int = setting(
+        400_000_000, "gas limit of a block", "GAS", least=2_000_000, most=LARGEST_NUMBER
+    )
     transaction_gas: int = setting(
-        0, "largest gas limit of a transaction, may exceed the fork's; 0: the fork's limit", "GAS"
+        0,
+        "largest gas limit of a transaction, may exceed the fork's; 0: the fork's limit",
+        "GAS",
+        most=LARGEST_NUMBER,
     )
     order: Literal["fees", "fifo"] = setting(
         "fees", "order of transactions: highest tip first, or first come, first served"
@@ -284,17 +299,22 @@ class ChainSettings:
         default=False,
         help="accept unsigned transactions of every account in eth_sendTransaction",
     )
-    base_fee: int = setting(1_000_000_000, "base fee of block 0, and the minimum", "WEI")
+    base_fee: int = setting(
+        1_000_000_000, "base fee of block 0, and the minimum", "WEI", most=LARGEST_NUMBER
+    )
     mnemonic: str = setting(
         "test test test test test test test test test test test junk",
         "mnemonic of the development accounts",
         "WORDS",
+        secret=True,
     )
     derivation_path: str = setting(
         "m/44'/60'/0'/0/", "path of the accounts' keys, to which their numbers are added", "STEPS"
     )
-    accounts: int = setting(10, "number of development accounts")
-    balance: int = setting(10_000, "balance of each development account", "ETHER")
+    accounts: int = setting(10, "number of development accounts", least=1, most=10_000)
+    balance: int = setting(
+        10_000, "balance of each development account", "ETHER", least=1, most=LARGEST_BALANCE
+    )
     genesis: str = setting("", "genesis file of all networks, instead of a generated one", "FILE")
     rules: Literal["optimism", "ethereum"] = setting(
         "optimism", "rules of the generated chains: an OP chain, or Ethereum's own"
@@ -307,18 +327,25 @@ class ChainSettings:
     alloc: str = setting(
         "", "file with more accounts: a geth allocation or genesis, or anvil's state dump", "FILE"
     )
-    code_size: int = setting(0, "largest code of a contract; 0: the fork's limit", "BYTES")
+    code_size: int = setting(
+        0, "largest code of a contract; 0: the fork's limit", "BYTES", most=LARGEST_NUMBER
+    )
     create2_deployer: bool = setting(
         default=True, help="include the deterministic deployment proxy in block 0"
     )
     timestamp: int = setting(
-        0, "time of block 0, from which time goes on; 0: 2026-01-01, then the clock", "SECONDS"
+        0,
+        "time of block 0, from which time goes on; 0: 2026-01-01, then the clock",
+        "SECONDS",
+        most=LARGEST_NUMBER,
     )
     genesis_time: Literal["fixed", "start"] = setting(
         "fixed",
         "time of block 0 without `timestamp`: 2026-01-01, or that of the first start",
     )
-    seed: int = setting(0, "seed of the chains' randomness; equal seeds give equal chains")
+    seed: int = setting(
+        0, "seed of the chains' randomness; equal seeds give equal chains", most=LARGEST_SEED
+    )
     instant: bool = setting(
         default=False,
         help="close a flashblock when a transaction arrives, at most every 10 ms",
@@ -355,6 +382,10 @@ class ChainSettings:
         "addresses that serve the methods of development chains: loopback, all, or none",
         section=ACCESS,
     )
+
+    @property
+    def interval_ms(self) -> int:
+        return round(self.interval * 1_000)
 
 
 @dataclass(frozen=True)

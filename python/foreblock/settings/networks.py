@@ -18,6 +18,7 @@ from foreblock.errors import BadSetting
 from foreblock.secret_urls import redact_urls
 from foreblock.setting import from_text
 from foreblock.settings import (
+    ChainSettings,
     FollowSettings,
     KeepSettings,
     ReplicationSettings,
@@ -26,41 +27,6 @@ from foreblock.settings import (
     StoreResources,
 )
 from foreblock.settings.loading import build, declared, flat
-
-
-class DevChain(Struct, frozen=True, kw_only=True):
-    """The options of a development chain."""
-
-    genesis: str = ""  # a file; otherwise made from the following
-    chain_id: int = 31337
-    mnemonic: str
-    derivation_path: str = "m/44'/60'/0'/0/"
-    accounts: int
-    balance: int  # wei of each account
-    gas_limit: int
-    transaction_gas: int = 0  # 0 allows a whole block
-    order: Literal["fees", "fifo"] = "fees"  # of transactions
-    auto_impersonate: bool = False  # transactions of every account are taken unsigned
-    base_fee: int  # wei
-    block_time: int  # seconds
-    interval_ms: int
-    seed: int
-    rules: Literal["optimism", "ethereum"] = "optimism"
-    fork: str = "newest"
-    alloc: str = ""  # a file with more accounts
-    code_size: int = 0  # bytes of a contract at most; 0: as the fork says
-    create2_deployer: bool = True
-    timestamp: int = 0  # of block 0, where time does not go by the clock
-    begun: int = 0  # the timestamp of block 0 otherwise; 0 is a fixed one
-    instant: bool = False
-    dev_methods: Literal["loopback", "everywhere", "off"] = "loopback"  # where they are answered
-    mining: Literal["clock", "automine", "mixed", "manual"] = "clock"
-    epoch_blocks: int = 32  # from the latest block to safe, and from safe to finalized
-    prints: bool = False  # what happens, unless the chain was told otherwise
-    prints_traces: bool = False  # and what transactions call
-    load: int = 0  # generated transactions per second
-    faults: list[str] = []  # kinds and rates, as in drop=0.01
-    feed_form: Literal["flashblocks", "subblocks"] = "flashblocks"
 
 
 class FeedChain(Struct, frozen=True, kw_only=True):
@@ -84,7 +50,8 @@ class Network(Struct, frozen=True, kw_only=True):
     sync: bool = True  # commits wait for the disk
     dialect: Literal["preconf", "ethereum"] | None = None  # at its root; the service's
     view: Literal["preconfirmed", "sealed"] | None = None
-    dev: DevChain | None = None
+    dev: ChainSettings | None = None
+    began: int = 0  # timestamp of block 0 of a dev chain that begins with its first start
     feed: FeedChain | None = None
     follow: FollowSettings | None = None
     log: ReplicationSettings | None = None  # None: commits go to the store alone
@@ -172,6 +139,12 @@ def check_kept(keep: KeepSettings) -> None:
         raise BadSetting(
             "keep_states", f"expected more than keep_partials, which is {keep.partials}"
         )
+
+
+def check_interval(chain: ChainSettings) -> None:
+    """Raise `BadSetting` if flashblocks would be further apart than blocks."""
+    if chain.interval > chain.block_time:
+        raise BadSetting("interval", f"expected at most block_time, which is {chain.block_time}")
 
 
 def _parsed(text: str) -> _Given:

@@ -41,8 +41,6 @@ from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.sequencer.dev.execution import execute, execute_together, is_short
 from foreblock.sequencer.dev_genesis import (
-    DEFAULT_TIMESTAMP,
-    DevGenesisOptions,
     dev_genesis,
     read_dev_genesis,
 )
@@ -50,8 +48,8 @@ from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
-from foreblock.sequencer.sequencer_options import SequencerOptions
-from foreblock.settings.networks import DevChain, Network
+from foreblock.settings import ChainSettings
+from foreblock.settings.networks import Network
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.printing import NetworkPrinter, printing_of
@@ -107,7 +105,7 @@ class DevChainSource:
         self._printer: Final = watchers.printer or NetworkPrinter(_drop)
         self._pool_file: Final = Path(network.data) / POOL_FILE
         self._waits: Final = network.sync or commits is not TO_STORE
-        genesis = genesis_of(chain)
+        genesis = genesis_of(network)
         self._store: Final[Store] = open_network_store(network, genesis, seen, commits)
         try:
             # For followers of the chain.
@@ -122,23 +120,14 @@ class DevChainSource:
                 metrics=watchers.metrics,
                 commits=commits,
             )
-            options = SequencerOptions(
-                block_time=chain.block_time,
-                interval_ms=chain.interval_ms,
-                seed=chain.seed,
-                instant=chain.instant,
-                transaction_gas=chain.transaction_gas or None,
-                order=chain.order,
-                shows_sealed=network.view == "sealed",
-            )
             load = _load(chain, self._writer.profile.chain_id)
             self._sequencer: Final = BranchingSequencer(
                 self._writer,
                 clock,
-                options,
+                chain,
+                _first_state(chain, clock, shows_sealed=network.view == "sealed"),
                 sink,
                 load,
-                _first_state(chain, clock),
             )
             self._readers: Final = StaleReaders(self._store, clock)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
@@ -387,29 +376,14 @@ def _feed_sink(network: Network, clock: Clock, feed: FeedServer | None) -> FeedS
     )
 
 
-def genesis_of(chain: DevChain) -> Genesis:
+def genesis_of(network: Network) -> Genesis:
     """The genesis of a development chain. Raises `BadGenesis`."""
+    chain = network.dev
+    assert chain is not None, "a development chain has its settings"
     if chain.genesis:
         return read_dev_genesis(_read(chain.genesis))
-    return dev_genesis(
-        DevGenesisOptions(
-            rules=chain.rules,
-            fork=chain.fork,
-            code_size=chain.code_size,
-            transaction_gas=chain.transaction_gas,
-            create2_deployer=chain.create2_deployer,
-            timestamp=chain.timestamp or chain.begun or DEFAULT_TIMESTAMP,
-            chain_id=chain.chain_id,
-            gas_limit=chain.gas_limit,
-            base_fee=chain.base_fee,
-            block_time=chain.block_time,
-            mnemonic=chain.mnemonic,
-            derivation_path=chain.derivation_path,
-            accounts=chain.accounts,
-            balance=chain.balance,
-        ),
-        read_allocation(_read(chain.alloc)) if chain.alloc else None,
-    )
+    preset = read_allocation(_read(chain.alloc)) if chain.alloc else None
+    return dev_genesis(chain, network.began, preset)
 
 
 def _read(file: str) -> bytes:
@@ -419,7 +393,7 @@ def _read(file: str) -> bytes:
         raise BadGenesis(file, why.strerror or str(why)) from None
 
 
-def _first_state(chain: DevChain, clock: Clock) -> DevState:
+def _first_state(chain: ChainSettings, clock: Clock, *, shows_sealed: bool) -> DevState:
     """The state of a chain that begins."""
     now = clock.wall_ns() // SECOND_NS
     return DevState(
@@ -429,12 +403,13 @@ def _first_state(chain: DevChain, clock: Clock) -> DevState:
         block_time=chain.block_time,
         interval_ms=chain.interval_ms,
         offset=chain.timestamp - now if chain.timestamp else 0,
-        faults=tuple(chain.faults),
+        faults=chain.faults,
         impersonates_all=chain.auto_impersonate,
+        shows_sealed=shows_sealed,
     )
 
 
-def _load(chain: DevChain, chain_id: int) -> Load | None:
+def _load(chain: ChainSettings, chain_id: int) -> Load | None:
     """Load from the later accounts; transactions that users send from these find nonces taken."""
     if not chain.load:
         return None

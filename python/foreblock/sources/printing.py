@@ -27,7 +27,7 @@ from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.tracing.chain_report import ChainReport, ReachedPosition
-from foreblock.settings.networks import DevChain
+from foreblock.settings import ChainSettings
 
 MOST_WAITING: Final = 10_000  # texts and requests
 CLOSE_SECONDS: Final = 1.0  # for what waits at the end
@@ -44,12 +44,12 @@ class Printing(NamedTuple):
     traces: bool  # what transactions call
 
 
-def printing_of(chain: DevChain, state: DevState | None) -> Printing:
+def printing_of(chain: ChainSettings, state: DevState | None) -> Printing:
     """The output of a chain: by its settings, unless a command has changed it."""
     prints, traces = (None, None) if state is None else (state.prints, state.prints_traces)
     return Printing(
-        chain.prints if prints is None else prints,
-        chain.prints_traces if traces is None else traces,
+        chain.print if prints is None else prints,
+        chain.print_traces if traces is None else traces,
     )
 
 

@@ -14,7 +14,7 @@ from foreblock.ledger.building.replica_writer import CommitOfLog, ReplicaWriter
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partials import Freshness, decode_freshness
 from foreblock.ledger.storage.section_index import ADDRESSES, LOGS, touched_key
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 
 FAULTS = ("restart=0.1", "tail=0.5", "reorg=0.3")
@@ -47,7 +47,7 @@ def replica_at(folder: Path) -> tuple[Store, ReplicaWriter]:
 
 def grown(folder: Path, seconds: int) -> tuple[DevChain, list[CommitOfLog]]:
     recorded = Recorded()
-    chain = DevChain(folder, SequencerOptions(seed=3), faults=FAULTS, commits=recorded, **KEPT)
+    chain = DevChain(folder, ChainSettings(seed=3), faults=FAULTS, commits=recorded, **KEPT)
     for _ in range(seconds):
         chain.submit(send(ACCOUNTS[0], chain.sequencer.next_nonce(ACCOUNTS[0].address)))
         chain.run(1_000)

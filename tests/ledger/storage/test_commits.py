@@ -11,7 +11,7 @@ from foreblock._engine import Batch, Heads, LogRow, Store, View
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.commits import lower_indices
 from foreblock.ledger.storage.section_index import ADDRESSES, LOGS, touched_key
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 
 ALICE, BOB = ACCOUNTS[:2]
@@ -73,7 +73,7 @@ def test_a_chain_with_faults_is_the_same_everywhere(tmp_path: Path, pace: str) -
     recorded = Recorded()
     chain = DevChain(
         tmp_path / "writer",
-        SequencerOptions(seed=3),
+        ChainSettings(seed=3),
         faults=FAULTS,
         keep_states=12,
         keep_partials=4,
@@ -108,7 +108,7 @@ def test_a_chain_with_faults_is_the_same_everywhere(tmp_path: Path, pace: str) -
 
 def test_a_rewind_lowers_the_indices_of_the_store_that_applies_it(tmp_path: Path) -> None:
     recorded = Recorded()
-    chain = DevChain(tmp_path / "writer", SequencerOptions(seed=3), commits=recorded)
+    chain = DevChain(tmp_path / "writer", ChainSettings(seed=3), commits=recorded)
     chain.run(80_000)
     latest = chain.writer.latest.number
     assert latest > 32

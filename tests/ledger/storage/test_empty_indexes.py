@@ -16,7 +16,7 @@ from foreblock.ledger.storage.partials import (
     partial_at,
 )
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock, FlashblockId
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 
@@ -138,7 +138,7 @@ def test_the_note_is_of_one_partial_only(chain: DevChain) -> None:
 
 
 def test_a_chain_with_faults_has_a_partial_for_each_index(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store", SequencerOptions(seed=3), faults=("tail=0.0001",))
+    chain = DevChain(tmp_path / "store", ChainSettings(seed=3), faults=("tail=0.0001",))
     chain.run(BLOCK_MS)
     with chain.store.view() as view:
         assert len(decode_numbers(view.row(made_of_key(1)) or b"")) == 11

@@ -17,7 +17,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.feed_faults import FeedFaults
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, sealed_blocks, send
 from support.servers.asking import asker, error
@@ -26,7 +26,7 @@ ALICE, BOB = ACCOUNTS[:2]
 
 
 def chain_with(folder: Path, *words: str) -> DevChain:
-    return DevChain(folder / "store", SequencerOptions(seed=3), faults=words)
+    return DevChain(folder / "store", ChainSettings(seed=3), faults=words)
 
 
 def pay(chain: DevChain, seconds: int) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from foreblock.errors import InitCodeTooLarge
 from foreblock.ledger.genesis.genesis_file import Genesis, genesis_text, read_genesis
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.sequencer.predeploys import DETERMINISTIC_DEPLOYER
+from foreblock.settings import ChainSettings
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, send
 from support.chains.dev_service import dev_service
@@ -18,7 +19,7 @@ LARGE = 40_000
 
 
 def genesis(**options: Any) -> Genesis:  # noqa: ANN401, of the genesis
-    return dev_genesis(DevGenesisOptions(**options))
+    return dev_genesis(ChainSettings(**options))
 
 
 def creation(size: int) -> bytes:

@@ -18,7 +18,6 @@ from foreblock.ledger.rules.execution import WITHDRAWAL_REQUESTS
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.attributes import attributes_deposit
 from foreblock.sequencer.dev_genesis import fork_names
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import (
     ACCOUNTS,
@@ -150,7 +149,7 @@ def test_a_follower_ends_in_the_same_blocks(tmp_path: Path, rules: str, fork: st
 def test_a_follower_refuses_a_deposit_on_a_chain_that_has_none(tmp_path: Path) -> None:
     chain = ethereum(tmp_path)
     (first,) = chain.published
-    deposit = attributes_deposit(chain.sequencer.base, SequencerOptions())
+    deposit = attributes_deposit(chain.sequencer.base, 0, 2)
     diff = replace(first.diff, transactions=(deposit.raw,))
     chain.published[:] = [replace(first, diff=diff)]
     with pytest.raises(AssertionError, match="deposit"):

@@ -10,7 +10,6 @@ from foreblock.ledger.building.parent_state import OpenTrie, StateRoots
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.dev_rows import Mining
 from foreblock.sequencer.dev.dev_sequencer import MOST_STACKED
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, genesis_of, send
 from support.payloads.bytecode import code
@@ -26,8 +25,7 @@ def not_folded(chain: DevChain) -> int:
 
 @pytest.mark.parametrize("rules", ["optimism", "ethereum"])
 def test_blocks_of_a_long_run_pass_the_rules_of_the_import(tmp_path: Path, rules: str) -> None:
-    genesis = dev_genesis(DevGenesisOptions(rules=rules))
-    chain = DevChain(tmp_path / "store", genesis=genesis, mining="manual")
+    chain = DevChain(tmp_path / "store", genesis=genesis_of(rules), mining="manual")
     chain.submit(send(ALICE, 0))
     chain.execute(Mine(blocks=2 * MOST_STACKED, interval=3))
     chain.submit(send(ALICE, 1), send(BOB, 0))

@@ -21,14 +21,14 @@ from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_rows import Mining
 from foreblock.sequencer.dev.mining import LATEST_TIME
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.sequencer.dev_genesis import dev_genesis
+from foreblock.settings import ChainSettings
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, NOBODY, DevChain, indices, send
 from support.payloads.bytecode import code
 
 ALICE, BOB = ACCOUNTS[:2]
-SMALL = dev_genesis(DevGenesisOptions(gas_limit=2_000_000))
+SMALL = dev_genesis(ChainSettings(gas_limit=2_000_000))
 
 
 def times(chain: DevChain) -> list[int]:
@@ -172,7 +172,7 @@ def test_what_waits_is_mined_when_automine_is_switched_on(manual: DevChain) -> N
 
 
 def test_automine_and_the_clock_together(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store", SequencerOptions(block_time=1))
+    chain = DevChain(tmp_path / "store", ChainSettings(block_time=1))
     chain.execute(SetMining("automine", 5, also_clock=True))
     chain.submit(send(ALICE, 0))
     assert chain.writer.latest.number == 1
@@ -307,7 +307,7 @@ def test_what_no_chain_survives_is_refused_and_the_chain_goes_on(
 
 
 def test_a_shorter_block_time_than_the_interval(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store", SequencerOptions(block_time=5, interval_ms=3_000))
+    chain = DevChain(tmp_path / "store", ChainSettings(block_time=5, interval=3))
     chain.execute(SetMining("clock", 1))
     chain.run(5_000)
     assert chain.writer.latest.number >= 3

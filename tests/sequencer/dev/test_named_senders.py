@@ -12,8 +12,9 @@ from foreblock.errors import BadBlock, BadGenesis, Undecodable
 from foreblock.ledger.genesis.genesis_file import Genesis, genesis_text, read_genesis
 from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.storage.open_store import begin_chain
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
+from foreblock.sequencer.dev_genesis import dev_genesis, read_dev_genesis
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
+from foreblock.settings import ChainSettings
 from foreblock.types import Transaction, decode_transaction, decode_transactions
 from support.chains.checking import DevFollower, check_by_import, heads
 from support.chains.dev_chain import ACCOUNTS, ETHER, GWEI, NOBODY, DevChain, genesis_of, send
@@ -158,8 +159,8 @@ def test_a_genesis_says_whether_there_are_such_transactions() -> None:
     given = read_dev_genesis(genesis_text(without_unsigned(made)))
     assert given.profile == made.profile, "every dev chain has them"
     assert not read_genesis(genesis_text(without_unsigned(made))).profile.unsigned
-    assert not dev_genesis(DevGenesisOptions()).profile.unsigned, "an OP chain has deposits"
-    config = json.loads(genesis_text(dev_genesis(DevGenesisOptions())))
+    assert not dev_genesis(ChainSettings()).profile.unsigned, "an OP chain has deposits"
+    config = json.loads(genesis_text(dev_genesis(ChainSettings())))
     config["config"]["unsignedTransactions"] = True
     with pytest.raises(BadGenesis, match="an OP chain has deposits for them"):
         read_genesis(json.dumps(config).encode())

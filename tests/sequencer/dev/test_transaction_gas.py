@@ -7,7 +7,8 @@ import pytest
 
 from foreblock.errors import GasLimitTooHigh
 from foreblock.ledger.genesis.genesis_file import Genesis, genesis_text, read_genesis
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import dev_genesis
+from foreblock.settings import ChainSettings
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, send
 from support.chains.dev_service import dev_service
@@ -19,7 +20,7 @@ SPENDS = bytes.fromhex("5b620186a05a1160005700")
 
 
 def genesis(**options: Any) -> Genesis:  # noqa: ANN401, of the genesis
-    return dev_genesis(DevGenesisOptions(gas_limit=30_000_000, **options))
+    return dev_genesis(ChainSettings(gas_limit=30_000_000, **options))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from foreblock.errors import RefusedCommand
 from foreblock.ledger.rules.transaction_rules import is_from_user, unsigned_nonce
 from foreblock.sequencer.dev.accounts import MOST_IMPERSONATED
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from foreblock.types import Transaction, decode_transactions
 from sequencer.chaos.test_chaotic_sequencer import Follow
 from support.chains.checking import check_by_import
@@ -205,7 +205,7 @@ def test_what_is_dropped_makes_later_ones_wait(tmp_path: Path) -> None:
 
 def test_the_first_to_come_goes_first(tmp_path: Path) -> None:
     """With the order `fifo`, whatever it pays; each account still by its nonces."""
-    chain = DevChain(tmp_path / "store", SequencerOptions(order="fifo"), mining="manual")
+    chain = DevChain(tmp_path / "store", ChainSettings(order="fifo"), mining="manual")
     cheap, dear = send(ALICE, 0, tip=1), send(BOB, 0, tip=GWEI)
     late, gap = send(ALICE, 1, tip=9 * GWEI), send(BOB, 1, tip=GWEI)
     chain.submit(cheap, gap, dear, late)

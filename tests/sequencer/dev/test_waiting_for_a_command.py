@@ -23,7 +23,6 @@ from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_rows import Mining
 from foreblock.sequencer.mnemonic import DevAccount
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import decode_transactions
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GWEI, NOBODY, DevChain, send
@@ -31,7 +30,6 @@ from support.chains.whole_state import check_roots
 
 ALICE, BOB = ACCOUNTS[:2]
 STRANGER = b"\x77" * 20
-SEALED = SequencerOptions(shows_sealed=True)
 Sent = tuple[DevAccount, int, bytes, int]  # who, with which nonce, to whom, how much
 FIRST, SECOND = (ALICE, 0, NOBODY, 1), (ALICE, 1, NOBODY, 2)
 OF_BOB = (BOB, 0, NOBODY, 4)
@@ -40,7 +38,7 @@ OF_BOB = (BOB, 0, NOBODY, 4)
 @pytest.fixture
 def chain(tmp_path: Path) -> DevChain:
     """Two transactions of Alice and one of Bob have run, and wait for a command."""
-    chain = DevChain(tmp_path / "store", SEALED, mining="manual")
+    chain = DevChain(tmp_path / "store", shows_sealed=True, mining="manual")
     chain.submit(send(*FIRST), send(*SECOND), send(*OF_BOB))
     assert chain.pending_balance(NOBODY) == 7, "at once"
     return chain
@@ -163,10 +161,10 @@ def test_they_are_set_at_latest_at_once_however_blocks_are_sealed_then(
     assert mined(chain) == {send(*each).hash for each in (FIRST, SECOND, OF_BOB)}
 
 
-@pytest.mark.parametrize(("options", "mining"), [(SequencerOptions(), "manual"), (SEALED, "clock")])
-def test_preconfirmed_ones_stay(tmp_path: Path, options: SequencerOptions, mining: Mining) -> None:
+@pytest.mark.parametrize(("sealed", "mining"), [(False, "manual"), (True, "clock")])
+def test_preconfirmed_ones_stay(tmp_path: Path, mining: Mining, *, sealed: bool) -> None:
     """Where flashblocks are shown, or a clock seals blocks."""
-    chain = DevChain(tmp_path / "store", options, mining=mining)
+    chain = DevChain(tmp_path / "store", shows_sealed=sealed, mining=mining)
     chain.submit(send(ALICE, 0))
     chain.run(1_000)
     assert chain.pending_balance(NOBODY) == 1
@@ -177,7 +175,7 @@ def test_preconfirmed_ones_stay(tmp_path: Path, options: SequencerOptions, minin
 
 
 def test_a_fee_below_the_base_fee_is_refused(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store", SEALED, mining="automine")
+    chain = DevChain(tmp_path / "store", shows_sealed=True, mining="automine")
     chain.execute(NextBlock(base_fee=50 * GWEI))
     with pytest.raises(FeeCapBelowBaseFee, match="max fee per gas less than block base fee"):
         chain.submit(send(ALICE, 0, cap=49 * GWEI))

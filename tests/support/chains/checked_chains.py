@@ -5,7 +5,7 @@ from pathlib import Path
 
 from foreblock._engine import Batch, Heads, LogRow, Store
 from foreblock.bus.commands import SetAccount
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.payloads.bytecode import code
 
@@ -50,7 +50,7 @@ class Chained:
 def logged_chain(folder: Path) -> tuple[DevChain, Chained]:
     """A chain with a few blocks, and where its commits are in its log."""
     commits = Chained()
-    chain = DevChain(folder, SequencerOptions(seed=3), commits=commits)
+    chain = DevChain(folder, ChainSettings(seed=3), commits=commits)
     pay(chain, 6)
     return chain, commits
 

@@ -25,10 +25,10 @@ from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.sequencer.dev.execution import execute
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP, dev_genesis
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock
 from support.payloads.signing import rlp, sign
 
@@ -36,7 +36,7 @@ MS = 10**6
 SECOND = 10**9
 GWEI = 10**9
 ETHER = 10**18
-GENESIS_TIME = DevGenesisOptions().timestamp
+GENESIS_TIME = DEFAULT_TIMESTAMP
 ACCOUNTS = dev_accounts(TEST_MNEMONIC, 10)
 NOBODY = b"\xdd" * 20
 
@@ -71,7 +71,7 @@ class DevChain:
     def __init__(
         self,
         folder: Path,
-        options: SequencerOptions | None = None,
+        options: ChainSettings | None = None,
         *,
         genesis: Genesis | None = None,
         load: Load | None = None,
@@ -79,6 +79,7 @@ class DevChain:
         max_readers: int | None = None,
         faults: tuple[str, ...] = (),
         mining: Mining = "clock",
+        shows_sealed: bool = False,
         keep_states: int | None = None,
         keep_partials: int = 64,
         commits: Commits = TO_STORE,
@@ -87,8 +88,8 @@ class DevChain:
         self.keep_states = keep_states
         self.keep_partials = keep_partials
         self.commits = commits
-        self.options = options or SequencerOptions()
-        self.genesis = genesis or dev_genesis(DevGenesisOptions())
+        self.options = options or ChainSettings()
+        self.genesis = genesis or dev_genesis(ChainSettings())
         self.load = load
         self.max_readers = max_readers
         self.state = DevState(
@@ -97,6 +98,7 @@ class DevChain:
             block_time=self.options.block_time,
             interval_ms=self.options.interval_ms,
             faults=faults,
+            shows_sealed=shows_sealed,
         )
         self.clock = DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
         self.published: list[Flashblock] = []
@@ -125,9 +127,9 @@ class DevChain:
             self.writer,
             self.clock,
             self.options,
+            self.state,
             FeedSink(self.published.append, self.others.append, self.struck.append),
             self.load,
-            self.state,
         )
         self.settle()
 
@@ -220,7 +222,7 @@ ALICE = ACCOUNTS[0]
 
 
 def genesis_of(rules: str, fork: str = "newest") -> Genesis:
-    return dev_genesis(DevGenesisOptions(rules=rules, fork=fork))
+    return dev_genesis(ChainSettings(rules=rules, fork=fork))  # type: ignore[arg-type]
 
 
 def withdraw(nonce: int, amount: int) -> Transaction:

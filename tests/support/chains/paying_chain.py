@@ -27,7 +27,8 @@ from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.storage.chain_head import rules_of
 from foreblock.ledger.storage.open_store import begin_chain
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import dev_genesis
+from foreblock.settings import ChainSettings
 from foreblock.types import Base, Flashblock
 from support.payloads.dev_state import ACCOUNTS, COINBASE, DEPOSITOR, Attributes
 from support.servers.asking import Asker, asker
@@ -56,7 +57,7 @@ class PayingChain:
 
     def __init__(self, folder: Path, attributes: Attributes = ATTRIBUTES) -> None:
         self.store = Store(str(folder), write=True)
-        begin_chain(self.store, dev_genesis(DevGenesisOptions()))
+        begin_chain(self.store, dev_genesis(ChainSettings()))
         self.clock = DrivenClock(monotonic_ns=10**12)
         self.writer = LedgerWriter(self.store, self.clock)
         self.block: BlockInProgress | None = None

@@ -14,15 +14,16 @@ from foreblock._engine import (
 )
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.rules.l1 import L1_BLOCK
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.settings import ChainSettings
 from support.payloads.solidity import call_data, decode
 
 ACCOUNTS = dev_accounts(TEST_MNEMONIC, 10)
 ALICE, BOB, CAROL = (each.address for each in ACCOUNTS[:3])
 DEPOSITOR = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")
 COINBASE = bytes.fromhex("4200000000000000000000000000000000000011")
-GENESIS = dev_genesis(DevGenesisOptions())
+GENESIS = dev_genesis(ChainSettings())
 
 
 def number(address: bytes) -> int:

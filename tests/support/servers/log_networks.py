@@ -22,21 +22,15 @@ from foreblock.log.held_messages import Journal
 from foreblock.replication.log_network import LogNetwork
 from foreblock.replication.opening import Feeds, source_of
 from foreblock.replication.store_copies import StoreCopies
-from foreblock.sequencer.mnemonic import TEST_MNEMONIC
-from foreblock.settings import ReplicationSettings
-from foreblock.settings.networks import DevChain, Network
+from foreblock.settings import ChainSettings, ReplicationSettings
+from foreblock.settings.networks import Network
 from foreblock.snapshot.server import SnapshotOffers
 from support.servers.waiting import PATIENCE
-
-CHAIN: dict[str, Any] = {
-    "chain_id": 31337, "mnemonic": TEST_MNEMONIC, "accounts": 10, "balance": 10**22,
-    "gas_limit": 400_000_000, "base_fee": 10**9, "block_time": 1, "interval_ms": 50, "seed": 0,
-}  # fmt: skip
 
 
 def dev(folder: Path, url: str, **chain: Any) -> Network:  # noqa: ANN401, options of the chain
     """A network that may write."""
-    options = DevChain(**(CHAIN | chain))
+    options = ChainSettings(**({"block_time": 1, "interval": 0.05} | chain))
     return Network(
         name="main", data=str(folder), source="dev", sync=False, dev=options, log=log(url)
     )

@@ -24,14 +24,15 @@ from foreblock.feed.messages import encode
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE, genesis_text
+from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.storage.open_store import open_to_write
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP, dev_genesis
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.service.logs import configure
 from foreblock.service.running import HOST
+from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock, Transaction
 
 ACCOUNTS: Final = 20
@@ -49,25 +50,24 @@ class Timed(NamedTuple):
 
 def build(folder: Path, blocks: int, sizes: Sequence[int]) -> list[Timed]:
     """The flashblocks of a chain; its genesis is written to the folder."""
-    genesis_options = DevGenesisOptions(accounts=ACCOUNTS)
-    genesis = dev_genesis(genesis_options)
+    chain = ChainSettings(accounts=ACCOUNTS)
+    genesis = dev_genesis(chain)
     with open_to_write(str(folder), genesis) as store:
         (folder / GENESIS_FILE).write_bytes(genesis_text(genesis))
-        clock, timed = DrivenClock(genesis_options.timestamp * SECOND_NS, 0), list[Timed]()
+        clock, timed = DrivenClock(DEFAULT_TIMESTAMP * SECOND_NS, 0), list[Timed]()
 
         def publish(flashblock: Flashblock) -> None:
             timed.append(Timed(clock.monotonic_ns(), flashblock))
 
-        options = SequencerOptions()
         writer = LedgerWriter(store, clock)
-        sequencer = Sequencer(writer, clock, options, publish)
-        slots = blocks * (options.block_time * SECOND_NS) // (options.interval_ms * MILLISECOND_NS)
+        sequencer = Sequencer(writer, clock, chain, DevState(bytes(32)), publish)
+        slots = blocks * (chain.block_time * SECOND_NS) // (chain.interval_ms * MILLISECOND_NS)
         counts = list(itertools.islice(itertools.cycle(sizes), slots))
         waiting = iter(_transactions(sum(counts)))
         for count in counts:
             for transaction in itertools.islice(waiting, count):
                 sequencer.submit(transaction)
-            _run(sequencer, clock, options.interval_ms * MILLISECOND_NS)
+            _run(sequencer, clock, chain.interval_ms * MILLISECOND_NS)
         writer.close()
     return timed
 

@@ -25,8 +25,9 @@ from foreblock.bench.rpc.answers import Beside
 from foreblock.bench.rpc.peers import FOREBLOCK, PeerSetup, Server, find, pin
 from foreblock.bench.rpc.rounds import Bench, alone
 from foreblock.ledger.genesis.genesis_file import GenesisAccount, genesis_text
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.service.running import HOST, free_port, started
+from foreblock.settings import ChainSettings
 
 # --- Servers -------------------------------------------------------------------------------
 
@@ -36,7 +37,7 @@ BLOCK_SECONDS: Final = 1  # of foreblock's blocks: the least
 
 def dev_chain_genesis() -> bytes:
     """The genesis of foreblock's chain: a dev chain's, with the account and the contract."""
-    genesis = dev_genesis(DevGenesisOptions(chain_id=chain.CHAIN_ID, block_time=BLOCK_SECONDS))
+    genesis = dev_genesis(ChainSettings(chain_id=chain.CHAIN_ID, block_time=BLOCK_SECONDS))
     ours = {
         chain.SENDER: GenesisAccount(balance=1000 * ETHER),
         chain.EMITTER_ADDRESS: GenesisAccount(code=chain.EMITTER),

@@ -255,7 +255,7 @@ def _say(
 ) -> None:
     """Print anvil's output; programs wait for its last line."""
     assert first.network.dev is not None, "it is a dev chain"
-    begun = first.network.dev.timestamp or first.network.dev.begun
+    begun = first.network.dev.timestamp or first.network.began
     if "config_out" in flags:
         price = flags.get("gas_price", GAS_PRICE)
         text = config_text(settings.chain, begun, flags.get("gas_limit"), price)

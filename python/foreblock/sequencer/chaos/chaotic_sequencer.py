@@ -23,17 +23,16 @@ from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.building.resume_block import resume, transactions_in
 from foreblock.ledger.rules.transaction_rules import is_from_user
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header
-from foreblock.ledger.storage.dev_rows import in_portions, merged, read_cheats
+from foreblock.ledger.storage.dev_rows import DevState, in_portions, merged, read_cheats
 from foreblock.sequencer.attributes import (
-    next_base,
     payload_id,
     stray_deposit,
 )
 from foreblock.sequencer.chaos.faults import FaultKind, Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.unsigned import run_in_turn
+from foreblock.settings import ChainSettings
 from foreblock.types import Base, Cheat, Flashblock, Header, Transaction
 
 LONGEST_REORG: Final = 3  # sealed blocks that are given up at once
@@ -44,18 +43,19 @@ log = structlog.get_logger()
 class ChaoticSequencer(Sequencer):
     """Builds the blocks of one network, with faults."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917, of the chain, and its faults
         self,
         writer: LedgerWriter,
         clock: Clock,
-        options: SequencerOptions,
+        chain: ChainSettings,
+        state: DevState,
         publish: Callable[[Flashblock], None],
         load: Load | None,
         faults: Faults,
         contradict: Callable[[Flashblock], None],
     ) -> None:
         """`contradict` gets another flashblock for the place that is published next."""
-        super().__init__(writer, clock, options, publish, load)
+        super().__init__(writer, clock, chain, state, publish, load)
         self._faults = faults
         self._contradict: Final = contradict
         self._last_struck: Final[dict[FaultKind, int]] = {}  # the last height, by kind
@@ -108,7 +108,7 @@ class ChaoticSequencer(Sequencer):
         block = self._block
         # On a chain without deposits nothing runs that nobody has signed.
         has_strays = block.rules.optimism is not None
-        stray = [stray_deposit(block.base, self._options)] if has_strays else []
+        stray = [stray_deposit(block.base, self._chain.seed)] if has_strays else []
         if block.empty_indexes:
             return self._instead_of_last(block.partials, stray)
         with self._writer.store.view() as view:
@@ -176,7 +176,7 @@ class ChaoticSequencer(Sequencer):
 
     def _another_id(self, base: Base) -> bytes:
         """A payload id for the block in progress that it does not have."""
-        return payload_id(base, self._options.seed, attempt=self._block.index)
+        return payload_id(base, self._chain.seed, attempt=self._block.index)
 
     def _turn_over_without_tail(self, now_ns: int) -> None:
         """Seal the block without its last index."""
@@ -198,7 +198,7 @@ class ChaoticSequencer(Sequencer):
         In the new branch transactions stand one block higher than they stood: its first
         block has none, and those of the block in progress go back to the pool.
         """
-        writer, options, latest = self._writer, self._options, self._writer.latest.number
+        writer, seed, latest = self._writer, self._chain.seed, self._writer.latest.number
         depth = 1 + int(self._faults.draw(FaultKind.REORG, "depth", latest, 0) * LONGEST_REORG)
         fork = latest - depth
         self._give_up_above(fork)
@@ -210,8 +210,8 @@ class ChaoticSequencer(Sequencer):
         left = self._transactions_of(self._block.number, self._block.partials)
         branch = BlockRun.replacing(writer, self._clock, fork, self._block)
         for timestamp, moved in zip(times, [[], *given_up], strict=True):
-            base = next_base(branch.latest, timestamp, writer.profile, options, old[0].hash)
-            job = payload_id(base, options.seed, int.from_bytes(base.prev_randao[:7]))
+            base = self._next_base(branch.latest, timestamp, old[0].hash)
+            job = payload_id(base, seed, int.from_bytes(base.prev_randao[:7]))
             left = [*self._build(branch, base, job, moved), *left]
             branch.seal()
         base = self._base_on(branch.latest)

@@ -22,14 +22,13 @@ from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.dev_rows import ChainSnapshot, DevState, merged
 from foreblock.sequencer.admission import admit
-from foreblock.sequencer.attributes import next_base
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev.cheating import CheatingSequencer
 from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.transaction_pool import TransactionPool, outbids
+from foreblock.settings import ChainSettings
 from foreblock.types import Base, Cheat, Flashblock, Transaction
 
 
@@ -40,13 +39,13 @@ class BranchingSequencer(CheatingSequencer):
         self,
         writer: LedgerWriter,
         clock: Clock,
-        options: SequencerOptions,
+        chain: ChainSettings,
+        state: DevState,
         sink: FeedSink,
         load: Load | None,
-        state: DevState,
     ) -> None:
         """`state` is what a chain begins with that has none of its own."""
-        super().__init__(writer, clock, options, sink, load, state)
+        super().__init__(writer, clock, chain, state, sink, load)
         self.snapshots: Final = Snapshots(writer)
         self._first: Final = state
         self._sink: Final = sink
@@ -125,7 +124,7 @@ class BranchingSequencer(CheatingSequencer):
             prints_traces=now.prints_traces,
             shows_sealed=now.shows_sealed,
         )
-        self._follow_state()
+        self._set_lifetime(self._writer)
         self.set_faults(state.faults)
         if time is not None:
             self.follow_time(time)
@@ -145,7 +144,7 @@ class BranchingSequencer(CheatingSequencer):
         self, run: BlockRun, timestamp: int, instead_of: bytes, transactions: list[Transaction]
     ) -> list[Transaction]:
         """Add a sealed block to a run, instead of another one; gives what could not run."""
-        base = next_base(run.latest, timestamp, self._writer.profile, self._options, instead_of)
+        base = self._next_base(run.latest, timestamp, instead_of)
         base = self._with_wishes(base)
         left = self._build(run, base, self.another_id(base), transactions)
         run.seal()
@@ -168,9 +167,7 @@ class BranchingSequencer(CheatingSequencer):
             self._publish(flashblock)
         self._ran.clear()
         self._block = block
-        self._pool = TransactionPool(
-            self._terms_of(block), self._account, order=self._options.order
-        )
+        self._pool = TransactionPool(self._terms_of(block), self._account, order=self._chain.order)
         self._go_on_with(block, last, now_ns, now_ns)
         self._slot = self._schedule.slots_before
         self._put_back(waiting)
@@ -205,7 +202,7 @@ class BranchingSequencer(CheatingSequencer):
         Where only sealed blocks are shown it has to pay the base fee of the block in progress,
         as in anvil, and may replace one that has run in it.
         """
-        if self._options.shows_sealed:
+        if self._state.shows_sealed:
             self._check_base_fee(transaction)
         old = self._that_waits(transaction.sender, transaction.nonce) if may_replace else None
         if old is not None:
@@ -254,7 +251,7 @@ class BranchingSequencer(CheatingSequencer):
 
     def set_faults(self, faults: tuple[str, ...]) -> None:
         """Let these happen from now on; raises `InvalidArgument`."""
-        self._faults = Faults.parse(faults, self._options.seed)
+        self._faults = Faults.parse(faults, self._chain.seed)
         self.change(faults=faults)
         self._sink.set_faults(self._faults)
 

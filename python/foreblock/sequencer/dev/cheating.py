@@ -34,7 +34,7 @@ class CheatingSequencer(DevSequencer):
         """
         now_ns = self._clock.monotonic_ns()
         self.make_ready()
-        if self._options.shows_sealed and self.has_transactions:
+        if self._state.shows_sealed and self.has_transactions:
             self._cheat_before_transactions(cheats, now_ns)
             return
         block = self._block

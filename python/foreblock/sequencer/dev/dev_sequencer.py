@@ -36,14 +36,14 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import dev_rows
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.sequencer.admission import Terms
-from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, next_base, payload_id
+from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, payload_id
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
-from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import NEVER_NS, Schedule, next_timestamp, unscheduled
 from foreblock.sequencer.unsigned import make_unsigned
+from foreblock.settings import ChainSettings
 from foreblock.types import Base, Flashblock, Header, Transaction
 
 MILLISECOND_NS: Final = 10**6
@@ -52,10 +52,6 @@ FRESH_FOR_BLOCKS: Final = 2
 REFRESH_NS: Final = 10 * SECOND_NS
 REFRESHED_FOR_NS: Final = 30 * SECOND_NS
 BRANCH_SHIFT: Final = 40  # in the attempt of a payload id, above those of begun blocks
-# Fields of the state that decide how blocks are built.
-FOLLOWED_FIELDS: Final = frozenset(
-    ("block_time", "interval_ms", "gas_limit", "minimum_base_fee", "mining")
-)
 MOST_STACKED: Final = 64  # blocks that are built on one view of the store
 # Beside the clock: how long work behind the head waits for a pause, and for how many blocks.
 REST_NS: Final = 10 * MILLISECOND_NS
@@ -82,25 +78,24 @@ class DevSequencer(ChaoticSequencer):
         self,
         writer: LedgerWriter,
         clock: Clock,
-        options: SequencerOptions,
+        chain: ChainSettings,
+        state: DevState,
         sink: FeedSink,
         load: Load | None,
-        state: DevState,
     ) -> None:
         """`state` is what a chain begins with that has none of its own."""
         with writer.store.view() as view:
             found = dev_rows.read_dev_state(view)
-        self._state = structs.replace(found or state, shows_sealed=options.shows_sealed)
+        self._state = structs.replace(found or state, shows_sealed=state.shows_sealed)
         self._refreshed_at_ns = 0
         self._followed_to = 0  # the block in progress when nothing was behind
         self._has_pool = False
         self._changed_at_ns: int | None = None  # by the first command that is not committed
         self._is_retimed = False  # the time was changed after the block in progress had begun
         self._set_lifetime(writer)
-        options = self._options_by_state(options)
-        faults = Faults.parse(self._state.faults, options.seed)
+        faults = Faults.parse(self._state.faults, chain.seed)
         publish, contradict = sink.publish, sink.publish_conflicting
-        super().__init__(writer, clock, options, publish, load, faults, contradict)
+        super().__init__(writer, clock, chain, self._state, publish, load, faults, contradict)
         self._has_pool = True
         if self._state != found:
             self.change()
@@ -115,14 +110,9 @@ class DevSequencer(ChaoticSequencer):
     def change(self, **fields: Any) -> None:  # noqa: ANN401, fields of the state
         """Change the state; it is stored with the next commit."""
         self._state = structs.replace(self._state, **fields)
-        if not FOLLOWED_FIELDS.isdisjoint(fields):
-            self._follow_state()
+        if "block_time" in fields or "mining" in fields:
+            self._set_lifetime(self._writer)
         self._writer.put_extra_row(dev_rows.KEY, dev_rows.encode_dev_state(self._state))
-
-    def _follow_state(self) -> None:
-        """Build blocks as the state says."""
-        self._options = self._options_by_state(self._options)
-        self._set_lifetime(self._writer)
 
     def mark_changed(self) -> None:
         """Let the next flush commit what a command has changed."""
@@ -161,20 +151,6 @@ class DevSequencer(ChaoticSequencer):
         self._writer_is_behind = is_behind  # its root is known, and there is nothing to fold
         self._close_soon()
 
-    def _options_by_state(self, options: SequencerOptions) -> SequencerOptions:
-        state = self._state
-        return replace(
-            options,
-            block_time=state.block_time,
-            interval_ms=state.interval_ms or options.interval_ms,
-            gas_limit=state.gas_limit if state.gas_limit is not None else options.gas_limit,
-            minimum_base_fee=(
-                options.minimum_base_fee
-                if state.minimum_base_fee is None
-                else state.minimum_base_fee
-            ),
-        )
-
     def _set_lifetime(self, writer: LedgerWriter) -> None:
         """How long its pending block counts as fresh."""
         writer.lifetime_ns = FRESH_FOR_BLOCKS * self._state.block_time * SECOND_NS
@@ -195,7 +171,7 @@ class DevSequencer(ChaoticSequencer):
 
         They run at once, as whoever asks for `pending` expects, and can be taken out again.
         """
-        return self._options.shows_sealed and self._state.mining == "manual"
+        return self._state.shows_sealed and self._state.mining == "manual"
 
     # --- Time and pace -----------------------------------------------------------------
 
@@ -276,7 +252,7 @@ class DevSequencer(ChaoticSequencer):
 
     def _base_on(self, parent: Header) -> Base:
         timestamp = self._timestamp_after(parent.timestamp)
-        base = next_base(parent, timestamp, self._writer.profile, self._options)
+        base = self._next_base(parent, timestamp)
         return self._wide_enough(self._with_wishes(base))
 
     def _timestamp_after(self, parent: int) -> int:
@@ -294,7 +270,7 @@ class DevSequencer(ChaoticSequencer):
     def _id_of(self, base: Base) -> bytes:
         # A chain that was taken back may come to the same parent again, with another block on it.
         attempt = self._state.branches << BRANCH_SHIFT
-        return payload_id(base, self._options.seed, attempt)
+        return payload_id(base, self._chain.seed, attempt)
 
     def _wide_enough(self, base: Base, start_gas: int | None = None) -> Base:
         """The base with gas for the next transaction, where that asks for all that a block has.
@@ -325,7 +301,7 @@ class DevSequencer(ChaoticSequencer):
 
     def _another_id(self, base: Base) -> bytes:
         self.change(attempts=self._state.attempts + 1)
-        return payload_id(base, self._options.seed, attempt=self._state.attempts)
+        return payload_id(base, self._chain.seed, attempt=self._state.attempts)
 
     # --- Blocks on demand --------------------------------------------------------------
 
@@ -471,7 +447,7 @@ class DevSequencer(ChaoticSequencer):
         """Take a transaction without a signature into the pool; raises a `PoolRefusal`."""
         nonce = self.next_nonce(asked.sender) if asked.nonce is None else asked.nonce
         base_fee, chain = self.base.base_fee_per_gas, self._writer.profile
-        transaction = make_unsigned(asked, nonce, self._options.seed, base_fee, chain)
+        transaction = make_unsigned(asked, nonce, self._chain.seed, base_fee, chain)
         self.submit(transaction, may_replace=False)
         return transaction
 
