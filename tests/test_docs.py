@@ -111,10 +111,10 @@ def test_every_method_is_documented_with_a_request_that_is_answered(
     assert set(sections) == set(make_table(Options(), scheduler(1)).functions)
     for name, section in sections.items():
         assert f"| `{name}` |" in text, f"{name} is not in the table"
-        curl = re.search(r"curl .* -d '(.*)'", section)
-        assert curl is not None, f"{name} has no curl"
-        assert json.loads(curl[1])["method"] == name
-        answer = json.loads(preconf.reply(curl[1].encode()).body)
+        request = re.search(r"^--> (.*)", section, re.MULTILINE)
+        assert request is not None, f"{name} has no example"
+        assert json.loads(request[1])["method"] == name
+        answer = json.loads(preconf.reply(request[1].encode()).body)
         # These are shown on a chain that has what they need, or say what it has not.
         assert "result" in answer or name in OF_OTHER_CHAINS, answer
 

@@ -9,7 +9,6 @@ ways to read a request: at once, long parameters in steps, long bodies in steps.
 import json
 import logging
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -78,8 +77,8 @@ LONG_PARAMS = 1024
 def examples() -> dict[str, list[Params]]:
     """Parameters of every method that is shown, and of some that are not."""
     found = defaultdict(list, {name: list(params) for name, params in FULL.items()})
-    for command in re.findall(r"^\$ (curl .*)$", DOCS, re.MULTILINE):
-        body = json.loads(shlex.split(command)[-1])
+    for request in re.findall(r"^--> (.*)$", DOCS, re.MULTILINE):
+        body = json.loads(request)
         if isinstance(body, dict):
             found[body["method"]].append(body["params"])
     return found

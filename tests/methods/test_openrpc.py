@@ -131,7 +131,7 @@ def test_answers_to_the_examples_have_their_shapes(preconf: Asker) -> None:
     """Every method has an example in the docs, so every result shape is held to one answer."""
     page = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
     components = {"components": {"schemas": SCHEMAS}}
-    for body in re.findall(r"^\$ curl .* -d '(.*)'$", page, flags=re.MULTILINE):
+    for body in re.findall(r"^--> (.*)$", page, flags=re.MULTILINE):
         request = json.loads(body)
         answer = json.loads(preconf.reply(body.encode()).body)
         if "result" in answer:

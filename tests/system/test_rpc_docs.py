@@ -18,9 +18,12 @@ from support.servers.long_work import scheduler
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 README = (CHECKOUT / "README.md").read_text("utf-8")
-EXAMPLES = re.findall(r"^\$ (curl .*)\n(.*)$", TEXT, re.MULTILINE)
-EXAMPLES += re.findall(r"<!-- ask -->\n```console\n\$ (.*)\n(.*)\n```", README)
+EXAMPLES = re.findall(r"^--> (.*)\n<-- (.*)$", TEXT, re.MULTILINE)
 CURL = ["curl", "-s", "http://127.0.0.1:8545", "-H", "Content-Type: application/json", "-d"]
+for command, shown in re.findall(r"<!-- ask -->\n```console\n\$ (.*)\n(.*)\n```", README):
+    *start, body = shlex.split(command)
+    assert start == CURL
+    EXAMPLES.append((body, shown))
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +36,9 @@ def endpoint(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> I
         yield opened
 
 
-@each_case(("command", "shown"), EXAMPLES)
-def test_examples_answer_as_shown(endpoint: Endpoint, command: str, shown: str) -> None:
-    """What curl would send is sent; an answer that ends in … is shown in part."""
-    *start, body = shlex.split(command)
-    assert start == CURL
+@each_case(("body", "shown"), EXAMPLES)
+def test_examples_answer_as_shown(endpoint: Endpoint, body: str, shown: str) -> None:
+    """An answer that ends in … is shown in part."""
     answer = endpoint.exchange(body.encode()).decode()
     if shown.endswith("…"):
         assert answer.startswith(shown.removesuffix("…"))
@@ -50,4 +51,4 @@ def test_every_method_has_a_row_and_an_example() -> None:
     assert list(served) == re.findall(r"^\| `(\w+[_.]\w+)` \|", TEXT, flags=re.MULTILINE)
     for method in served:
         assert f"\n## `{method}`\n" in TEXT
-        assert any(f'"{method}"' in command for command, _ in EXAMPLES)
+        assert any(f'"{method}"' in body for body, _ in EXAMPLES)
