@@ -13,7 +13,7 @@ def test_addresses_are_printed_as_the_documentation_shows(
     _say([""], StartedService(["127.0.0.1:8555"], ["127.0.0.1:8556"], 2))
     printed = capsys.readouterr().out
     assert f"\n{printed}```" in (CHECKOUT / "docs" / "cli.md").read_text("utf-8")
-    assert "ws:// at the same address; an ordinary node at /eth\n" in printed
+    assert "WebSocket: same address. Use /eth for tools that expect a standard node\n" in printed
 
 
 def test_each_network_is_printed_with_its_name(capsys: pytest.CaptureFixture[str]) -> None:

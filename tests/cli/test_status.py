@@ -82,7 +82,7 @@ def test_a_node_that_syncs_says_so() -> None:
 def test_what_is_not_ready_is_named() -> None:
     facts = (
         "not ready\ncommit: 9\npending: none; no flashblock came in time, so pending means latest\n"
-        "maintenance: 0 blocks to fold, 0 things to clear\n"
+        "maintenance: up to date\n"
         "feed: ws://feed: not connected, nothing heard yet\n"
         "missing: block 0x12; no canonical source is set, so it cannot be fetched"
     )

@@ -58,7 +58,7 @@ def test_what_it_says_fits_and_can_be_copied(dev: Dev) -> None:
     # Libraries that insist on the checksum of an address get one.
     assert "  0  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n     0xac0974be" in said
     assert "a block every 2 s, a flashblock every 200 ms\n" in said
-    assert "also as ws:// at the same addresses; at /eth each is an ordinary node\n" in said
+    assert "WebSocket: same addresses. Use /eth for tools that expect a standard node\n" in said
 
 
 def test_readiness_says_how_the_network_is(dev: Dev) -> None:

@@ -237,7 +237,7 @@ def _say(
         click.echo(f"{each.network.name:<5} {urls}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
-    click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
+    click.echo("WebSocket: same addresses. Use /eth for tools that expect a standard node")
     if settings.service.page:
         click.echo("a browser shows the chains at the same addresses")
     if started.metrics:

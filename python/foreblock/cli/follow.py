@@ -130,7 +130,7 @@ def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Star
     click.echo(f"listening on {urls} with {started.workers} {noun}")
     if started.feeds[0]:
         click.echo(f"flashblocks passed on at ws://{started.feeds[0]}/ws")
-    click.echo("JSON-RPC also as ws:// at the same address; an ordinary node at /eth")
+    click.echo("WebSocket: same address. Use /eth for tools that expect a standard node")
     first = address.split(", ")[0]
     click.echo(f"how it goes: http://{first}/readyz?verbose and `foreblock watch`")
     if started.metrics:

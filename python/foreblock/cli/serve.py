@@ -133,6 +133,6 @@ def _say(names: Sequence[str], started: launch.StartedService) -> None:
         click.echo(f"{name}listening on http://{address} with {started.workers} {noun}")
         if feed:
             click.echo(f"{name}flashblocks at ws://{feed}/ws")
-    click.echo("JSON-RPC also as ws:// at the same address; an ordinary node at /eth")
+    click.echo("WebSocket: same address. Use /eth for tools that expect a standard node")
     if started.metrics:
         click.echo(f"metrics at http://{started.metrics}/metrics")

@@ -116,9 +116,7 @@ SLOW_REQUESTS: Final = _counter(
 RECEIVED_BYTES: Final = _counter("received_bytes", "Bytes received from clients.", *NETWORK)
 SENT_BYTES: Final = _counter("sent_bytes", "Bytes sent to clients.", *NETWORK)
 CONNECTIONS: Final = _gauge("connections", "Open connections.", "transport")
-CONNECTIONS_ACCEPTED: Final = _counter(
-    "connections_accepted", "Connections that were accepted.", *NETWORK
-)
+CONNECTIONS_ACCEPTED: Final = _counter("connections_accepted", "Accepted connections.", *NETWORK)
 CONNECTIONS_REFUSED: Final = _counter(
     "connections_refused", "Connections beyond the limit.", *NETWORK
 )
@@ -131,7 +129,7 @@ UNANSWERED_BYTES: Final = _gauge(
 QUEUE_LENGTH: Final = _gauge("queue_length", "Requests that wait for a slice of a worker's loop.")
 SLICES: Final = _counter("slices", "Slices of workers' loops given to long requests.")
 THREAD_CALLS: Final = _gauge("thread_calls", "Slow calls that wait for or run on threads.")
-THREAD_CALLS_BEGUN: Final = _counter("thread_calls_begun", "Slow calls that were given to threads.")
+THREAD_CALLS_BEGUN: Final = _counter("thread_calls_begun", "Slow calls passed to threads.")
 
 # --- State that workers ask for, of networks that follow a public chain ---
 
@@ -140,11 +138,11 @@ THREAD_CALLS_BEGUN: Final = _counter("thread_calls_begun", "Slow calls that were
 STATE_OUTCOMES: Final = ("found", "unavailable", "spent", "moved", "untrue")
 STATE_QUESTIONS: Final = _counter(
     "state_questions",
-    "Questions of workers for state that the store does not know, by outcome.",
+    "Requests of workers for state that the store does not know, by outcome.",
     "network",
     "outcome",
 )
-STATE_KEYS: Final = _counter("state_keys", "Keys of the state that workers asked for.", *NETWORK)
+STATE_KEYS: Final = _counter("state_keys", "State keys that workers requested.", *NETWORK)
 STATE_WAIT: Final = _histogram(
     "state_wait", "Time from a question for state until it is known.", COMMIT_BOUNDS, *NETWORK
 )
@@ -214,13 +212,13 @@ POOL_TRANSACTIONS: Final = _gauge(
     "pool_transactions", "Transactions that wait in the pool.", *NETWORK
 )
 SUBMISSIONS: Final = _counter(
-    "submissions", "Transactions that were submitted, by outcome.", "network", "outcome"
+    "submissions", "Submitted transactions, by outcome.", "network", "outcome"
 )
 NETWORK_RESTARTS: Final = _counter(
     "network_restarts", "Restarts of a network after a failure.", *NETWORK
 )
 FEED_MESSAGES: Final = _counter(
-    "feed_messages", "Messages of feeds by what became of them.", "network", "outcome"
+    "feed_messages", "Messages of feeds, by outcome.", "network", "outcome"
 )
 FEED_RECEIVED: Final = _counter("feed_received", "Messages received.", "network", "feed")
 FEED_DROPPED: Final = _counter(
@@ -228,7 +226,7 @@ FEED_DROPPED: Final = _counter(
 )
 FEED_CONNECTED: Final = _gauge("feed_connected", "1 if the feed is connected.", "network", "feed")
 FEED_CONNECTIONS: Final = _counter(
-    "feed_connections", "Connections that were made to a feed.", "network", "feed"
+    "feed_connections", "Connections made to a feed.", "network", "feed"
 )
 FEED_LAST_MESSAGE: Final = _gauge(
     "feed_last_message_timestamp_seconds", "Time of the last message.", "network", "feed"
@@ -246,7 +244,7 @@ UPSTREAM_REQUESTS: Final = _counter(
     "upstream_requests", "Requests sent to an upstream.", "network", "upstream"
 )
 UPSTREAM_UNITS: Final = _counter(
-    "upstream_units", "Units of the budget that these cost.", "network", "upstream"
+    "upstream_units", "Budget units spent on these.", "network", "upstream"
 )
 UPSTREAM_REFUSALS: Final = _counter(
     "upstream_refusals",
@@ -261,13 +259,11 @@ UPSTREAM_AVAILABLE: Final = _gauge(
 UPSTREAM_LATENCY: Final = _gauge(
     "upstream_latency_seconds", "Median time of an upstream's answers.", "network", "upstream"
 )
-ANCHORINGS: Final = _counter("anchorings", "Times that a follower began anew.", *NETWORK)
+ANCHORINGS: Final = _counter("anchorings", "New anchors that a follower took.", *NETWORK)
 AUDIT_WAITING: Final = _gauge(
-    "audit_waiting_values", "Values that are believed and wait for their proof.", *NETWORK
+    "audit_waiting_values", "Values in use that wait for their proof.", *NETWORK
 )
-AUDIT_UNTRUE: Final = _counter(
-    "audit_untrue", "Times that the audit found what is not true.", *NETWORK
-)
+AUDIT_UNTRUE: Final = _counter("audit_untrue", "Audit failures.", *NETWORK)
 LOG_CONNECTED: Final = _gauge(
     "log_connected", "1 if a NATS server of the log is connected.", *NETWORK
 )
@@ -278,13 +274,13 @@ LOG_BEHIND: Final = _gauge(
     "log_behind_seconds", "Time since this node had all that the writer had announced.", *NETWORK
 )
 LOG_SKIPPED: Final = _counter(
-    "log_skipped", "Messages of the stream that are no commits of its log.", *NETWORK
+    "log_skipped", "Messages of the stream that are not commits of its log.", *NETWORK
 )
 LOG_EPOCHS_BEGUN: Final = _counter(
     "log_epochs_begun", "Times that this node began to write the log.", *NETWORK
 )
 LOG_FORWARDED: Final = _counter(
-    "log_forwarded", "Transactions that this node handed to the writer of the log.", *NETWORK
+    "log_forwarded", "Transactions that this node forwarded to the writer of the log.", *NETWORK
 )
 
 # --- Processes ---

@@ -355,7 +355,7 @@ class ChainSettings:
         "what seals blocks: the clock, each transaction, both of them, or evm_mine alone",
     )
     epoch_blocks: int = setting(
-        32, "how far safe is behind the latest block; finalized is twice as far", "BLOCKS"
+        32, "blocks by which safe trails latest; finalized trails by twice that", "BLOCKS"
     )
     one_process: bool = setting(
         default=False,
@@ -494,7 +494,7 @@ class FollowChoices:
     )
     trust: Literal["proven", "audited", "trusted"] = setting(
         "proven",
-        "state to accept from upstreams: proven, used at once and proven soon after, or unproven",
+        "how much to trust upstreams: verify state first, verify it later, or do not verify it",
     )
     audit_seconds: float = setting(
         10.0, "time in which accepted state is proven, with audited", "SECONDS", least=0.1

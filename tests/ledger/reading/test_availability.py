@@ -55,10 +55,10 @@ def test_how_far_the_work_behind_the_head_is_can_be_read(chain: PreconfirmingCha
     for _ in range(3):
         chain.begin()
         chain.seal()
-    assert "maintenance: 5 blocks to fold, 0 things to clear" in asked(chain, moves=True)[1]
+    assert "maintenance: 5 blocks to fold, 0 items to clear" in asked(chain, moves=True)[1]
     while chain.store.maintain(1000):
         pass
-    assert "maintenance: 0 blocks to fold, 0 things to clear" in asked(chain, moves=True)[1]
+    assert "maintenance: up to date" in asked(chain, moves=True)[1]
 
 
 def test_a_followed_chain_without_flashblocks_is_ready_while_its_latest_block_is_young(

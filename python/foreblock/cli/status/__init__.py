@@ -1,1 +1,1 @@
-"""`foreblock status`: what a running instance is, does and lacks."""
+"""`foreblock status`: the status and health of a running instance."""

@@ -1,4 +1,4 @@
-"""`foreblock status`: what a running instance is, does and lacks."""
+"""`foreblock status`: the status and health of a running instance."""
 
 import json
 import sys
@@ -163,10 +163,10 @@ NOT_REACHABLE: Final = 2
 @click.argument("url", metavar="[URL]", envvar="FOREBLOCK_URL", default=DEFAULT_URL)
 @json_option("Print one JSON object.")
 def status(*, url: str, as_json: bool) -> None:
-    """Show what a running instance is, does and lacks.
+    """Show the status and health of a running instance.
 
-    That is: version, uptime, each network with its blocks, source, store and what is kept, and
-    the memory of each process. Of another server it shows what that says.
+    It shows the version, the uptime, the blocks, source, store and retention of each network, and
+    the memory of each process. Of another server it shows the data that server provides.
 
     Exit code 0: ready. 1: not ready. 2: not reachable.
     """

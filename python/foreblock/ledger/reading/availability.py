@@ -130,4 +130,6 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
 
 def _maintenance(behind: Behind) -> str:
     """The backlog of maintenance; unfolded blocks make reads slower."""
-    return f"maintenance: {behind.to_fold} blocks to fold, {behind.to_clear} things to clear"
+    if not behind.to_fold and not behind.to_clear:
+        return "maintenance: up to date"
+    return f"maintenance: {behind.to_fold} blocks to fold, {behind.to_clear} items to clear"

@@ -39,7 +39,7 @@ export function makeCallForm(network, to = "") {
         el("button", { type: "submit", name: "call", class: "main" }, "Call")),
       options("signatures", SIGNATURES), options("blocks", ["pending", "latest", "safe", "finalized"])),
     results,
-    el("p", { class: "quiet" }, "A call runs in the block; a simulation runs all calls after it, each on what the ones before have changed. Nothing is sent."));
+    el("p", { class: "quiet" }, "Call runs each call at the selected block. Simulate runs them in sequence on top of it. Nothing is sent."));
 }
 
 function makeCall(calls, to) {
