@@ -15,8 +15,7 @@ from foreblock import errors
 from foreblock.cli import main
 from foreblock.cli.verb import VerbGroup
 from foreblock.methods import make_table
-from foreblock.methods.options import Options
-from foreblock.settings import EverySetting
+from foreblock.settings import EverySetting, Settings
 from foreblock.settings.loading import declared
 from support.each_case import each_case
 from support.servers.asking import Asker
@@ -108,7 +107,7 @@ def test_every_method_is_documented_with_a_request_that_is_answered(
     sections = dict(
         re.findall(r"^## `([\w.]+)`\n(.*?)(?=^#{1,2} |\Z)", text, flags=re.DOTALL | re.MULTILINE)
     )
-    assert set(sections) == set(make_table(Options(), scheduler(1)).functions)
+    assert set(sections) == set(make_table(Settings(), scheduler(1)).functions)
     for name, section in sections.items():
         assert f"| `{name}` |" in text, f"{name} is not in the table"
         request = re.search(r"^--> (.*)", section, re.MULTILINE)

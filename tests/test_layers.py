@@ -82,7 +82,7 @@ BELOW = {
     ),
     # Where answers go.
     "methods": (
-        "_engine bus errors primitives scheduling types"
+        "_engine bus errors primitives scheduling settings types"
         " ledger/calls ledger/reading ledger/rules"
         " ledger/storage ledger/tracing"
     ),

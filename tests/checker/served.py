@@ -13,12 +13,12 @@ from checker.journal import Exchange, Journal
 from foreblock.clock import DrivenClock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import make_table
-from foreblock.methods.options import Options
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.sequencer.predeploys import TOKEN
+from foreblock.settings import Settings
 from support.servers.asking import ANYBODY, body_of
 from support.servers.long_work import scheduler
 
@@ -43,7 +43,7 @@ class Served:
         self._journal = journal
         self._loop = asyncio.new_event_loop()  # one, because long calls come back to it
         self._scheduler = scheduler(TIMEOUT_MS)
-        methods = make_table(Options(pending_nonce="state"), self._scheduler).functions
+        methods = make_table(Settings(pending_nonce="state"), self._scheduler).functions
         self.dispatcher = Dispatcher(
             {name: wrap(name, method) for name, method in methods.items()},
             open_view,

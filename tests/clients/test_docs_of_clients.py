@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from foreblock.methods import make_table
-from foreblock.methods.options import Options
+from foreblock.settings import Settings
 from support.servers.client_libraries import HERE, run
 from support.servers.dev_processes import Network, dev_chain
 from support.servers.long_work import scheduler
@@ -88,4 +88,4 @@ def test_methods_that_are_said_not_to_be_served_are_not() -> None:
     table = PAGE.split("## Methods that are not served", 1)[1]
     named = set(re.findall(r"`((?:eth|debug)_\w+)`", table))
     assert named
-    assert named.isdisjoint(make_table(Options(), scheduler(1)).functions)
+    assert named.isdisjoint(make_table(Settings(), scheduler(1)).functions)

@@ -63,7 +63,7 @@ def main() -> None:
         with (
             geth(chosen.geth, files, Path(folder) / "geth") as url,
             Endpoint(url) as theirs,
-            asker(ledger, "ethereum", call_timeout_ms=60_000) as ours,
+            asker(ledger, "ethereum", call_timeout=60.0) as ours,
         ):
             for method, params in requests(ours, files):
                 asked[method] += 1

@@ -48,7 +48,7 @@ def main() -> None:
         with (
             geth(chosen.geth, files, Path(folder) / "geth") as url,
             Endpoint(url) as endpoint,
-            asker(ledger, "ethereum", call_timeout_ms=60_000) as ours,
+            asker(ledger, "ethereum", call_timeout=60.0) as ours,
         ):
             kinds = compare(ours, endpoint, chosen.seed, chosen.count)
         ledger.close()

@@ -14,12 +14,12 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_families
 from foreblock.methods.openrpc import read_signature
 from foreblock.methods.openrpc.schemas import SCHEMAS
-from foreblock.methods.options import Dialect, Options
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
+from foreblock.settings import Dialect
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.json_schema import Validator
-from support.servers.asking import ANYBODY, body_of
+from support.servers.asking import ANYBODY, body_of, settings_with
 
 INTERNAL = -32603
 DIALECTS: tuple[Dialect, ...] = ("preconf", "ethereum")
@@ -37,9 +37,9 @@ class Answering:
         ledger = Ledger(self._chain.store, clock=self._chain.clock)
         self._services = []
         for dialect in DIALECTS:
-            options = ServiceOptions(Options(dialect, call_timeout_ms=TIMEOUT_MS))
+            options = settings_with(dialect, call_timeout=TIMEOUT_MS / 1_000)
             scheduler = make_scheduler(options)
-            families = make_families(options.methods, scheduler)
+            families = make_families(options, scheduler)
             shapes = {
                 method.name: read_signature(method.signature).result.schema
                 for family in families

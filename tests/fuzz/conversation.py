@@ -6,7 +6,7 @@
 from pathlib import Path
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
+from foreblock.settings import Settings
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.two_ways import LIMITS, Ways
 from support.servers.wire import Wire, endpoint_for
@@ -15,14 +15,14 @@ from support.servers.wire import Wire, endpoint_for
 class TwoWays:
     """A chain with a block in progress, and what serves it."""
 
-    def __init__(self, folder: Path, options: Options | None = None) -> None:
+    def __init__(self, folder: Path, options: Settings | None = None) -> None:
         self._chain = PreconfirmingChain(folder)
         self._chain.begin()
         self._chain.extend([self._chain.pay(value=1)])
         self._chain.begin()
         self._chain.extend([self._chain.pay(value=10), self._chain.pay(COUNTER, 7)])
         ledger = Ledger(self._chain.store, clock=self._chain.clock)
-        self._ways = Ways(ledger, options or Options())
+        self._ways = Ways(ledger, options or Settings())
 
     def close(self) -> None:
         self._ways.scheduler.close()

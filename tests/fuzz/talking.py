@@ -19,12 +19,12 @@ from websockets.protocol import State
 from websockets.uri import parse_uri
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.server.limits import ServerLimits, WebSocketLimits
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
 from fuzz.answering import INTERNAL, TIMEOUT_MS
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
+from support.servers.asking import settings_with
 from support.servers.in_loop import turns, until
 from support.servers.waiting import PATIENCE
 from support.servers.websocket_wire import ACCESS, masked
@@ -46,7 +46,7 @@ class Talking:
         self._chain = PreconfirmingChain(folder)
         self._chain.begin()
         self._grown = 0
-        options = ServiceOptions(Options("ethereum", call_timeout_ms=TIMEOUT_MS), subscriptions=4)
+        options = settings_with("ethereum", call_timeout=TIMEOUT_MS / 1_000, subscriptions=4)
         self._ledger = Ledger(self._chain.store, clock=self._chain.clock)
         self._scheduler = make_scheduler(options)
         self._service = Service(self._ledger, options, self._scheduler)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.methods.options import Options
+from foreblock.settings import Settings
 from fuzz.answering import Answering
 from fuzz.conversation import TwoWays
 from fuzz.talking import Talking
@@ -25,7 +25,7 @@ def corpus(target: str) -> pytest.MarkDecorator:
 def ways(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[TwoWays]:
-    found = TwoWays(tmp_path_factory.mktemp("fuzz") / "store", Options(request.param))
+    found = TwoWays(tmp_path_factory.mktemp("fuzz") / "store", Settings(dialect=request.param))
     yield found
     found.close()
 

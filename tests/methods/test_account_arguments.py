@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.methods import make_families
-from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
+from foreblock.settings import Settings
 from support.chains.dev_chain import ACCOUNTS
 from support.chains.dev_service import InProcess, dev_service
 from support.each_case import each_case
@@ -17,7 +17,7 @@ from support.servers.asking import Asker
 from support.servers.long_work import scheduler
 
 FAMILIES = make_families(
-    Options(),
+    Settings(),
     scheduler(1),
     Sequencing(commands=InProcess(None)),  # type: ignore[arg-type]
 )

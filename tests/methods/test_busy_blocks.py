@@ -26,10 +26,10 @@ from foreblock.methods.blocks.block_text import BlockTexts
 from foreblock.methods.blocks.receipts import ReceiptCache, ReceiptsText
 from foreblock.methods.node import fees
 from foreblock.methods.node.fees import KEPT_BYTES
-from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
+from foreblock.settings import Settings
 from foreblock.types import Header
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
@@ -251,7 +251,7 @@ def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.Monke
     monkeypatch.setattr(Portion, "fragments", counting)
     view = ledger.view()
     block = view.resolve(1)
-    texts = BlockTexts(Options(), scheduler(5_000))
+    texts = BlockTexts(scheduler(5_000))
     with thresholds(rendered_transactions=2):
         for _ in texts.render(view, block, full=True):
             assert sum(rendered) <= 2
@@ -312,7 +312,7 @@ def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
 
 
 def _service(ledger: Ledger) -> tuple[Service, Scheduler]:
-    options = ServiceOptions()
+    options = Settings()
     scheduler = make_scheduler(options)
     return Service(ledger, options, scheduler), scheduler
 
@@ -383,7 +383,7 @@ def test_networks_of_a_worker_are_not_given_each_others_blocks(tmp_path: Path, b
         alone.append(asker.reply(body).body)
         asker.close()
     assert alone[0] != alone[1]
-    options = ServiceOptions()
+    options = Settings()
     scheduler = make_scheduler(options)
     services = [Service(ledger, options, scheduler) for ledger in ledgers]
 

@@ -21,9 +21,9 @@ from foreblock.methods.events.flashblock_kinds import (
 )
 from foreblock.methods.events.kinds import SEALED, Wanted
 from foreblock.methods.events.log_kinds import LogKind, read_wanted
-from foreblock.methods.options import Options
 from foreblock.scheduling.steps import Steps
-from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
+from foreblock.service.network_views import Service, Shared, make_scheduler
+from foreblock.settings import Settings
 from support.chains.following import Following, Truth
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.in_loop import run, turns, until
@@ -39,7 +39,7 @@ class Worker:
     """A service as one worker has it."""
 
     def __init__(self, ledger: Ledger) -> None:
-        options = ServiceOptions(Options("ethereum"))
+        options = Settings(dialect="ethereum")
         self.scheduler = make_scheduler(options)
         self.service = Service(ledger, options, self.scheduler)
 
@@ -318,7 +318,7 @@ def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
 ) -> None:
     chain = PreconfirmingChain(tmp_path / "store")
     chain.begin()
-    options = ServiceOptions(Options("ethereum"))
+    options = Settings(dialect="ethereum")
     scheduler, hints = make_scheduler(options), list[Callable[[], None]]()
 
     @contextmanager

@@ -11,18 +11,18 @@ from foreblock.methods import make_families
 from foreblock.methods.openrpc import read_signature, summary_of
 from foreblock.methods.openrpc.schemas import SCHEMAS
 from foreblock.methods.openrpc.tool_schemas import DEV
-from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.table import Family
+from foreblock.settings import Settings
 from methods.test_openrpc import OPENRPC, VALIDATOR
 from support.chains.dev_service import InProcess, dev_service
 from support.each_case import each_case
 from support.servers.long_work import scheduler
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "dev-methods.md").read_text("utf-8")
-EVERYWHERE = {each.title for each in make_families(Options(), scheduler(1))}
+EVERYWHERE = {each.title for each in make_families(Settings(), scheduler(1))}
 WITH_COMMANDS = make_families(
-    Options(),
+    Settings(),
     scheduler(1),
     Sequencing(commands=InProcess(None)),  # type: ignore[arg-type]
 )

@@ -193,7 +193,7 @@ def test_without_a_block_what_was_preconfirmed_counts(tmp_path: Path) -> None:
 
 def test_long_estimate_ends_at_its_deadline(chain: PayingChain) -> None:
     """Others are answered while it runs, on a thread."""
-    with client_of(chain, call_timeout_ms=150, gas_cap=0) as client:
+    with client_of(chain, call_timeout=0.15, call_gas_cap=0) as client:
         call: list[object] = [{"to": TO, "gas": hex(2**62)}, "pending", {TO: {"code": LOOP}}]
         answer = client.ask("eth_estimateGas", *call)
     assert answer == error(-32000, "execution aborted (timeout = 150ms)")

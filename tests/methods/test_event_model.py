@@ -22,7 +22,6 @@ from foreblock.methods.events.flashblock_kinds import NewestWanted, NewFlashbloc
 from foreblock.methods.events.kinds import FLASHBLOCKS, NEW_HEADS
 from foreblock.methods.events.log_index import LogsWanted
 from foreblock.methods.events.log_kinds import LOGS, LogKind
-from foreblock.methods.options import Options
 from support.chains.following import Following, Truth
 from support.servers.asking import Asker, asker
 from support.servers.long_work import scheduler
@@ -42,7 +41,7 @@ class Model:
         self.following = Following(folder / "followed")
         self.names = 0
         self.scheduler = scheduler(600_000)
-        blocks = NewFlashblocks(BlockTexts(Options(), self.scheduler))
+        blocks = NewFlashblocks(BlockTexts(self.scheduler))
         with self.view() as view:
             self.watchers = [
                 (

@@ -19,15 +19,15 @@ from conftest import CHECKOUT, ChainFiles
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_table
-from foreblock.methods.options import Options
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.settings import Settings
 from support.each_case import each_case
 from support.servers.asking import Asker, asker
 from support.servers.long_work import scheduler, thresholds
 
 Params = list[Any]
 
-METHODS = list(make_table(Options(), scheduler(1)).functions)
+METHODS = list(make_table(Settings(), scheduler(1)).functions)
 DOCS = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 ADDRESS = "0x" + "35" * 20
 WORD = "0x" + "0" * 63 + "1"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.transaction_rules import created_address
-from foreblock.methods.options import Options
+from foreblock.settings import Settings
 from support.chains.long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
 from support.payloads.bytecode import LOOP
@@ -47,7 +47,7 @@ PRESENT = {"to": CONTRACTS[0], "data": "0x12345678", "from": CONTRACTS[1]}
 
 @pytest.fixture(scope="module", params=["preconf", "ethereum"])
 def ways(long_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Ways]:
-    found = Ways(long_ledger, Options(request.param))
+    found = Ways(long_ledger, Settings(dialect=request.param))
     yield found
     found.scheduler.close()
     long_ledger.fast_path = None
@@ -116,7 +116,7 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
     """It is for those to judge who know what is heavy."""
     contract = created_address(SENDER, chain.nonce)
     chain.extend([chain.pay(None, 0, DEPLOY)])
-    ways = Ways(Ledger(chain.store, clock=chain.clock), Options())
+    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings())
     short, long = (
         post(called({"to": f"0x{contract.hex()}", "data": f"0x12345678{word:064x}"}, "pending"))
         for word in (0, 1)
@@ -131,7 +131,7 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
 
 def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
     """Storage, and what the block itself is; a new flashblock needs no new kind."""
-    ways = Ways(Ledger(chain.store, clock=chain.clock), Options())
+    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings())
     call = {"to": f"0x{COUNTER.hex()}"}
     for _ in range(3):
         chain.extend([chain.pay(COUNTER, 7)])
@@ -144,7 +144,7 @@ def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
 def test_loop_with_an_override_does_not_make_the_usual_call_slow(long_ledger: Ledger) -> None:
     with (
         thresholds(call_us=UNHURRIED_US),
-        asker(long_ledger, call_timeout_ms=50, gas_cap=0, pool_capacity=1) as client,
+        asker(long_ledger, call_timeout=0.05, call_gas_cap=0, pool_queue=1) as client,
     ):
         contract = CONTRACTS[0]
         loop = request("eth_call", {"to": contract}, "latest", {contract: {"code": LOOP}})

@@ -13,8 +13,8 @@ from foreblock.bus.commands import SetAccount
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.reading.fast_path import set_snapshot
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.settings import Settings
 from support.chains.dev_chain import DevChain
 from support.chains.preconfirming import PAID, PreconfirmingChain
 from support.servers.asking import request
@@ -50,11 +50,11 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 
 @pytest.fixture(
     params=[
-        Options(),
-        Options("ethereum"),
-        Options("ethereum", view="sealed"),
-        Options(pending_identity="null"),
-        Options(pending_by_number=True),
+        Settings(),
+        Settings(dialect="ethereum"),
+        Settings(dialect="ethereum", view="sealed"),
+        Settings(pending_identity="null"),
+        Settings(pending_by_number=True),
     ]
 )
 def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
@@ -266,7 +266,7 @@ def test_latest_is_read_through_cheats(
     tmp_path: Path, view: Literal["preconfirmed", "sealed"]
 ) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")
-    ways = Ways(Ledger(chain.store, clock=chain.clock), Options("ethereum", view=view))
+    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings(dialect="ethereum", view=view))
     who, code = b"\xab" * 20, bytes.fromhex("5f545f5260205ff3")  # gives its slot 0
     call = request("eth_call", {"to": f"0x{who.hex()}"}, "latest")
     for amount in (7, 8):

@@ -16,9 +16,9 @@ from msgspec import Raw
 from foreblock.errors import TooManyFilters, TooManyWaiting
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.events.filter_table import FilterTable, StoredFilter
-from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply, whole
-from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
+from foreblock.service.network_views import Service, Shared, make_scheduler
+from foreblock.settings import Settings
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asking import ANYBODY, body_of, error, request
 from support.servers.long_work import thresholds
@@ -32,7 +32,7 @@ class Worker:
     """A worker with the filters of a folder, whose clock a test moves."""
 
     def __init__(self, chain: PreconfirmingChain, folder: Path, now: list[float]) -> None:
-        options = ServiceOptions(Options("ethereum"))
+        options = Settings(dialect="ethereum")
         table = FilterTable(str(folder), most=3, seconds=300.0, now=lambda: now[0])
         self.scheduler = make_scheduler(options)
         self.ledger = Ledger(chain.store, clock=chain.clock)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.methods import make_table
-from foreblock.methods.options import Options
+from foreblock.settings import Settings
 from support.chains.long_chain import EMITTER as ADDRESS
 from support.chains.long_chain import HEAD_HASH as HASH
 from support.servers.asking import Asker, request
@@ -41,7 +41,7 @@ CALLS = st.fixed_dictionaries(
          "authorizationList"], JSON
     ),
 )  # fmt: skip
-METHODS = st.sampled_from(list(make_table(Options(), scheduler(1)).functions))
+METHODS = st.sampled_from(list(make_table(Settings(), scheduler(1)).functions))
 CODES = {3, 4444, -32000, -32005, -32601, -32602}
 
 

@@ -10,7 +10,8 @@ import time
 from abuse.hogs import KINDS, hog
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
+from foreblock.settings import Settings
 from support.each_case import each_case
 from support.servers.asking import ANYBODY
 
@@ -20,7 +21,7 @@ ROUNDS = 5
 
 @each_case("name", KINDS)
 def test_no_code_holds_the_loop(long_ledger: Ledger, name: str) -> None:
-    options = ServiceOptions()
+    options = Settings()
     scheduler = make_scheduler(options)
     service, body = Service(long_ledger, options, scheduler), hog(name)
 

@@ -131,7 +131,7 @@ def test_requests_of_megabytes_are_answered(preconf: Asker, method: str) -> None
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_takes_long_to_read_is_stopped(long_ledger: Ledger, method: str) -> None:
-    with asker(long_ledger, call_timeout_ms=1) as client:
+    with asker(long_ledger, call_timeout=0.001) as client:
         answer = client.ask(method, {"to": A1}, "latest", many_accounts(20_000))
         assert answer == error(-32000, "execution aborted (timeout = 1ms)")
 
@@ -143,6 +143,6 @@ def test_reading_and_running_have_one_deadline(
     left = chain([0.0], repeat(3_600.0))  # of the call, then of reading it
     monkeypatch.setattr(Scheduler, "deadline", lambda self: self._clock() + next(left))
     overrides = {A1: {"code": LOOP}, **many_accounts(2_000)}
-    with asker(long_ledger, call_timeout_ms=3_600_000, gas_cap=0) as client:
+    with asker(long_ledger, call_timeout=3_600.0, call_gas_cap=0) as client:
         answer = client.ask("eth_call", {"to": A1}, "latest", overrides)
         assert answer == error(-32000, "execution aborted (timeout = 3600s)")

@@ -15,7 +15,8 @@ from conftest import ChainFiles
 from foreblock._engine import Store
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
+from foreblock.settings import Settings
 from support.chains import long_chain as made
 from support.servers.asking import ANYBODY, body_of, request
 
@@ -45,7 +46,7 @@ def ledger(long_chain: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_no_turn_is_long(ledger: Ledger, name: str) -> None:
-    options = ServiceOptions()
+    options = Settings()
     scheduler = make_scheduler(options)
     service = Service(ledger, options, scheduler)
 

@@ -13,12 +13,12 @@ from msgspec import Raw
 from foreblock._engine import Withdrawal
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import make_table
-from foreblock.methods.options import Options
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.scheduling.reply import Reply, Text
+from foreblock.settings import Settings
 from support.chains.builder import ChainBuilder
 from support.chains.profiles import MERGED
 from support.payloads.bytecode import returning
@@ -56,7 +56,7 @@ class Interrupting:
 
     def __init__(self, chain: ChainBuilder, ledger: Ledger) -> None:
         self._chain = chain
-        methods = make_table(Options(), scheduler(5_000)).functions
+        methods = make_table(Settings(), scheduler(5_000)).functions
         self.dispatcher = Dispatcher(
             {name: partial(self._run, method) for name, method in methods.items()},
             ledger.view,

@@ -13,13 +13,13 @@ from foreblock.conformance.cases import read_cases
 from foreblock.methods import make_families
 from foreblock.methods.openrpc import Shape, make_document, read_signature, summary_of
 from foreblock.methods.openrpc.schemas import CORE, SCHEMAS
-from foreblock.methods.options import Options
+from foreblock.settings import Settings
 from support.each_case import each_case
 from support.json_schema import Validator
 from support.servers.asking import Asker, error
 from support.servers.long_work import scheduler
 
-FAMILIES = make_families(Options(), scheduler(1))
+FAMILIES = make_families(Settings(), scheduler(1))
 METHODS = {method.name: method for family in FAMILIES for method in family.methods}
 SCHEMA_FILES = CHECKOUT / "tests" / "support" / "openrpc"
 

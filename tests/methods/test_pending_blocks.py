@@ -200,7 +200,7 @@ def test_texts_that_are_not_kept_are_made_again(chain: PreconfirmingChain) -> No
     ledger = Ledger(chain.store, clock=chain.clock)
     with (
         asker(ledger) as keeping,
-        asker(ledger, block_text_bytes=0, flashblock_text_bytes=0) as not_,
+        asker(ledger, cached_bytes=0) as not_,
     ):
         for full in (True, False, True):
             body = request("eth_getBlockByNumber", "pending", full)

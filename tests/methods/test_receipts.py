@@ -177,7 +177,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(chain: PayingChain, clie
     for _ in range(2):
         client.ask("eth_getBlockReceipts", "pending")
         chain.extend(chain.signed(BOB, 3))
-        with client_of(chain, receipt_bytes=0) as fresh:
+        with client_of(chain, cached_bytes=0) as fresh:
             for ran in chain.ran:
                 receipt = client.ask("eth_getTransactionReceipt", ran.hash)
                 assert receipt == fresh.ask("eth_getTransactionReceipt", ran.hash)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from foreblock.methods import make_families
 from foreblock.methods.openrpc import read_signature
-from foreblock.methods.options import Options
 from foreblock.methods.table import Family
+from foreblock.settings import Settings
 from support.servers.long_work import scheduler
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "rpc.md"
-FAMILIES = make_families(Options(), scheduler(1))
+FAMILIES = make_families(Settings(), scheduler(1))
 HEADING = "| Method | Parameters | Result |\n|---|---|---|\n"
 SECTION = re.compile(r"^## `([\w.]+)`\n.*?(?=^#{1,2} |\Z)", re.DOTALL | re.MULTILINE)
 ROW = re.compile(r"^\| `([\w.]+)` \| (.*?) ?\| .*\n", re.MULTILINE)

@@ -1,8 +1,8 @@
 """Methods that run once are methods, and all that send, subscribe or filter are among them."""
 
 from foreblock.methods import make_families
-from foreblock.methods.options import Options
 from foreblock.methods.table import RUN_ONCE
+from foreblock.settings import Settings
 from support.servers.long_work import scheduler
 
 # Families whose methods change something, but for those that only read.
@@ -12,7 +12,7 @@ CHANGING = {"eth_send", "eth_new", "eth_subscribe", "eth_unsubscribe", "eth_unin
 def test_what_changes_something_runs_once() -> None:
     names = {
         name
-        for family in make_families(Options(), scheduler(1))
+        for family in make_families(Settings(), scheduler(1))
         for method in family.methods
         for name in method.names
     }

@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import (
     A0,
     A1,
     A2,
     ANYBODY,
-    UNHURRIED_MS,
     Asker,
     asker,
     block,
@@ -26,6 +24,7 @@ from support.servers.asking import (
     error,
     funded,
     request,
+    settings_with,
     simulate,
     word,
 )
@@ -134,7 +133,7 @@ def test_gas_of_a_block_is_shared_by_its_calls(preconf: Asker) -> None:
 
 def test_a_loop_is_stopped_at_the_deadline(long_ledger: Ledger) -> None:
     """The contract that begins every block loops until its gas is gone, 256 times."""
-    options = {"call_timeout_ms": 500, "gas_cap": 0}
+    options = {"call_timeout": 0.5, "call_gas_cap": 0}
     with asker(long_ledger, "preconf", **options) as client:
         loops = block(accounts={BEACON_ROOTS: {"code": LOOP}})
         last = block(number=hex(54 + 256))
@@ -145,7 +144,7 @@ def test_a_loop_is_stopped_at_the_deadline(long_ledger: Ledger) -> None:
 
 
 def test_deadline_covers_blocks_without_calls(long_ledger: Ledger) -> None:
-    with asker(long_ledger, "ethereum", call_timeout_ms=3) as client:
+    with asker(long_ledger, "ethereum", call_timeout=0.003) as client:
         found = simulate(client, block(number=hex(54 + 256)))
     assert found == error(-32000, "execution aborted (timeout = 3ms)")
 
@@ -185,7 +184,7 @@ def test_others_are_served_while_a_simulation_runs(long_ledger: Ledger) -> None:
         "latest",
     )
     short = request("eth_getBalance", A0, "latest")
-    options = ServiceOptions(methods=Options(call_timeout_ms=UNHURRIED_MS))
+    options = settings_with()
     scheduler = make_scheduler(options)
     service = Service(long_ledger, options, scheduler)
     order = count()

@@ -28,7 +28,7 @@ def chain(
     folder = tmp_path_factory.mktemp("receipts") / "store"
     import_files(files.genesis, files.chain, folder, files.fork_choice, lambda _: None)
     ledger = Ledger.open(str(folder))
-    with asker(ledger, "ethereum", gas_cap=0) as client:
+    with asker(ledger, "ethereum", call_gas_cap=0) as client:
         yield client, BEFORE_BYZANTIUM[request.param]
     ledger.close()
 

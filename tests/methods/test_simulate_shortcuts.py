@@ -25,10 +25,10 @@ from foreblock.ledger.calls.simulation import SimulatedBlock
 from foreblock.ledger.rules.transaction_rules import MAX_INIT_CODE
 from foreblock.methods import shapes
 from foreblock.methods.calls.simulate import BlockShape, render
-from foreblock.methods.options import Dialect
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.settings import Dialect
 from support.chains.simulation_chain import Chain, priced, simulated, simulated_steps
 from support.payloads.params import plain_calls
 from support.servers.long_work import finish

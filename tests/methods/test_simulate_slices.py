@@ -17,10 +17,10 @@ import pytest
 from abuse.simulations import EXCESSES
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.calls.simulate import join_array, text_pieces
-from foreblock.methods.options import Dialect, Options
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
+from foreblock.settings import Dialect, Settings
 from support.servers.asking import ANYBODY
 
 
@@ -77,7 +77,7 @@ def test_no_round_of_the_loop_has_all_the_work(
     Each is tens of milliseconds of work; slices are 2. A virtual machine that stands still lets
     one round look long, but not the same one each time.
     """
-    options = ServiceOptions(methods=Options(dialect))
+    options = Settings(dialect=dialect)
     body = EXCESSES[name](1.0).body
     for _ in range(3):
         scheduler = make_scheduler(options)

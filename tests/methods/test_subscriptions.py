@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
-from support.servers.asking import asker, error, request
+from support.servers.asking import asker, error, request, settings_with
 from support.servers.in_loop import run, turns, until
 from support.servers.long_work import thresholds
 from support.servers.sessions import Connection
@@ -34,7 +33,7 @@ class Served:
     """A service on a chain, as one worker has it."""
 
     def __init__(self, chain: PreconfirmingChain, subscriptions: int = 256) -> None:
-        options = ServiceOptions(Options("ethereum"), subscriptions=subscriptions)
+        options = settings_with("ethereum", subscriptions=subscriptions)
         self.ledger = Ledger(chain.store, clock=chain.clock)
         self.scheduler = make_scheduler(options)
         self.service = Service(self.ledger, options, self.scheduler)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
+from foreblock.settings import Settings
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.in_loop import run, turns
 from support.servers.sessions import Connection
@@ -28,7 +28,7 @@ OTHER_WORDS = (
 def asked(folder: Path, *requests: tuple[str, list[Json]]) -> list[Json]:
     """The answers of a service to requests on one connection."""
     chain = PreconfirmingChain(folder / "store")
-    options = ServiceOptions(Options("ethereum"))
+    options = Settings(dialect="ethereum")
     scheduler = make_scheduler(options)
     service = Service(Ledger(chain.store, clock=chain.clock), options, scheduler)
     answers = []
@@ -71,7 +71,7 @@ def test_what_geth_refuses_is_refused_as_geth_does(tmp_path: Path) -> None:
 def test_notifications_have_the_form_of_geth(tmp_path: Path, name: str, params: list[Json]) -> None:
     chain = PreconfirmingChain(tmp_path / "store")
     chain.begin()
-    options = ServiceOptions(Options("ethereum"))
+    options = Settings(dialect="ethereum")
     scheduler = make_scheduler(options)
     service = Service(Ledger(chain.store, clock=chain.clock), options, scheduler)
 

@@ -13,18 +13,17 @@ import pytest
 from foreblock.errors import RejectedTransaction, StoreClosed
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.events.commit_watch import CommitWatch, last_commit
-from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
+from foreblock.service.network_views import Service, Shared, make_scheduler
 from foreblock.types import Transaction
 from support.chains.preconfirming import PreconfirmingChain
-from support.servers.asking import ANYBODY, body_of, request
+from support.servers.asking import ANYBODY, body_of, request, settings_with
 from support.servers.in_loop import turns, until
 from support.servers.long_work import thresholds
 from support.servers.waiting import PATIENCE
 
-UNHURRIED = int(PATIENCE * 1000)
+UNHURRIED = float(PATIENCE)
 
 
 class Sequencer:
@@ -65,10 +64,8 @@ class Scene:
     """A chain, and a service that sends to it."""
 
     def __init__(self, chain: PreconfirmingChain, **options: Any) -> None:  # noqa: ANN401, of methods
-        methods = Options(
-            **({"sync_timeout_ms": UNHURRIED, "sync_timeout_most_ms": UNHURRIED} | options)
-        )
-        chosen = ServiceOptions(methods=methods)
+        waits = {"sync_timeout": UNHURRIED, "sync_longest_timeout": UNHURRIED}
+        chosen = settings_with(**(waits | options))
         self.chain = chain
         self.ledger = RecordingLedger(chain.store, clock=chain.clock)
         self.sequencer = Sequencer(chain)
@@ -197,7 +194,7 @@ def test_timeout_says_that_the_pool_has_it(
             "data": "0x" + transaction.hash.hex(),
         }
 
-    play(chain, act, sync_timeout_ms=5)
+    play(chain, act, sync_timeout=0.005)
 
 
 def test_longer_timeouts_than_the_longest_are_lowered(chain: PreconfirmingChain) -> None:
@@ -205,7 +202,7 @@ def test_longer_timeouts_than_the_longest_are_lowered(chain: PreconfirmingChain)
         found = await scene.send(chain.pay(), 10**12)
         assert found["error"]["message"].endswith("processed in 7ms")
 
-    play(chain, act, sync_timeout_most_ms=7)
+    play(chain, act, sync_longest_timeout=0.007)
 
 
 def test_refusals_are_those_of_sending(chain: PreconfirmingChain) -> None:

@@ -171,7 +171,7 @@ def test_a_trace_ends_at_the_time_that_the_request_gives(published_ethereum: Ask
 
 
 def test_a_trace_ends_at_the_timeout_of_calls(published_ledger: Ledger) -> None:
-    with asker(published_ledger, "ethereum", call_timeout_ms=50, gas_cap=0) as client:
+    with asker(published_ledger, "ethereum", call_timeout=0.05, call_gas_cap=0) as client:
         call, block, options = looping(1 << 60)
         found = client.ask("debug_traceCall", call, block, options | {"tracer": "4byteTracer"})
     assert found == error(-32000, "execution aborted (timeout = 50ms)")

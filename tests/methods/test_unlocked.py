@@ -13,9 +13,9 @@ from foreblock.ledger.rules.transaction_rules import MARK
 from foreblock.methods.dev.preparing import Preparing
 from foreblock.methods.keys import Keys
 from foreblock.methods.node.fees import PriorityFees
-from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
 from foreblock.scheduling.steps import UNHURRIED
+from foreblock.settings import Settings
 from foreblock.types import decode_transaction
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
@@ -57,7 +57,7 @@ def test_a_transaction_is_prepared_in_one_step_after_a_new_block(tmp_path: Path)
     with dev_service(tmp_path) as (chain, client):
         client.ask("eth_sendTransaction", {"from": BOB, "to": NOBODY})  # whose fee is read now
         filling = FillMethods(
-            Options("ethereum"), scheduler(1_000), InProcess(chain), PriorityFees()
+            Settings(dialect="ethereum"), scheduler(1_000), InProcess(chain), PriorityFees()
         )
         with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
             steps = Preparing(keys, filling).steps(view, raw, False, UNHURRIED)

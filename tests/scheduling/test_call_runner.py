@@ -35,7 +35,7 @@ def test_long_call_is_answered_from_the_pool(long_ledger: Ledger) -> None:
 
 
 def test_call_that_takes_too_long_is_stopped(long_ledger: Ledger) -> None:
-    with asker(long_ledger, call_timeout_ms=20, gas_cap=0) as client:
+    with asker(long_ledger, call_timeout=0.02, call_gas_cap=0) as client:
         expected = error(-32000, "execution aborted (timeout = 20ms)")
         assert client.ask("eth_call", {"to": TO}, "latest", FOREVER) == expected
 
@@ -43,7 +43,7 @@ def test_call_that_takes_too_long_is_stopped(long_ledger: Ledger) -> None:
 def test_recursion_is_stopped_too(long_ledger: Ledger) -> None:
     """Calls without a jump: each frame is a look at the clock."""
     again = code(0, 0, 0, 0, 0, "ADDRESS", "GAS", "CALL")
-    with asker(long_ledger, call_timeout_ms=20, gas_cap=0) as client:
+    with asker(long_ledger, call_timeout=0.02, call_gas_cap=0) as client:
         overrides = {TO: {"code": again + again[2:] * 3}}
         expected = error(-32000, "execution aborted (timeout = 20ms)")
         assert client.ask("eth_call", {"to": TO}, "latest", overrides) == expected
@@ -61,7 +61,7 @@ def test_large_precompile_is_not_begun_in_place(long_ledger: Ledger) -> None:
 def test_full_queue_is_said_at_once_and_short_calls_go_on(long_ledger: Ledger) -> None:
     with (
         thresholds(call_us=UNHURRIED_US),
-        asker(long_ledger, pool_begun=1, pool_capacity=2, call_timeout_ms=300, gas_cap=0) as client,
+        asker(long_ledger, pool_begun=1, pool_queue=2, call_timeout=0.3, call_gas_cap=0) as client,
     ):
         cheap = request("eth_getBalance", TO, "latest")
         given = {"to": TO, "data": "0x12345678"}

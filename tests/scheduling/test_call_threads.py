@@ -8,17 +8,15 @@ from foreblock.errors import PoolFull
 from foreblock.ledger.calls.call import Outcome, prepare
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
 from foreblock.scheduling.call_threads import CallRunner
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
 from support.payloads.bytecode import LOOP
-from support.servers.asking import ANYBODY, asker, request
+from support.servers.asking import ANYBODY, asker, request, settings_with
 from support.servers.long_work import threads
 
 TO = "0x00000000000000000000000000000000000c0de0"
-HOUR_MS = 3_600_000
 ENDLESS = request("eth_call", {"to": TO}, "latest", {TO: {"code": LOOP}})
 SIMULATED = request(
     "eth_simulateV1",
@@ -32,11 +30,12 @@ MODERATE = request("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", {TO:
 def service(
     ledger: Ledger, begun: int, running: int = 1, waiting: int = 8
 ) -> tuple[Service, Scheduler]:
-    options = ServiceOptions(
-        Options(call_timeout_ms=HOUR_MS, gas_cap=0),
+    options = settings_with(
+        call_timeout=3_600.0,
+        call_gas_cap=0,
         pool_threads=running,
         pool_begun=begun,
-        pool_capacity=waiting,
+        pool_queue=waiting,
     )
     scheduler = make_scheduler(options)
     return Service(ledger, options, scheduler), scheduler

@@ -33,7 +33,8 @@ from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.rpc.fetching import Missed
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply, whole
-from foreblock.service.app import NODE_PATH, make_served
+from foreblock.service.app import make_served
+from foreblock.service.network_views import NODE_PATH
 from foreblock.service.service_metrics import WorkerMetrics
 from foreblock.settings import FollowSettings, Settings
 from foreblock.settings.loading import load

@@ -12,11 +12,10 @@ from foreblock.bus.commands import SetPrinting
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.tracing.call_tree import CONSOLE
-from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.steps import Pipelined
 from foreblock.service.printed_requests import PrintedRequests
-from foreblock.settings import ChainSettings
+from foreblock.settings import ChainSettings, Settings
 from foreblock.settings.networks import Network
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.payloads.bytecode import code
@@ -24,7 +23,7 @@ from support.payloads.solidity import call_data
 from support.servers.asking import ANYBODY, request
 from support.servers.two_ways import Ways
 
-OPTIONS = Options("ethereum")
+OPTIONS = Settings(dialect="ethereum")
 NETWORK = Network(name="main", data="none", source="dev", dev=ChainSettings())
 BALANCE = request("eth_getBalance", "0x" + ACCOUNTS[0].address.hex(), "latest")
 CONTRACT = "0x" + "c0" * 20

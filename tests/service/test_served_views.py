@@ -10,16 +10,10 @@ import pytest
 from conftest import ChainFiles
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.methods.options import Options
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Handler, Reply
-from foreblock.service.app import (
-    NODE_PATH,
-    make_served,
-    options_at_root,
-    options_of,
-    options_of_node,
-)
+from foreblock.service.app import make_served
+from foreblock.service.network_views import NODE_PATH, settings_at_root, settings_of_node
 from foreblock.settings import Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
@@ -70,22 +64,10 @@ async def code(handler: Handler) -> int | None:
 
 
 def test_view_at_the_root_is_the_network_s_own_or_that_of_the_service() -> None:
-    sealed = options_of(loaded(view="sealed", dialect="ethereum")).methods
-    plain = options_of(loaded()).methods
+    sealed, plain = loaded(view="sealed", dialect="ethereum"), loaded()
     assert (plain.view, plain.dialect) == ("preconfirmed", "preconf")
-    assert options_at_root(plain, network()) == plain
-    assert options_at_root(sealed, network()) == sealed
-    assert options_at_root(sealed, network(view="preconfirmed", dialect="preconf")) == plain
-    assert options_at_root(plain, network(view="sealed", dialect="ethereum")) == sealed
-    assert options_of_node(plain) == options_of_node(sealed) == sealed
-
-
-def test_settings_reach_the_methods() -> None:
-    told = loaded(pending_by_number="true", sync_timeout="0.5", sync_longest_timeout="7")
-    found = options_of(told).methods
-    assert (found.pending_by_number, found.sync_timeout_ms, found.sync_timeout_most_ms) == (
-        True,
-        500,
-        7_000,
-    )
-    assert Options().sync_timeout_ms == options_of(loaded()).methods.sync_timeout_ms
+    assert settings_at_root(plain, network()) == plain
+    assert settings_at_root(sealed, network()) == sealed
+    assert settings_at_root(sealed, network(view="preconfirmed", dialect="preconf")) == plain
+    assert settings_at_root(plain, network(view="sealed", dialect="ethereum")) == sealed
+    assert settings_of_node(plain) == settings_of_node(sealed) == sealed

@@ -33,13 +33,7 @@ INTERVAL_MS: Final = 200
 VIEWS_AT_ONCE: Final = 5
 LINGERS: Final = 20  # blocks after which a view is taken again
 LINGERS_FOR: Final = 2  # blocks; longer than any request may take
-LITTLE: Final = 1 << 20
-# Of what a worker keeps to answer faster little, so that it is full soon.
-KEPT: Final[dict[str, Any]] = {
-    "block_text_bytes": LITTLE,
-    "flashblock_text_bytes": LITTLE,
-    "receipt_bytes": LITTLE,
-}
+CACHED: Final = 1 << 20  # bytes, so that caches are full soon
 ROWS: Final = 1 << 24  # more than there are
 KEEP_STATES: Final = 128  # blocks
 OF_PAST: Final = ("deltas", "partials", "nodes", "node_changes", "trash")
@@ -68,7 +62,7 @@ def live(folder: Path, blocks: int, tps: int, every: int) -> Iterator[Sample]:
     """Let a chain live for so many blocks; a sample after every so many."""
     load = Load(tps, ACCOUNTS, 31337)
     chain = DevChain(folder, load=load, max_readers=VIEWS_AT_ONCE, keep_states=KEEP_STATES)
-    with asker(Ledger(chain.store, clock=chain.clock), **KEPT) as client:
+    with asker(Ledger(chain.store, clock=chain.clock), cached_bytes=CACHED) as client:
         reader, transactions, lingering = Reader(client), 0, Lingering()
         for block in range(1, blocks + 1):
             for _ in range(BLOCK_MS // INTERVAL_MS):

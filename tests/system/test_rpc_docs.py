@@ -10,8 +10,8 @@ import pytest
 from conftest import CHECKOUT, ChainFiles
 from foreblock.ledger.importing.importer import import_files
 from foreblock.methods import make_table
-from foreblock.methods.options import Options
 from foreblock.service.running import serving
+from foreblock.settings import Settings
 from foreblock.upstream.rpc_client import Endpoint
 from support.each_case import each_case
 from support.servers.long_work import scheduler
@@ -47,7 +47,7 @@ def test_examples_answer_as_shown(endpoint: Endpoint, body: str, shown: str) -> 
 
 
 def test_every_method_has_a_row_and_an_example() -> None:
-    served = make_table(Options(), scheduler(1)).functions
+    served = make_table(Settings(), scheduler(1)).functions
     assert list(served) == re.findall(r"^\| `(\w+[_.]\w+)` \|", TEXT, flags=re.MULTILINE)
     for method in served:
         assert f"\n## `{method}`\n" in TEXT

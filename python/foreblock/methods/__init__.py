@@ -20,7 +20,6 @@ from foreblock.methods.node import node_family
 from foreblock.methods.node.about import Identity
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.openrpc import openrpc_family
-from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.state import state_family
@@ -28,6 +27,7 @@ from foreblock.methods.table import Family, MethodTable
 from foreblock.methods.tracing import tracing_families
 from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 
 class SharedFamilies(NamedTuple):
@@ -39,7 +39,7 @@ class SharedFamilies(NamedTuple):
 
 
 def make_shared(
-    options: Options,
+    settings: Settings,
     scheduler: Scheduler,
     pool: WaitingPool | None = None,
     keys: Keys = NO_KEYS,
@@ -47,14 +47,14 @@ def make_shared(
     """The families that all views of one network share."""
     priority_fees = PriorityFees()
     return SharedFamilies(
-        block_family(options, scheduler, pool or EmptyPool()),
-        node_family(scheduler, priority_fees, Identity(keys, options.client_version)),
+        block_family(settings, scheduler, pool or EmptyPool()),
+        node_family(scheduler, priority_fees, Identity(keys, settings.client_version)),
         priority_fees,
     )
 
 
 def make_families(
-    options: Options,
+    settings: Settings,
     scheduler: Scheduler,
     sequencing: Sequencing | None = None,
     shared: SharedFamilies | None = None,
@@ -68,22 +68,22 @@ def make_families(
     sequencing = sequencing or Sequencing()
     submissions, pool, keys = sequencing.submissions, sequencing.pool, sequencing.keys
     events = events or Events()
-    shared = shared or make_shared(options, scheduler, pool, keys)
+    shared = shared or make_shared(settings, scheduler, pool, keys)
     families = (
         shared.blocks,
-        state_family(options, scheduler, submissions),
-        call_family(options, scheduler),
-        *event_families(options, scheduler, events),
-        pool_family(options, scheduler, submissions, pool, shared.priority_fees, events.commits),
+        state_family(settings, scheduler, submissions),
+        call_family(settings, scheduler),
+        *event_families(settings, scheduler, events),
+        pool_family(settings, scheduler, submissions, pool, shared.priority_fees, events.commits),
         shared.node,
-        *tracing_families(options, scheduler),
-        *(() if sequencing.hidden else _dev(options, scheduler, sequencing, shared, events)),
+        *tracing_families(settings, scheduler),
+        *(() if sequencing.hidden else _dev(settings, scheduler, sequencing, shared, events)),
     )
-    return (*families, openrpc_family(options, scheduler, families))
+    return (*families, openrpc_family(settings, scheduler, families))
 
 
 def _dev(
-    options: Options,
+    settings: Settings,
     scheduler: Scheduler,
     sequencing: Sequencing,
     shared: SharedFamilies,
@@ -93,16 +93,16 @@ def _dev(
     commands, keys, priority_fees = sequencing.commands, sequencing.keys, shared.priority_fees
     if commands is None:
         return ()
-    filling = filling_at_pending(options, scheduler, sequencing, priority_fees)
+    filling = filling_at_pending(settings, scheduler, sequencing, priority_fees)
     placing = Placing(keys, Preparing(keys, filling), scheduler)
     return (
-        *dev_families(commands, options, scheduler, placing),
-        *account_families(options, scheduler, sequencing, priority_fees, events.commits),
+        *dev_families(commands, settings, scheduler, placing),
+        *account_families(settings, scheduler, sequencing, priority_fees, events.commits),
     )
 
 
 def make_table(
-    options: Options,
+    settings: Settings,
     scheduler: Scheduler,
     sequencing: Sequencing | None = None,
     shared: SharedFamilies | None = None,
@@ -110,11 +110,11 @@ def make_table(
 ) -> MethodTable:
     """The table of one view, for its dispatcher."""
     sequencing = sequencing or Sequencing()
-    shared = shared or make_shared(options, scheduler, sequencing.pool, sequencing.keys)
+    shared = shared or make_shared(settings, scheduler, sequencing.pool, sequencing.keys)
     events = events or Events()
-    families = make_families(options, scheduler, sequencing, shared, events)
+    families = make_families(settings, scheduler, sequencing, shared, events)
     rows = [(name, row) for family in families for row in family.methods for name in row.names]
     table = {name: row.run for name, row in rows}
     if sequencing.hidden:
-        table |= hide(_dev(options, scheduler, sequencing, shared, events), sequencing.hidden)
+        table |= hide(_dev(settings, scheduler, sequencing, shared, events), sequencing.hidden)
     return MethodTable(table, frozenset(name for name, row in rows if not row.reads))

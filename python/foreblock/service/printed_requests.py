@@ -15,11 +15,11 @@ from foreblock.bus.bus_client import BusClient
 from foreblock.errors import ForeblockError, Halted, Reverted, StoreError
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.calls.explained_calls import ExplainedCalls
-from foreblock.methods.options import Options
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import DetachedWait, Mapped, Pipelined
+from foreblock.settings import Settings
 from foreblock.settings.networks import Network
 from foreblock.sources.printing import printing_of
 
@@ -50,9 +50,9 @@ class PrintedRequests:
         self._is_on = False
         link.when_changed(self.look)
 
-    def add(self, table: Table, options: Options, scheduler: Scheduler) -> None:
+    def add(self, table: Table, settings: Settings, scheduler: Scheduler) -> None:
         """Print the requests that are answered from this table; `look` begins with it."""
-        calls = ExplainedCalls(options, scheduler, self._tell)
+        calls = ExplainedCalls(settings, scheduler, self._tell)
         printed = {name: self._printed(name, calls.over(name, run)) for name, run in table.items()}
         self._tables.append(PrintedTable(table, dict(table), printed, calls))
 

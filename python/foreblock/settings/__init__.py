@@ -13,6 +13,9 @@ from typing import Final, Literal
 from foreblock.server.limits import Access, ServerLimits, WebSocketLimits
 from foreblock.setting import setting, settings_of
 
+Dialect = Literal["preconf", "ethereum"]
+ViewKind = Literal["preconfirmed", "sealed"]
+
 MOST_NICE: Final = 19  # of the system
 MOST_LOAD: Final = 10_000  # the size of a pool, which one missed second of load fills
 # EIP-2294: the largest chain id that fits into a legacy signature of 64 bits, without the next.
@@ -192,7 +195,7 @@ class Settings:
     )
     workers: int = setting(0, "worker processes; 0 starts one per core")
     nice: int = setting(0, "niceness of workers, 0 to 19", most=MOST_NICE)
-    dialect: Literal["preconf", "ethereum"] = setting(
+    dialect: Dialect = setting(
         "preconf",
         "reply format: the pre-confirmation API, or that of execution-apis and geth",
         section=ANSWERS,
@@ -208,7 +211,7 @@ class Settings:
     pending_nonce: Literal["pool", "state"] = setting(
         "pool", "nonce at pending: with pooled transactions, or of the state only", section=ANSWERS
     )
-    view: Literal["preconfirmed", "sealed"] = setting(
+    view: ViewKind = setting(
         "preconfirmed",
         "unsealed blocks at / that a request does not name: shown, or hidden as at /eth",
         section=ANSWERS,
@@ -269,6 +272,21 @@ class Settings:
     subscription: SubscriptionLimits = settings_of(SubscriptionLimits, SUBSCRIPTIONS)
     feed: FeedLimits = settings_of(FeedLimits, FEEDS, "feed_")
     store: StoreResources = settings_of(StoreResources, STORES)
+
+    @property
+    def block_required(self) -> bool:
+        """Requests must name a block; otherwise the default is `latest`."""
+        return self.dialect == "preconf"
+
+    @property
+    def unnamed_block(self) -> Literal["latest", "pending"]:
+        """The default block of a prepared transaction: the one that it builds on."""
+        return "pending" if self.view == "preconfirmed" else "latest"
+
+    @property
+    def creates(self) -> bool:
+        """A call without `to` creates a contract."""
+        return self.dialect == "ethereum" or self.call.create
 
 
 @dataclass(frozen=True)

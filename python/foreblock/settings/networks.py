@@ -19,12 +19,14 @@ from foreblock.secret_urls import redact_urls
 from foreblock.setting import from_text
 from foreblock.settings import (
     ChainSettings,
+    Dialect,
     FollowSettings,
     KeepSettings,
     ReplicationSettings,
     ServeSettings,
     Settings,
     StoreResources,
+    ViewKind,
 )
 from foreblock.settings.loading import build, declared, flat
 
@@ -48,8 +50,8 @@ class Network(Struct, frozen=True, kw_only=True):
     address_index: bool = False
     store: StoreResources = StoreResources()
     sync: bool = True  # commits wait for the disk
-    dialect: Literal["preconf", "ethereum"] | None = None  # at its root; the service's
-    view: Literal["preconfirmed", "sealed"] | None = None
+    dialect: Dialect | None = None  # at its root; the service's
+    view: ViewKind | None = None
     dev: ChainSettings | None = None
     began: int = 0  # timestamp of block 0 of a dev chain that begins with its first start
     feed: FeedChain | None = None

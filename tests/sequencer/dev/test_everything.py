@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreblock.methods import make_families
-from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
+from foreblock.settings import Settings
 from support.chains.dev_service import InProcess
 from support.chains.dev_trial import STEPS, trial
 from support.servers.long_work import scheduler
@@ -68,7 +68,7 @@ def test_a_long_life(rules: str, left_out: tuple[str, ...]) -> None:
 
 def test_every_method_of_a_dev_chain_is_tried() -> None:
     sequencing = Sequencing(commands=InProcess(None))  # type: ignore[arg-type]
-    families = [make_families(Options(), scheduler(1), each) for each in (None, sequencing)]
+    families = [make_families(Settings(), scheduler(1), each) for each in (None, sequencing)]
     some, more = ({each.name for family in all_ for each in family.methods} for all_ in families)
     with trial("optimism") as found:
         found.do("evm_mine")

@@ -4,14 +4,17 @@ import asyncio
 import inspect
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
+from unittest.mock import patch
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Dialect, Options
+from foreblock.methods.blocks import block_text, receipts
 from foreblock.methods.sequencing import Sequencing
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.network_views import Service, make_scheduler
+from foreblock.settings import Dialect, Settings
+from foreblock.settings.loading import build, flat
 
 ANYBODY = Client("127.0.0.1", 0)
 
@@ -26,7 +29,7 @@ def body_of(reply: Reply) -> bytes:
     return b"".join(pieces)
 
 
-UNHURRIED_MS = 600_000  # for what takes seconds at most: no call ends by being preempted
+UNHURRIED = 600.0  # seconds, for what takes seconds at most: no call ends by being preempted
 
 
 class Asker:
@@ -35,10 +38,10 @@ class Asker:
     def __init__(
         self,
         ledger: Ledger,
-        options: ServiceOptions | None = None,
+        settings: Settings | None = None,
         sequencing: Sequencing | None = None,
     ) -> None:
-        chosen = options or ServiceOptions()
+        chosen = settings or Settings()
         self._scheduler = make_scheduler(chosen)
         self._service = Service(ledger, chosen, self._scheduler, sequencing)
         self._loop = asyncio.new_event_loop()
@@ -82,14 +85,31 @@ def error(code: int, message: str, **data: str) -> dict[str, object]:
     return {"code": code, "message": message, **data}
 
 
+def settings_with(dialect: Dialect = "preconf", **given: object) -> Settings:
+    """Settings by their names; calls may take long."""
+    chosen = {"dialect": dialect, "call_timeout": UNHURRIED} | given
+    defaults = flat(Settings())
+    assert chosen.keys() <= defaults.keys()
+    return build(Settings, defaults | chosen)
+
+
 @contextmanager
-def asker(ledger: Ledger, dialect: Dialect = "preconf", **options: Any) -> Iterator[Asker]:  # noqa: ANN401, of the service or of methods
-    """A client of a service with these options."""
-    names = set(Options.__dataclass_fields__)
-    given = {name: options.pop(name) for name in names & set(options)}
-    methods = Options(dialect, **({"call_timeout_ms": UNHURRIED_MS} | given))
+def _caches_of(size: int) -> Iterator[None]:
+    kept = block_text.KeptBytes(size, size)
+    with patch.object(block_text, "KEPT", kept), patch.object(receipts, "RECEIPT_BYTES", size):
+        yield
+
+
+@contextmanager
+def asker(ledger: Ledger, dialect: Dialect = "preconf", **options: Any) -> Iterator[Asker]:  # noqa: ANN401, by their names
+    """A client of a service with these settings and this sequencer.
+
+    `cached_bytes` is the size of each cache of rendered texts.
+    """
     ways = {name: options.pop(name) for name in Sequencing._fields if name in options}
-    client = Asker(ledger, ServiceOptions(methods=methods, **options), Sequencing(**ways))
+    cached_bytes = options.pop("cached_bytes", None)
+    with _caches_of(cached_bytes) if cached_bytes is not None else nullcontext():
+        client = Asker(ledger, settings_with(dialect, **options), Sequencing(**ways))
     try:
         yield client
     finally:

@@ -11,12 +11,11 @@ from foreblock._engine import Store
 from foreblock.follow.worker_state import WorkerState
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.follow_rows import put_trust
-from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
+from foreblock.service.network_views import Service, Shared, make_scheduler
 from foreblock.settings import FollowSettings
 from support.chains.partial_store import WholeNetwork, begin_at_latest
-from support.servers.asking import ANYBODY, UNHURRIED_MS, body_of, request
+from support.servers.asking import ANYBODY, body_of, request, settings_with
 
 
 class Follower:
@@ -32,7 +31,7 @@ class Follower:
             put_trust(store, settings.trust)
         self.network = WholeNetwork(whole, most=most)
         self.ledger = Ledger.open(str(folder), followed=True)
-        options = ServiceOptions(methods=Options(dialect, call_timeout_ms=UNHURRIED_MS))
+        options = settings_with(dialect)
         self.scheduler = make_scheduler(options)
         self.state: WorkerState | None = None
         if settings.cold == "fetch":

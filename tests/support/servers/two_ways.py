@@ -6,10 +6,10 @@ from msgspec import structs
 
 from foreblock.ledger.reading.fast_path import FastPathBounds, set_snapshot
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
-from foreblock.service.app import Service, ServiceOptions, fast_path_bounds, make_scheduler
+from foreblock.service.network_views import Service, fast_path_bounds, make_scheduler
+from foreblock.settings import Settings
 from support.servers.long_work import thresholds
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Wire, endpoint_for, post
@@ -24,18 +24,18 @@ UNHURRIED: dict[str, float] = {
 }
 
 
-def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> FastPathBounds:
+def bounds(options: Settings | None = None, batch_bytes: int = 20_000) -> FastPathBounds:
     """What a service with these options lets the engine do."""
-    whole = fast_path_bounds(ServiceOptions(methods=options or Options()))
+    whole = fast_path_bounds(options or Settings())
     return structs.replace(whole, batch_bytes=batch_bytes, call_us=UNHURRIED_US)
 
 
 class Ways:
     """Two connections to one service: one on which the engine answers what it can."""
 
-    def __init__(self, ledger: Ledger, options: Options) -> None:
+    def __init__(self, ledger: Ledger, options: Settings) -> None:
         self.ledger = ledger
-        chosen = ServiceOptions(methods=options)
+        chosen = options
         self.scheduler = make_scheduler(chosen)
         self.service = Service(ledger, chosen, self.scheduler)
         with thresholds(fast_batch_us=UNHURRIED_US):

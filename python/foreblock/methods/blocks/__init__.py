@@ -3,18 +3,18 @@
 from foreblock.methods.blocks.block_methods import BlockMethods, UncleMethods
 from foreblock.methods.blocks.receipts import ReceiptCache, ReceiptMethods
 from foreblock.methods.blocks.transactions import RawMethods, TransactionMethods
-from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 
-def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> Family:
+def block_family(settings: Settings, scheduler: Scheduler, pool: WaitingPool) -> Family:
     """The methods of this folder."""
     cache = ReceiptCache()
-    blocks = BlockMethods(options, scheduler)
+    blocks = BlockMethods(settings, scheduler)
     transactions = TransactionMethods(cache, scheduler, pool)
-    receipts = ReceiptMethods(options, cache, scheduler)
+    receipts = ReceiptMethods(cache, scheduler)
     uncles = UncleMethods(scheduler)
     raw = RawMethods(cache, scheduler)
     return Family(

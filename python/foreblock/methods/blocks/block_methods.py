@@ -20,12 +20,12 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.blocks.block_text import BlockTexts, without_identity
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, hash32, quantity, reader
 from foreblock.methods.shapes import header_members, write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Mapped, Steps
+from foreblock.settings import Settings
 from foreblock.types import Block, Header
 
 
@@ -50,9 +50,9 @@ read_by_hash = reader(BlockByHashParams)
 class BlockMethods:
     """Methods that show a block."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._texts = BlockTexts(options, scheduler)
-        self._nameless = options.pending_identity == "null"
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._texts = BlockTexts(scheduler)
+        self._nameless = settings.pending_identity == "null"
 
     def get_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The block, or null if there is no such block."""

@@ -13,14 +13,13 @@ first ended.
 from binascii import hexlify
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion, StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.lru_cache import LruCache
-from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Text, in_pieces, length_of
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
@@ -137,12 +136,23 @@ def _head(stored: StoredBlock, size: int) -> bytes:
     return b",".join(parts)
 
 
+class KeptBytes(NamedTuple):
+    """The sizes of the caches of rendered texts."""
+
+    blocks: int = 64 << 20
+    flashblocks: int = 32 << 20
+
+
+KEPT: Final = KeptBytes()
+
+
 class BlockTexts:
     """The texts of one service."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._blocks: Final = LruCache[BlockText](options.block_text_bytes)
-        self._portions: Final = LruCache[PortionText](options.flashblock_text_bytes)
+    def __init__(self, scheduler: Scheduler, kept: KeptBytes | None = None) -> None:
+        kept = kept or KEPT
+        self._blocks: Final = LruCache[BlockText](kept.blocks)
+        self._portions: Final = LruCache[PortionText](kept.flashblocks)
         self._scheduler: Final = scheduler
 
     def show(

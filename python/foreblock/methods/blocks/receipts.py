@@ -50,7 +50,6 @@ from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.lru_cache import LruCache
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, hash32, reader
 from foreblock.methods.shapes import array, members, write_data, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces
@@ -61,6 +60,7 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 NULL: Final = b"null"
 START_BYTES: Final = 200  # for the start of one portion, about
 KEPT_BYTES: Final = 4 << 20  # of starts, and as many of shapes
+RECEIPT_BYTES: Final = 32 << 20  # of rendered receipts
 
 
 class ReceiptShape:
@@ -307,10 +307,10 @@ read_receipts = reader(BlockReceiptsParams)
 class ReceiptMethods:
     """Methods that show receipts."""
 
-    def __init__(self, options: Options, cache: ReceiptCache, scheduler: Scheduler) -> None:
+    def __init__(self, cache: ReceiptCache, scheduler: Scheduler) -> None:
         self._cache = cache
         self._scheduler = scheduler
-        self._kept = LruCache[ReceiptsText](options.receipt_bytes)
+        self._kept = LruCache[ReceiptsText](RECEIPT_BYTES)
 
     def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The receipt, or null where the transaction is in no block."""

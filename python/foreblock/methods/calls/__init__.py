@@ -2,12 +2,12 @@
 
 from foreblock.methods.calls.call_methods import AccessListMethods, CallMethods, EstimateMethods
 from foreblock.methods.calls.simulate import SimulateMethods
-from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 
-def call_family(options: Options, scheduler: Scheduler) -> Family:
+def call_family(settings: Settings, scheduler: Scheduler) -> Family:
     """The methods of this folder."""
     return Family(
         "Calls and simulations",
@@ -15,22 +15,22 @@ def call_family(options: Options, scheduler: Scheduler) -> Family:
             Method(
                 "eth_call(transaction: Call, block!: BlockParameter, "
                 "stateOverrides?: StateOverrides, blockOverrides?: BlockOverrides) -> Data",
-                CallMethods(options, scheduler).call,
+                CallMethods(settings, scheduler).call,
             ),
             Method(
                 "eth_simulateV1(simulationPayload: Simulation, "
                 "blockParameter!: BlockParameter) -> SimulatedBlock[]",
-                SimulateMethods(options, scheduler).simulate,
+                SimulateMethods(settings, scheduler).simulate,
             ),
             Method(
                 "eth_estimateGas(transaction: Call, block?: BlockParameter, "
                 "stateOverrides?: StateOverrides, blockOverrides?: BlockOverrides) -> Quantity",
-                EstimateMethods(options, scheduler).estimate_gas,
+                EstimateMethods(settings, scheduler).estimate_gas,
             ),
             Method(
                 "eth_createAccessList(transaction: Call, block?: BlockParameter, "
                 "stateOverrides?: StateOverrides) -> AccessListResult",
-                AccessListMethods(options, scheduler).create_access_list,
+                AccessListMethods(settings, scheduler).create_access_list,
             ),
         ),
     )

@@ -29,12 +29,12 @@ from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing.traces import TraceBounds, access_list
 from foreblock.methods.block_param import named_block, read_block
-from foreblock.methods.options import Options
 from foreblock.methods.params import is_long, read_in_turn
 from foreblock.methods.shapes import write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Mapped, Pace, Steps
+from foreblock.settings import Settings
 from foreblock.types import revert_reason
 
 UNCAPPED: Final = (1 << 63) - 1  # the gas of a call without a limit
@@ -93,9 +93,11 @@ def read_fields(fields: tuple[Any, ...], gas: int, gas_cap: int) -> Call:
 class CallMethods:
     """Methods that run something."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        required = 2 if options.block_required else 1
-        self._reader = CallReader(options.gas_cap, required, "latest", creates=options.creates)
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        required = 2 if settings.block_required else 1
+        self._reader = CallReader(
+            settings.call.gas_cap, required, "latest", creates=settings.creates
+        )
         self._runner = scheduler.calls
         self._scheduler = scheduler
 
@@ -152,10 +154,12 @@ def result_of(outcome: Outcome) -> bytes:
 class EstimateMethods:
     """The method that estimates."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
         # A call that names no gas may have a whole block's.
-        self._reader = CallReader(options.gas_cap, 1, options.unnamed_block, creates=True, gas=0)
-        self._in_next = CallReader(options.gas_cap, 1, "pending", creates=True, gas=0)
+        self._reader = CallReader(
+            settings.call.gas_cap, 1, settings.unnamed_block, creates=True, gas=0
+        )
+        self._in_next = CallReader(settings.call.gas_cap, 1, "pending", creates=True, gas=0)
         self._scheduler = scheduler
 
     def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
@@ -178,9 +182,9 @@ class EstimateMethods:
 class AccessListMethods:
     """The method that finds access lists."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._reader = CallReader(options.gas_cap, 1, "latest", creates=True)
-        self._bounds = TraceBounds(options.trace_output)
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._reader = CallReader(settings.call.gas_cap, 1, "latest", creates=True)
+        self._bounds = TraceBounds(settings.trace.output)
         self._scheduler = scheduler
 
     def create_access_list(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

@@ -18,12 +18,12 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.call_tree import explained, read_call
 from foreblock.methods.calls.call_methods import CallReader
-from foreblock.methods.options import Options
 from foreblock.methods.params import read_in_turn
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, Work
+from foreblock.settings import Settings
 
 # The client waits for the trace, and others while it is read.
 BOUNDS: Final = traces.TraceBounds(output=1 << 19, timeout_us=200_000)
@@ -32,11 +32,17 @@ BOUNDS: Final = traces.TraceBounds(output=1 << 19, timeout_us=200_000)
 class ExplainedCalls:
     """The methods that run something, explained."""
 
-    def __init__(self, options: Options, scheduler: Scheduler, tell: Callable[[str], None]) -> None:
-        required = 2 if options.block_required else 1
+    def __init__(
+        self, settings: Settings, scheduler: Scheduler, tell: Callable[[str], None]
+    ) -> None:
+        required = 2 if settings.block_required else 1
         self._readers: Final = {
-            "eth_call": CallReader(options.gas_cap, required, "latest", creates=options.creates),
-            "eth_estimateGas": CallReader(options.gas_cap, 1, options.unnamed_block, creates=True),
+            "eth_call": CallReader(
+                settings.call.gas_cap, required, "latest", creates=settings.creates
+            ),
+            "eth_estimateGas": CallReader(
+                settings.call.gas_cap, 1, settings.unnamed_block, creates=True
+            ),
         }
         self._scheduler: Final = scheduler
         self._tell: Final = tell

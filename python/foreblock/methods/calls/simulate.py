@@ -32,12 +32,12 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block, named_block
 from foreblock.methods.calls.call_methods import UNCAPPED, read_fields
-from foreblock.methods.options import Dialect, Options
 from foreblock.methods.params import is_long, read_in_turn
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.settings import Dialect, Settings
 from foreblock.types import revert_reason
 
 REVERTED: Final = 3  # the code of a call that reverted, in `ethereum`
@@ -197,19 +197,19 @@ MOST_WAYS: Final = 64  # of accounts in a trie that are fetched for roots; zeros
 class SimulateMethods:
     """Methods that simulate blocks."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._dialect = options.dialect
+        self._dialect = settings.dialect
         self._limits = SimulationLimits(
-            blocks=options.simulate_blocks,
-            block_calls=options.simulate_block_calls,
-            calls=options.simulate_calls,
-            gas=options.gas_cap or UNCAPPED,
-            output=options.simulate_output,
+            blocks=settings.simulate.blocks,
+            block_calls=settings.simulate.block_calls,
+            calls=settings.simulate.calls,
+            gas=settings.call.gas_cap or UNCAPPED,
+            output=settings.simulate.output,
         )
         # Roots are zero in the published contract: nothing is committed to a trie.
-        state_roots = options.dialect == "ethereum"
-        required = 2 if options.block_required else 1
+        state_roots = settings.dialect == "ethereum"
+        required = 2 if settings.block_required else 1
         self._read = SimulateReader(required, self._limits, state_roots=state_roots).read
 
     def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

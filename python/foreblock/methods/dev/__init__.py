@@ -6,13 +6,13 @@ from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.dev.fault_methods import FaultMethods
 from foreblock.methods.dev.mining import MiningMethods
-from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 
 def dev_families(
-    commands: Commands, options: Options, scheduler: Scheduler, placing: Placing
+    commands: Commands, settings: Settings, scheduler: Scheduler, placing: Placing
 ) -> tuple[Family, ...]:
     """The methods of this folder."""
     branches = BranchMethods(commands, placing)
@@ -20,8 +20,8 @@ def dev_families(
         _mining(MiningMethods(commands)),
         _cheats(
             CheatMethods(commands),
-            TokenMethods(commands, options, scheduler),
-            DumpMethods(commands, options, scheduler),
+            TokenMethods(commands, settings, scheduler),
+            DumpMethods(commands, settings, scheduler),
         ),
         _branches(branches),
         _accidents(FaultMethods(commands), branches),

@@ -11,16 +11,16 @@ from foreblock.methods.dev.signing import SignMethods
 from foreblock.methods.dev.unlocked import UnlockedMethods
 from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.node.fees import PriorityFees
-from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sync_sending import SyncSendMethods
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 
 def account_families(
-    options: Options,
+    settings: Settings,
     scheduler: Scheduler,
     sequencing: Sequencing,
     priority_fees: PriorityFees,
@@ -35,8 +35,8 @@ def account_families(
         keys,
         commands,
         submissions,
-        filling_at_pending(options, scheduler, sequencing, priority_fees),
-        SyncSendMethods(options, submissions, find, scheduler.budget, commits),
+        filling_at_pending(settings, scheduler, sequencing, priority_fees),
+        SyncSendMethods(settings, submissions, find, scheduler.budget, commits),
         scheduler,
     )
     return (
@@ -44,17 +44,17 @@ def account_families(
         _impersonation(ImpersonationMethods(keys, commands), unlocked),
         _pool(DropMethods(commands)),
         _node(
-            NodeInfoMethods(scheduler, priority_fees, sequencing.order, options.client_version),
+            NodeInfoMethods(scheduler, priority_fees, sequencing.order, settings.client_version),
             PrintingMethods(commands),
         ),
     )
 
 
 def filling_at_pending(
-    options: Options, scheduler: Scheduler, sequencing: Sequencing, priority_fees: PriorityFees
+    settings: Settings, scheduler: Scheduler, sequencing: Sequencing, priority_fees: PriorityFees
 ) -> FillMethods:
     """The filling of transactions of the accounts: they build on the block in progress."""
-    at_pending = replace(options, view="preconfirmed")
+    at_pending = replace(settings, view="preconfirmed")
     return FillMethods(at_pending, scheduler, sequencing.submissions, priority_fees)
 
 

@@ -28,10 +28,10 @@ from foreblock.methods.dev.commanding import (
     word,
     write_true,
 )
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, data, reader, refuse, slot
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.settings import Settings
 
 MOST_CODE: Final = 1_000_000
 MOST_ADDRESSES: Final = 1_000
@@ -166,10 +166,10 @@ _read_allowance = reader(AllowanceParams)
 class TokenMethods:
     """Methods about tokens."""
 
-    def __init__(self, commands: Commands, options: Options, scheduler: Scheduler) -> None:
+    def __init__(self, commands: Commands, settings: Settings, scheduler: Scheduler) -> None:
         self._execute: Final = commands.execute
-        self._gas: Final = options.gas_cap or UNCAPPED
-        self._bounds: Final = TraceBounds(options.trace_output)
+        self._gas: Final = settings.call.gas_cap or UNCAPPED
+        self._bounds: Final = TraceBounds(settings.trace.output)
         self._scheduler: Final = scheduler
 
     def set_balance(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:

@@ -23,12 +23,12 @@ from foreblock.ledger.reading.state_proofs import AccountPage, account_pages
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.dev_rows import write_loaded
 from foreblock.methods.dev.commanding import Commands
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, reader, refuse
 from foreblock.methods.shapes import header_members, write_data
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.settings import Settings
 from foreblock.types import Header
 
 GZIP_LEVEL: Final = 5
@@ -54,10 +54,10 @@ _read_load = reader(LoadParams)
 class DumpMethods:
     """Methods about the whole state."""
 
-    def __init__(self, commands: Commands, options: Options, scheduler: Scheduler) -> None:
+    def __init__(self, commands: Commands, settings: Settings, scheduler: Scheduler) -> None:
         self._execute: Final = commands.execute
         self._scheduler: Final = scheduler
-        self._most: Final = options.trace_output
+        self._most: Final = settings.trace.output
 
     def dump(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All accounts, as anvil_loadState and anvil's own --load-state take them."""

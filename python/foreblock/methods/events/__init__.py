@@ -1,13 +1,12 @@
 """Logs, filters and subscriptions: what happens to the chain."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from foreblock.errors import NotificationsUnsupported
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.blocks.block_text import BlockTexts
+from foreblock.methods.blocks.block_text import BlockTexts, KeptBytes
 from foreblock.methods.events.commit_watch import CommitWatch, last_commit
 from foreblock.methods.events.delivery import Delivery
 from foreblock.methods.events.filter_methods import FilterMethods
@@ -15,9 +14,9 @@ from foreblock.methods.events.filter_table import FilterTable
 from foreblock.methods.events.flashblock_kinds import NewFlashblocks
 from foreblock.methods.events.log_methods import LogMethods
 from foreblock.methods.events.subscribing import NoSubscribers, Subscribers, SubscriptionMethods
-from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 KEPT_BYTES: Final = 16 << 20  # of rendered blocks, and as many of rendered flashblocks
 
@@ -43,9 +42,9 @@ class Events:
         self.commits = commits or CommitWatch(partial(last_commit, open_view))
 
 
-def event_families(options: Options, scheduler: Scheduler, events: Events) -> tuple[Family, ...]:
+def event_families(settings: Settings, scheduler: Scheduler, events: Events) -> tuple[Family, ...]:
     """The methods of this folder."""
-    logs = LogMethods(options, scheduler)
+    logs = LogMethods(settings, scheduler)
     filters = FilterMethods(scheduler, events.filters, logs.get_logs)
     return (
         Family("Logs", (Method("eth_getLogs(filter: LogFilter) -> Log[]", logs.get_logs),)),
@@ -63,13 +62,12 @@ def event_families(options: Options, scheduler: Scheduler, events: Events) -> tu
                 Method("eth_uninstallFilter(id: FilterId) -> Boolean", filters.uninstall),
             ),
         ),
-        _subscription_family(options, scheduler, events),
+        _subscription_family(scheduler, events),
     )
 
 
-def _subscription_family(options: Options, scheduler: Scheduler, events: Events) -> Family:
-    small = replace(options, block_text_bytes=KEPT_BYTES, flashblock_text_bytes=KEPT_BYTES)
-    blocks = NewFlashblocks(BlockTexts(small, scheduler))
+def _subscription_family(scheduler: Scheduler, events: Events) -> Family:
+    blocks = NewFlashblocks(BlockTexts(scheduler, KeptBytes(KEPT_BYTES, KEPT_BYTES)))
     delivery = Delivery(events.open_view, scheduler, events.commits)
     methods = SubscriptionMethods(delivery, events.subscribers, blocks)
     return Family(

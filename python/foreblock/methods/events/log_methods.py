@@ -29,13 +29,13 @@ from foreblock.ledger.reading.logs import (
 )
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, hash32, read_in_turn, reader, refuse
 from foreblock.methods.shapes import array, members, write_data, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.settings import Settings
 
 
 def log_end(block_hash: bytes, number: int, timestamp: int, *, removed: bool = False) -> bytes:
@@ -238,8 +238,8 @@ def _read_position(given: str | list[str | None] | None, argument: int, path: st
 class LogMethods:
     """Methods that find logs."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._options = options
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._limits: Final = settings.logs
         self._scheduler = scheduler
 
     def get_logs(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
@@ -259,14 +259,14 @@ class LogMethods:
         self._check_distance(where)
         texts = LogTexts(
             where,
-            self._options.logs_results,
+            self._limits.results,
             lambda: self._scheduler.time_is_up(deadline, THRESHOLDS.logs_time),
         )
         yield from find_logs(view, query.filter, where, texts)
         return texts.text()
 
     def _check_distance(self, where: LogRange) -> None:
-        most = self._options.logs_blocks
+        most = self._limits.blocks
         if most and where.last - where.first > most:
             why = f"exceed maximum block range: {most}"
             raise TooManyLogs(why, where.first, where.first + most)

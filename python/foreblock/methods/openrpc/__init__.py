@@ -14,12 +14,12 @@ from msgspec import Raw
 import foreblock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.openrpc.schemas import SCHEMAS
-from foreblock.methods.options import Options
 from foreblock.methods.params import take_none
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
+from foreblock.settings import Settings
 
 _SIGNATURE: Final = re.compile(r"([\w.]+)\((.*)\) -> (\S+)")
 
@@ -140,9 +140,9 @@ MODULE_VERSION = "1.0"  # what geth says of all of them
 class Discovery:
     """Methods about the table of methods."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
         self.families: Sequence[Family] = ()  # set once they are all made
-        self._block_required = options.block_required
+        self._block_required = settings.block_required
         self._scheduler = scheduler
         self._document: bytes | None = None
 
@@ -167,9 +167,9 @@ class Discovery:
         return msgspec.json.encode(dict.fromkeys(prefixes, MODULE_VERSION))
 
 
-def openrpc_family(options: Options, scheduler: Scheduler, families: Sequence[Family]) -> Family:
+def openrpc_family(settings: Settings, scheduler: Scheduler, families: Sequence[Family]) -> Family:
     """The methods of this folder, about those of all families."""
-    discovery = Discovery(options, scheduler)
+    discovery = Discovery(settings, scheduler)
     family = Family(
         "What is offered",
         (

@@ -5,7 +5,6 @@ from functools import partial
 from foreblock.methods.blocks.receipts import ReceiptCache, find_receipt
 from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.node.fees import PriorityFees
-from foreblock.methods.options import Options
 from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sending import SendMethods, Submissions
 from foreblock.methods.pool.sync_sending import SyncSendMethods
@@ -13,10 +12,11 @@ from foreblock.methods.pool.txpool import PoolMethods, UnsealedTransactions
 from foreblock.methods.table import Family, Method, command
 from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 
 def pool_family(
-    options: Options,
+    settings: Settings,
     scheduler: Scheduler,
     submissions: Submissions,
     pool: WaitingPool,
@@ -27,7 +27,7 @@ def pool_family(
     cache = ReceiptCache()
     waiting = PoolMethods(pool, scheduler, UnsealedTransactions(cache))
     sync = SyncSendMethods(
-        options, submissions, partial(find_receipt, cache), scheduler.budget, commits
+        settings, submissions, partial(find_receipt, cache), scheduler.budget, commits
     )
     return Family(
         "Sending transactions and the pool",
@@ -42,7 +42,7 @@ def pool_family(
             ),
             Method(
                 "eth_fillTransaction(transaction: Call) -> FilledTransaction",
-                FillMethods(options, scheduler, submissions, priority_fees).fill,
+                FillMethods(settings, scheduler, submissions, priority_fees).fill,
             ),
             Method("txpool_status() -> PoolStatus", waiting.status),
             Method("txpool_content() -> PoolContent", waiting.content),

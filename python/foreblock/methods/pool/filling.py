@@ -20,7 +20,6 @@ from foreblock.ledger.reading.transaction_lookup import blob_fees_of, next_base_
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.calls.call_methods import UNCAPPED, read_fields, result_of
 from foreblock.methods.node.fees import PriorityFees
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, read_in_turn, reader
 from foreblock.methods.pool.sending import Submissions
 from foreblock.methods.pool.unsigned_transaction import (
@@ -33,6 +32,7 @@ from foreblock.methods.pool.unsigned_transaction import (
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
+from foreblock.settings import Settings
 
 MOST_BLOBS: Final = 6  # geth: of one transaction
 # Of the arguments. A pool takes transactions of 128 KiB, which have no more as JSON.
@@ -70,13 +70,13 @@ class FillMethods:
 
     def __init__(
         self,
-        options: Options,
+        settings: Settings,
         scheduler: Scheduler,
         submissions: Submissions,
         priority_fees: PriorityFees,
     ) -> None:
-        self._unnamed = options.unnamed_block
-        self._gas_cap = options.gas_cap or UNCAPPED
+        self._unnamed = settings.unnamed_block
+        self._gas_cap = settings.call.gas_cap or UNCAPPED
         self._scheduler = scheduler
         self._submissions = submissions
         self._priority_fees = priority_fees

@@ -15,13 +15,13 @@ from msgspec import Raw
 from foreblock.errors import ForeblockError, SyncTimedOut, TooManyWaiting
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.events.commit_watch import CommitWatch
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, data, quantity, reader, refuse
 from foreblock.methods.pool.sending import Submissions, read_transaction
 from foreblock.scheduling.admission import Lease, WorkerBudget
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import DetachedWait, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.settings import Settings
 from foreblock.types import Transaction
 
 DECIMAL_DIGITS: Final = 20  # of the largest number of 64 bits
@@ -50,15 +50,15 @@ class SyncSendMethods:
 
     def __init__(
         self,
-        options: Options,
+        settings: Settings,
         submissions: Submissions,
         find_receipt: FindReceipt,
         budget: WorkerBudget,
         commits: CommitWatch,
     ) -> None:
         self._budget = budget
-        self._default_ms = options.sync_timeout_ms
-        self._most_ms = options.sync_timeout_most_ms
+        self._default_ms = round(settings.sync.timeout * 1_000)
+        self._most_ms = round(settings.sync.longest_timeout * 1_000)
         self._submissions = submissions
         self._receipts = AwaitedReceipts(find_receipt, commits)
 

@@ -1,18 +1,18 @@
 """Accounts and their storage."""
 
-from foreblock.methods.options import Options
 from foreblock.methods.pool.sending import Submissions
 from foreblock.methods.state.accounts import StateMethods, StorageValuesMethods
 from foreblock.methods.state.proofs import ProofMethods
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 
-def state_family(options: Options, scheduler: Scheduler, submissions: Submissions) -> Family:
+def state_family(settings: Settings, scheduler: Scheduler, submissions: Submissions) -> Family:
     """The methods of this folder."""
-    state = StateMethods(options, submissions)
-    proofs = ProofMethods(options, scheduler)
-    values = StorageValuesMethods(options, scheduler)
+    state = StateMethods(settings, submissions)
+    proofs = ProofMethods(settings, scheduler)
+    values = StorageValuesMethods(settings, scheduler)
     return Family(
         "Accounts and storage",
         (

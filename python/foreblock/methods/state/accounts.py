@@ -15,13 +15,13 @@ from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block, read_block
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, explain, hash32, reader, slot
 from foreblock.methods.pool.sending import Submissions
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.settings import Settings
 
 
 class AccountParams(Params):
@@ -46,10 +46,10 @@ _read_slot = reader(SlotParams)
 class StateMethods:
     """Methods that read an account."""
 
-    def __init__(self, options: Options, submissions: Submissions) -> None:
-        self._block_required = options.block_required
-        self._bare_keys = options.dialect == "ethereum"
-        self._pooled = options.pending_nonce == "pool"
+    def __init__(self, settings: Settings, submissions: Submissions) -> None:
+        self._block_required = settings.block_required
+        self._bare_keys = settings.dialect == "ethereum"
+        self._pooled = settings.pending_nonce == "pool"
         self._submissions = submissions
 
     def get_balance(self, view: LedgerView, raw: Raw) -> bytes:
@@ -125,8 +125,8 @@ _read_values = reader(StorageValuesParams)
 class StorageValuesMethods:
     """The method that reads many slots."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._block_required = options.block_required
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._block_required = settings.block_required
         self._scheduler = scheduler
 
     def get_storage_values(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:

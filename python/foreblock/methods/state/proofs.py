@@ -14,7 +14,6 @@ from foreblock.errors import BadArgument, InvalidParams
 from foreblock.ledger.reading.state_proofs import prove
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, explain, reader, refuse, slot
 from foreblock.methods.shapes import array, write_data, write_quantity
 from foreblock.methods.state.accounts import key_digits, read_account
@@ -22,6 +21,7 @@ from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.settings import Settings
 from foreblock.types import Account
 
 MOST_KEYS: Final = 1024  # as in geth
@@ -74,8 +74,8 @@ read_proof = reader(ProofParams)
 class ProofMethods:
     """Methods that need the trie of a state."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self.block_required = options.block_required
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self.block_required = settings.block_required
         self._scheduler = scheduler
 
     def get_proof(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

@@ -1,6 +1,5 @@
 """Traces in geth's and in Parity's formats, and what the explorer Otterscan asks for."""
 
-from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.methods.tracing.debug_traces import TraceMethods
 from foreblock.methods.tracing.otterscan import OtterscanMethods, OtterscanSearchMethods
@@ -9,13 +8,14 @@ from foreblock.methods.tracing.parity_traces import ParityMethods
 from foreblock.methods.tracing.replays import ReplayMethods
 from foreblock.methods.tracing.witnesses import WitnessMethods
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.settings import Settings
 
 
-def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ...]:
+def tracing_families(settings: Settings, scheduler: Scheduler) -> tuple[Family, ...]:
     """The methods of this folder."""
-    traces, parity = TraceMethods(options, scheduler), ParityMethods(options, scheduler)
-    replays = ReplayMethods(options, scheduler)
-    witnesses = WitnessMethods(options, scheduler)
+    traces, parity = TraceMethods(settings, scheduler), ParityMethods(settings, scheduler)
+    replays = ReplayMethods(settings, scheduler)
+    witnesses = WitnessMethods(settings, scheduler)
     debug = (
         Method(
             "debug_traceTransaction(transactionHash: Hash, config?: TraceConfig) -> Trace",
@@ -79,12 +79,12 @@ def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ..
     return (
         Family("Traces", debug),
         Family("Traces in Parity's format", flat),
-        _otterscan(options, scheduler),
+        _otterscan(settings, scheduler),
     )
 
 
-def _otterscan(options: Options, scheduler: Scheduler) -> Family:
-    about, blocks = OtterscanMethods(options, scheduler), OtterscanBlockMethods(scheduler)
+def _otterscan(settings: Settings, scheduler: Scheduler) -> Family:
+    about, blocks = OtterscanMethods(settings, scheduler), OtterscanBlockMethods(scheduler)
     search = OtterscanSearchMethods(scheduler)
     page = "address: Address, block: Quantity, pageSize: Quantity"
     return Family(

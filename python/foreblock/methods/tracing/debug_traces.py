@@ -25,11 +25,11 @@ from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceText, read_replay
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.calls.call_methods import CallReader
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, hash32, read_in_turn, reader, refuse
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.settings import Settings
 
 
 def pieces_of(text: TraceText, pace: Pace) -> Steps[list[bytes]]:
@@ -194,11 +194,11 @@ _read_call: Final = reader(TraceCallParams)
 class TraceMethods:
     """Methods that trace in geth's formats."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._output: Final = options.trace_output
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._output: Final = settings.trace.output
         self._scheduler: Final = scheduler
-        required = 2 if options.block_required else 1
-        self._reader: Final = CallReader(options.gas_cap, required, "latest", creates=True)
+        required = 2 if settings.block_required else 1
+        self._reader: Final = CallReader(settings.call.gas_cap, required, "latest", creates=True)
 
     def trace_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The trace of a transaction in a block."""

@@ -23,13 +23,13 @@ from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection,
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.blocks.receipts import ReceiptCache
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse, take_none
 from foreblock.methods.shapes import write_data, write_quantity
 from foreblock.methods.tracing.debug_traces import pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.settings import Settings
 
 API_LEVEL: Final = b"8"
 
@@ -82,8 +82,8 @@ _read_sender_and_nonce: Final = reader(SenderAndNonceParams)
 class OtterscanMethods:
     """Methods about transactions and accounts."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._bounds: Final = TraceBounds(options.trace_output)
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._bounds: Final = TraceBounds(settings.trace.output)
         self._scheduler: Final = scheduler
 
     def api_level(self, _view: LedgerView, raw: Raw) -> bytes:

@@ -18,13 +18,13 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection, read_replay
 from foreblock.methods.block_param import BlockName, BlockParam, find_block
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse
 from foreblock.methods.shapes import write_quantity
 from foreblock.methods.tracing.debug_traces import encode_hash, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.settings import Settings
 
 MOST_ADDRESSES: Final = 1_000  # of a filter
 
@@ -67,9 +67,9 @@ _read_filter: Final = reader(TraceFilterParams)
 class ParityMethods:
     """Methods that trace in Parity's format."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._bounds: Final = TraceBounds(options.trace_output)
-        self._most_blocks: Final = options.trace_blocks
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._bounds: Final = TraceBounds(settings.trace.output)
+        self._most_blocks: Final = settings.trace.blocks
         self._scheduler: Final = scheduler
 
     def transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

@@ -20,13 +20,13 @@ from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, read_replay
 from foreblock.methods.block_param import BlockName, BlockParam, find_block
 from foreblock.methods.calls.call_methods import CallReader
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, data, hash32, read_in_turn, reader, refuse
 from foreblock.methods.pool.sending import read_transaction
 from foreblock.methods.tracing.debug_traces import find_placed, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.settings import Settings
 
 TYPES: Final = ("trace", "stateDiff", "vmTrace")
 NOTHING: Final = Raw(b"null")
@@ -81,10 +81,10 @@ _read_raw: Final = reader(RawTraceParams)
 class ReplayMethods:
     """Methods that run something again, or for once, and show what it did."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._bounds: Final = TraceBounds(options.trace_output)
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._bounds: Final = TraceBounds(settings.trace.output)
         self._scheduler: Final = scheduler
-        self._reader: Final = CallReader(options.gas_cap, 1, "latest", creates=True)
+        self._reader: Final = CallReader(settings.call.gas_cap, 1, "latest", creates=True)
 
     def transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The result of a transaction, its traces, and the changes it made."""

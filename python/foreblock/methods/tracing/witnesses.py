@@ -16,13 +16,13 @@ from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing.witness_recording import ExecutionWitness, record_witness
 from foreblock.methods.block_param import BlockName
-from foreblock.methods.options import Options
 from foreblock.methods.params import Params, hash32, reader
 from foreblock.methods.shapes import write_data
 from foreblock.methods.tracing.debug_traces import find_traced
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.settings import Settings
 
 RENDERED: Final = 256  # items that are written before others have their turn
 
@@ -46,8 +46,8 @@ _read_by_hash: Final = reader(WitnessByHashParams)
 class WitnessMethods:
     """Methods that give the witness of a block."""
 
-    def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._output: Final = options.trace_output
+    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+        self._output: Final = settings.trace.output
         self._scheduler: Final = scheduler
 
     def by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

@@ -1,0 +1,255 @@
+"""The views of a served network: the table of methods and the dispatcher of each path.
+
+`/` shows the network as its settings say, `/eth` as an ordinary node of its chain. Both share the
+caches, the filters and the fast path of the network.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from foreblock.bus.bus_client import BusClient
+from foreblock.ledger.calls.call import Pool
+from foreblock.ledger.reading.availability import AbsentLedger
+from foreblock.ledger.reading.blocks import PRECONFIRMED, SEALED, Visibility
+from foreblock.ledger.reading.fast_path import FastPathBounds
+from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.methods import SharedFamilies, make_shared, make_table
+from foreblock.methods.calls.call_methods import UNCAPPED
+from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
+from foreblock.methods.events import Events
+from foreblock.methods.events.commit_watch import AwaitedCommits, CommitWatch
+from foreblock.methods.events.filter_table import FilterTable
+from foreblock.methods.keys import Keys
+from foreblock.methods.sequencing import Sequencing
+from foreblock.methods.table import MethodTable
+from foreblock.metrics.meters import RequestMeter
+from foreblock.rpc.batch import Limits
+from foreblock.rpc.counting import RequestCounts
+from foreblock.rpc.dispatch import Dispatcher, WritingMethods
+from foreblock.rpc.errors import fault_of
+from foreblock.rpc.subscriptions import Sessions
+from foreblock.scheduling.admission import WorkerBudget
+from foreblock.scheduling.call_threads import CallThreads
+from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served, ServerCounts
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.service.chain_commands import WriterCommands
+from foreblock.service.printed_requests import PrintedRequests
+from foreblock.service.writer_pool import WriterPool
+from foreblock.settings import ChainSettings, Settings
+from foreblock.settings.networks import Network
+
+if TYPE_CHECKING:
+    from foreblock.follow.passthrough import Passthrough
+    from foreblock.follow.pre_anchor import VerifiedHistory
+    from foreblock.follow.worker_state import WorkerState
+
+NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
+
+NO_LIMIT: Final = sys.maxsize
+DAY_MS: Final = 24 * 60 * 60 * 1000
+
+
+def make_scheduler(settings: Settings, budget: WorkerBudget | None = None) -> Scheduler:
+    """The scheduler that all networks of a worker share."""
+    limits = settings.pool
+    threads = limits.threads or _shared_threads(settings.workers)
+    pool = Pool(threads=threads, begun=max(threads, limits.begun), capacity=limits.queue)
+    return Scheduler(CallThreads(pool), round(settings.call.timeout * 1_000) or DAY_MS, budget)
+
+
+def _shared_threads(workers: int) -> int:
+    """Threads for slow calls per worker: all cores but one, divided among the workers."""
+    cores = os.cpu_count() or 1
+    return max(1, (cores - 1) // (workers or cores))
+
+
+class Shared(NamedTuple):
+    """The parts that all views of a network share."""
+
+    state: "WorkerState | None" = None  # fetches state that is not in the store
+    beyond: "VerifiedHistory | None" = None  # history before the anchor, verified
+    passed: "Passthrough | None" = None  # history before the anchor, unverified
+    families: SharedFamilies | None = None
+    filters: FilterTable | None = None
+    commits: CommitWatch | None = None
+    meter: RequestMeter | None = None  # counts the requests of all of them
+    flushes: bool = False  # views first commit what commands have changed in this process
+
+
+NOTHING_SHARED: Final = Shared()
+
+
+class Service:
+    """Answers the requests of one view of a network, in one loop."""
+
+    def __init__(
+        self,
+        ledger: Ledger | AbsentLedger,
+        settings: Settings,
+        scheduler: Scheduler,
+        sequencing: Sequencing | None = None,
+        shared: Shared = NOTHING_SHARED,
+    ) -> None:
+        """Without `sequencing` it only reads."""
+        visibility = visibility_of(settings)
+        view = ledger.view
+        if visibility is not PRECONFIRMED:
+            view = partial(ledger.view, visibility=visibility)
+        self.sessions: Final = Sessions(settings.subscription.subscriptions, scheduler.budget)
+        events = Events(self.sessions, view, shared.filters, shared.commits)
+        table = make_table(settings, scheduler, sequencing, shared.families, events)
+        self.methods: Final = table.functions
+        dispatcher = _dispatcher_over(shared.state)(
+            self.methods,
+            view,
+            partial(fault_of, dialect=settings.dialect),
+            batch_limits(settings),
+            queue=scheduler.queue,
+            budget=scheduler.budget,
+            counts=RequestCounts(shared.meter or RequestMeter.private(), self.methods),
+            writing=_writing(table, ledger, visibility) if shared.flushes else None,
+        )
+        # Returns the reply to a body; never raises.
+        self.answer: Final[Handler] = dispatcher.answer
+        # For connections that stay open, on which notifications can be sent.
+        self.open_session: Final[OpenSession] = partial(self.sessions.open, dispatcher.answer)
+
+
+def visibility_of(settings: Settings) -> Visibility:
+    """The blocks that views show; an ordinary node has none above `latest` by number."""
+    if settings.view == "sealed":
+        return SEALED
+    return Visibility(by_number=True) if settings.pending_by_number else PRECONFIRMED
+
+
+def batch_limits(settings: Settings) -> Limits:
+    batch = settings.batch
+    return Limits(batch_items=batch.items or NO_LIMIT, batch_bytes=batch.bytes or NO_LIMIT)
+
+
+def _writing(
+    table: MethodTable, ledger: Ledger | AbsentLedger, visibility: Visibility
+) -> WritingMethods[LedgerView]:
+    """The methods whose views do not flush."""
+    assert isinstance(ledger, Ledger), "this process writes it"
+    return WritingMethods(table.writing, partial(ledger.view, visibility=visibility, flushes=False))
+
+
+def _dispatcher_over(state: "WorkerState | None") -> Callable[..., Dispatcher[LedgerView]]:
+    """The class of dispatcher: one that fetches missing state, if the network follows a chain."""
+    if state is None:
+        return Dispatcher
+    from foreblock.methods.table import RUN_ONCE  # noqa: PLC0415, others need none
+    from foreblock.rpc.fetching import FetchingDispatcher  # noqa: PLC0415
+
+    return partial(FetchingDispatcher, begin_rounds=state.begin_rounds, once=RUN_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkViews:
+    """A served network, with all of its paths and addresses."""
+
+    ledger: Ledger | AbsentLedger
+    network: Network
+    settings: Settings
+    scheduler: Scheduler
+    link: BusClient | None
+    shared: Shared
+    awaited: AwaitedCommits
+    readiness: Callable[[], Readiness]
+    sessions: list[Sessions] = field(default_factory=list)  # of all views
+
+    def served(self) -> Served:
+        """The views, with the fast path that they share."""
+        sequencing = _sequencing(self.link, self.network)
+        served = self._at_paths(sequencing)
+        if isinstance(self.ledger, Ledger):
+            bounds, meter = fast_path_bounds(self.settings), self.shared.meter
+            served = served._replace(fast_path=self.ledger.open_fast_path(bounds, meter))
+        if self.network.dev is None or self.network.dev.dev_methods != "loopback":
+            return served
+        hiding, fast_path = sequencing._replace(hidden=ON_LOOPBACK), served.fast_path
+        return served._replace(
+            elsewhere=lambda: self._at_paths(hiding)._replace(fast_path=fast_path)
+        )
+
+    def _at_paths(self, sequencing: Sequencing) -> Served:
+        """The handlers of the paths, without the fast path."""
+        settings, network, scheduler = self.settings, self.network, self.scheduler
+        at_root, at_node = settings_at_root(settings, network), settings_of_node(settings)
+        families = make_shared(settings, scheduler, sequencing.pool, sequencing.keys)
+        shared, meter = self.shared._replace(families=families), self.shared.meter
+        assert meter is not None, "a network has one"
+        root, node = (
+            Service(self.ledger, each, scheduler, sequencing, shared) for each in (at_root, at_node)
+        )
+        self.sessions.extend((root.sessions, node.sessions))
+        for service in (root, node):
+            if shared.beyond is not None:
+                shared.beyond.add(service.methods)
+            if shared.passed is not None:
+                shared.passed.add(service.methods)
+        if isinstance(self.ledger, Ledger) and self.link is not None and network.dev is not None:
+            printed = PrintedRequests(self.ledger, network, self.link)
+            printed.add(root.methods, at_root, scheduler)
+            printed.add(node.methods, at_node, scheduler)
+            printed.look()
+        return Served(
+            root.answer,
+            self.readiness,
+            at_paths={NODE_PATH: node.answer},
+            open_session=root.open_session,
+            sessions_at={NODE_PATH: node.open_session},
+            counts=ServerCounts(meter.traffic, meter.opened.add, meter.refused.add),
+            check_minimum=self.awaited.check,
+        )
+
+
+def fast_path_bounds(settings: Settings) -> FastPathBounds:
+    """The limits of the fast path, equal to those of the dispatcher."""
+    batch = batch_limits(settings)
+    return FastPathBounds(
+        batch_items=batch.batch_items,
+        batch_bytes=min(batch.batch_bytes, THRESHOLDS.long_bytes),
+        call_gas=settings.call.gas_cap or UNCAPPED,
+        call_us=THRESHOLDS.call_us,
+        step_us=THRESHOLDS.call_step_us,
+    )
+
+
+def _sequencing(link: BusClient | None, network: Network) -> Sequencing:
+    """The parts with which methods reach the sequencer of a network."""
+    if link is None:
+        return Sequencing()
+    writer, pool = WriterCommands(link, network.name), WriterPool(link, network.name)
+    dev = network.dev
+    if dev is None:
+        if network.source == "log":
+            return Sequencing(writer, pool, writer, hidden=AT_THE_WRITER)
+        return Sequencing(writer, pool)
+    hidden = NOWHERE if dev.dev_methods == "off" else ""
+    return Sequencing(writer, pool, writer, _keys(dev), dev.order, hidden)
+
+
+def _keys(chain: ChainSettings) -> Keys:
+    """The keys of a development chain's accounts."""
+    accounts = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
+    return Keys({each.address: each.secret for each in accounts})
+
+
+def settings_at_root(settings: Settings, network: Network) -> Settings:
+    """The settings at `/`: dialect and view may be the network's own."""
+    return replace(
+        settings, dialect=network.dialect or settings.dialect, view=network.view or settings.view
+    )
+
+
+def settings_of_node(settings: Settings) -> Settings:
+    """The settings at `/eth`: those of an ordinary node of the same chain."""
+    return replace(settings, dialect="ethereum", view="sealed")
