@@ -2,7 +2,7 @@
 
 A term stands for an address, or for a topic at a position, in 8 bytes. A section of the index
 is stored in chunks under the prefix of the section and the first entry of the chunk (10 bytes);
-`docs/design/logs.md` describes both. Other rows raise `StoreDamaged`.
+`ledger/storage/section_index.py` has the layout. Other rows raise `StoreDamaged`.
 """
 
 from collections.abc import Sequence
