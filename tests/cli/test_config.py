@@ -1,24 +1,16 @@
 """`foreblock config` as a person or a script meets it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-FOREBLOCK = [sys.executable, "-m", "foreblock"]
-
-
-def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*FOREBLOCK, *arguments], capture_output=True, text=True, check=False, cwd=folder,
-        env={**os.environ, **variables},
-    )  # fmt: skip
+from support.servers.command import run
 
 
 def test_settings_are_printed_with_where_they_came_from(tmp_path: Path) -> None:
     (tmp_path / "foreblock.toml").write_text('hosts = ["a"]\n', "utf-8")
-    done = run(tmp_path, "config", "--workers=3", FOREBLOCK_LISTEN="127.0.0.1:1")
+    done = run(
+        "config", "--workers=3", cwd=tmp_path, environment={"FOREBLOCK_LISTEN": "127.0.0.1:1"}
+    )
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
     assert lines["workers"] == ["3", "--workers"]
     assert lines["listen"] == ['"127.0.0.1:1"', "FOREBLOCK_LISTEN"]
@@ -29,20 +21,20 @@ def test_settings_are_printed_with_where_they_came_from(tmp_path: Path) -> None:
 def test_no_secret_of_a_url_is_printed(tmp_path: Path) -> None:
     options = ("--source=log", "--log=nats://user:S3cretPass@host:4222")
     for form in ((), ("--json",)):
-        done = run(tmp_path, "config", *options, *form)
+        done = run("config", *options, *form, cwd=tmp_path)
         assert "@host:4222" in done.stdout
         assert "S3cretPass" not in done.stdout
 
 
 def test_settings_for_scripts(tmp_path: Path) -> None:
-    done = run(tmp_path, "config", "--json", "--call-create=yes")
+    done = run("config", "--json", "--call-create=yes", cwd=tmp_path)
     found = json.loads(done.stdout)
     assert found["call_create"] == {"value": True, "from": "--call-create"}
     assert found["hosts"] == {"value": ["localhost"], "from": "default"}
 
 
 def test_an_option_that_stands_alone_means_yes(tmp_path: Path) -> None:
-    done = run(tmp_path, "config", "--json", "--instant", "--snapshot-header", "no")
+    done = run("config", "--json", "--instant", "--snapshot-header", "no", cwd=tmp_path)
     found = json.loads(done.stdout)
     assert found["instant"] == {"value": True, "from": "--instant"}
     assert found["snapshot_header"] == {"value": False, "from": "--snapshot-header"}
@@ -50,29 +42,29 @@ def test_an_option_that_stands_alone_means_yes(tmp_path: Path) -> None:
 
 def test_another_file(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text("nice = 5\n", "utf-8")
-    done = run(tmp_path, "config", "--config=other.toml", "--json")
+    done = run("config", "--config=other.toml", "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["nice"] == {"value": 5, "from": "other.toml"}
 
 
 def test_bad_setting_is_refused_in_one_line(tmp_path: Path) -> None:
     for verb in ("config", "serve"):
-        done = run(tmp_path, verb, "--data=x", "--body-limit=many")
+        done = run(verb, "--data=x", "--body-limit=many", cwd=tmp_path)
         line = "foreblock: --body-limit: expected a whole number, found 'many'\n"
         assert (done.returncode, done.stderr) == (1, line)
 
 
 def test_serve_needs_a_store(tmp_path: Path) -> None:
-    done = run(tmp_path, "serve")
+    done = run("serve", cwd=tmp_path)
     assert done.returncode == 2
     assert "--data is required" in done.stderr
 
 
 def test_serve_says_which_network_lacks_what(tmp_path: Path) -> None:
     networks = ["--network=a.data=x", "--network=b.listen=127.0.0.1:0", "--network=b.source=feed"]
-    done = run(tmp_path, "serve", *networks)
+    done = run("serve", *networks, cwd=tmp_path)
     assert done.returncode == 2
     assert "--network b.data is required" in done.stderr
-    done = run(tmp_path, "serve", *networks, "--network=b.data=y")
+    done = run("serve", *networks, "--network=b.data=y", cwd=tmp_path)
     assert "--network b.source=feed needs --network b.genesis and" in done.stderr
-    done = run(tmp_path, "serve", "--data=x", "--feed=ws://127.0.0.1:1/ws")
+    done = run("serve", "--data=x", "--feed=ws://127.0.0.1:1/ws", cwd=tmp_path)
     assert (done.returncode, "--feed needs --source=feed" in done.stderr) == (2, True)

@@ -11,12 +11,7 @@ import pytest
 from conftest import ChainFiles
 from foreblock._engine import Store
 from foreblock.ledger.storage.section_index import ADDRESSES
-
-FOREBLOCK = [sys.executable, "-m", "foreblock"]
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*FOREBLOCK, *arguments], capture_output=True, text=True, check=False)
+from support.servers.command import run, run_apart
 
 
 def test_summary_for_people(example: ChainFiles, tmp_path: Path) -> None:
@@ -71,7 +66,7 @@ def test_bad_genesis_leaves_no_store_behind(example: ChainFiles, tmp_path: Path)
 
 def test_store_in_use_is_refused(example: ChainFiles, tmp_path: Path) -> None:
     with Store(str(tmp_path / "store"), write=True):
-        done = run("import", *example.options(tmp_path / "store"))
+        done = run_apart("import", *example.options(tmp_path / "store"))
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         f"foreblock: the store at {tmp_path / 'store'} is already being written by another process"
@@ -124,4 +119,4 @@ def test_help_helps(arguments: list[str]) -> None:
 
 
 def test_version() -> None:
-    assert run("--version").stdout.startswith("foreblock 0.")
+    assert run_apart("--version").stdout.startswith("foreblock 0.")

@@ -11,6 +11,7 @@ import pytest
 from foreblock.feed.messages import encode
 from foreblock.feed.recording import head_line, message_line
 from support.payloads.flashblocks import first, hash_of, later
+from support.servers.command import run
 from support.servers.dev_processes import PACKAGE
 from support.servers.waiting import PATIENCE
 
@@ -53,10 +54,7 @@ def test_refusals_are_one_line(tmp_path: Path) -> None:
         (("record", "ws://here/ws", str(there)), "exists"),
         (("replay", str(there), "--listen=127.0.0.1:0", "--clients=0"), "not a recording"),
     ]:
-        done = subprocess.run(
-            foreblock(*arguments), capture_output=True, text=True, check=False, env=ENVIRONMENT,
-            timeout=PATIENCE,
-        )  # fmt: skip
+        done = run(*arguments)
         assert done.returncode == 1
         assert why in done.stderr
         assert "Traceback" not in done.stderr
@@ -72,10 +70,7 @@ def test_a_feed_without_messages_is_a_failure(tmp_path: Path, *, listens: bool, 
             feed.listen()
         url = f"ws://127.0.0.1:{feed.getsockname()[1]}/ws"
         limit = ["--seconds=0.01"] * listens
-        done = subprocess.run(
-            foreblock("record", url, str(tmp_path / "new"), *limit), capture_output=True,
-            text=True, check=False, env=ENVIRONMENT, timeout=PATIENCE,
-        )  # fmt: skip
+        done = run("record", url, tmp_path / "new", *limit)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"foreblock: no response from {url}: {why}")

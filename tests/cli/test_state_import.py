@@ -1,8 +1,6 @@
 """`foreblock import --state` and `foreblock store dump` as a person or a script meets them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,21 +10,17 @@ from foreblock._engine import Header, decode_block
 from foreblock.cli.state_import import read_header_file
 from foreblock.errors import BadState
 from support.servers.asking import Asker
+from support.servers.command import run, run_apart
 
-FOREBLOCK = [sys.executable, "-m", "foreblock"]
 CUT = 50
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    words = [*FOREBLOCK, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def whole(long_chain: ChainFiles, tmp_path: Path) -> Path:
-    done = run("import", *long_chain.options(tmp_path / "whole"))
+@pytest.fixture(scope="module")
+def whole(long_chain: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    done = run("import", *long_chain.options(folder / "store"))
     assert done.returncode == 0, done.stderr
-    return tmp_path / "whole"
+    return folder / "store"
 
 
 def test_dump_and_import_are_each_others_inverse(
@@ -54,7 +48,7 @@ def test_dump_and_import_are_each_others_inverse(
     assert (done.returncode, done.stderr) == (0, "")
     here, there = (run("store", "dump", each, "-").stdout for each in (data, whole))
     assert here == there
-    assert run("store", "check", data).returncode == 0
+    assert run_apart("store", "check", data).returncode == 0
 
     again = run("import", *state)
     assert (again.returncode, again.stdout) == (1, "")

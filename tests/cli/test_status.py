@@ -1,8 +1,7 @@
 """`foreblock status` of this service, of others, and of nothing."""
 
 import json
-import subprocess
-import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from click.testing import CliRunner, Result
 from foreblock import __version__
 from foreblock.cli import main
 from foreblock.cli.status.reading import parse_samples
-from support.servers.dev_processes import dev_chain, following
+from support.servers.dev_processes import Dev, dev_chain, following
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 from support.servers.waiting import until
 
@@ -121,9 +120,8 @@ def test_a_network_that_does_not_answer_is_named() -> None:
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense"])
 def test_what_cannot_be_reached_is_one_line_and_exit_code_2(url: str) -> None:
-    command = [sys.executable, "-m", "foreblock", "status", url]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = ask(url)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("foreblock: ")
     assert url in done.stderr
@@ -135,14 +133,24 @@ def test_a_server_that_is_no_node_is_refused() -> None:
     assert done.exit_code == 2
 
 
-def test_a_dev_chain_is_shown_with_both_networks_and_all_processes() -> None:
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("dev")
+
+
+@pytest.fixture(scope="module")
+def dev(data: Path) -> Iterator[Dev]:
+    with dev_chain(f"--data={data}", "--workers=1") as running:
+        yield running
+
+
+def test_a_dev_chain_is_shown_with_both_networks_and_all_processes(dev: Dev) -> None:
     def all_measured(url: str) -> bool:
         processes = json.loads(ask(url, "--json").output)["processes"]
         return all(each["resident_bytes"] for each in processes)
 
-    with dev_chain() as dev:
-        until(partial(all_measured, dev.main.url), "each process has measured its memory")
-        text, found = ask(dev.main.url), ask(dev.main.url, "--json")
+    until(partial(all_measured, dev.main.url), "each process has measured its memory")
+    text, found = ask(dev.main.url), ask(dev.main.url, "--json")
     assert (text.exit_code, found.exit_code) == (0, 0)
     told = json.loads(found.output)
     assert (told["ready"], told["version"]) == (True, __version__)
@@ -159,19 +167,16 @@ def test_a_dev_chain_is_shown_with_both_networks_and_all_processes() -> None:
     assert len(text.output.splitlines()) <= 40
 
 
-def test_a_follower_is_shown_with_its_feeds(tmp_path: Path) -> None:
-    data = tmp_path / "dev"
-
+def test_a_follower_is_shown_with_its_feeds(dev: Dev, data: Path, tmp_path: Path) -> None:
     def shown(url: str) -> dict[str, Any] | None:
         found = ask(url, "--json")
         (network,) = json.loads(found.output)["networks"]
         is_fed = any(": connected" in feed for feed in network["feeds"])
         return network if found.exit_code == 0 and is_fed else None
 
-    with dev_chain("--data", str(data)) as dev:
-        genesis, canonical = data / "main" / "genesis.json", dev.main.url
-        with following(genesis, tmp_path / "store", dev.main.feed, canonical=canonical) as other:
-            network = until(partial(shown, other.network.url), "it follows the feed")
+    genesis, canonical = data / "main" / "genesis.json", dev.main.url
+    with following(genesis, tmp_path / "store", dev.main.feed, canonical=canonical) as other:
+        network = until(partial(shown, other.network.url), "it follows the feed")
     assert (network["source"], network["problems"]) == ("feed", [])
     assert dev.main.url in network["canonical"][0]
 

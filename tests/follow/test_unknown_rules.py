@@ -14,8 +14,6 @@ from support.payloads.solidity import call_data
 from support.servers.dev_processes import Network, RpcError, dev_chain
 from support.servers.waiting import until
 
-pytestmark = pytest.mark.heavy
-
 SOMEBODY = "0x" + "5a" * 20
 CALL = {"to": "0x" + TOKEN.hex(), "data": "0x" + call_data("balanceOf(address)", 1).hex()}
 

@@ -42,6 +42,7 @@ def foreblock(*arguments: object) -> None:
     subprocess.run(command, check=True, capture_output=True, env=environment())
 
 
+@pytest.mark.heavy
 def test_nodes_take_a_snapshot_where_the_log_is_not_enough(
     server: NatsServer, nodes: list[ClusterNode], tmp_path: Path
 ) -> None:

@@ -35,6 +35,7 @@ from foreblock.snapshot.sending import SendLimits
 from foreblock.snapshot.server import SnapshotOffers, SnapshotServer
 from support.chains.checked_chains import Chained, logged_chain, pay
 from support.chains.dev_chain import DevChain
+from support.servers.command import run
 from support.servers.serving import environment
 from support.servers.waiting import PATIENCE, until
 
@@ -424,16 +425,16 @@ def test_what_a_failure_to_follow_asks_for(why: LogError, need: tuple[Need, int]
 
 def test_the_command_fetches_a_store_and_says_where_it_is(node: Node, tmp_path: Path) -> None:
     to = tmp_path / "copy"
-    command = [sys.executable, "-m", "foreblock", "store", "fetch", f"{node.url}/main", str(to)]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    fetch = ("store", "fetch", f"{node.url}/main")
+    done = run(*fetch, to, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
     said = json.loads(done.stdout)
     with Store(str(to)) as copy, copy.view() as view:
         assert view.log_row == node.commits.rows[said["commit"]]
     assert (said["epoch"], said["length"]) == (3, (to / "data.mdb").stat().st_size)
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    again = run(*fetch, to)
     assert (again.returncode, again.stdout) == (1, "")
     assert again.stderr == f"foreblock: {to / 'data.mdb'} already exists\n"
-    command[-1] = str(tmp_path / "second")
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = run(*fetch, tmp_path / "second").stdout.splitlines()
     assert lines[0].startswith("fetched    ")
     assert lines[1] == f"commit     {said['commit']}, sequence {said['sequence']}, epoch 3"

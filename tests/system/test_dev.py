@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from support.servers.dev_processes import Dev, Network, dev_chain, refused
+from support.servers.dev_processes import SOLO, Dev, Network, dev_chain, refused
 from support.servers.waiting import PATIENCE, until
 
 
@@ -98,7 +98,7 @@ def test_a_writer_that_is_killed_goes_on_where_it_was(dev: Dev) -> None:
 
 
 def test_a_writer_that_hangs_is_replaced() -> None:
-    with dev_chain("--writer-timeout=2", "--test-listen=") as dev:
+    with dev_chain("--writer-timeout=2", *SOLO) as dev:
         wait_for_next_flashblock(dev.main)
         (hung,) = dev.pids("writer")
         os.kill(hung, signal.SIGSTOP)
@@ -107,7 +107,7 @@ def test_a_writer_that_hangs_is_replaced() -> None:
 
 
 def test_without_a_writer_pending_ends_and_the_network_says_that_it_is_not_ready() -> None:
-    with dev_chain("--block-time=1", "--test-listen=", "--writer-timeout=0") as dev:
+    with dev_chain("--block-time=1", "--writer-timeout=0", *SOLO) as dev:
         wait_for_next_flashblock(dev.main)
         os.kill(dev.pids("writer")[0], signal.SIGSTOP)
         until(lambda: dev.main.probe("/readyz")[0] == 503, "pending has expired")
@@ -121,13 +121,13 @@ def test_without_a_writer_pending_ends_and_the_network_says_that_it_is_not_ready
 
 
 def test_a_chain_goes_on_after_a_clean_stop(tmp_path: Path) -> None:
-    data = f"--data={tmp_path}"
-    with dev_chain(data) as dev:
+    options = (f"--data={tmp_path}", "--block-time=1", *SOLO)
+    with dev_chain(*options) as dev:
         until(lambda: dev.main.latest() >= 1, "a sealed block")
         block = dev.main.ask("eth_getBlockByNumber", "0x1", True)
         dev.process.send_signal(signal.SIGINT)
         assert dev.process.wait(PATIENCE) == 0
-    with dev_chain(data) as dev:
+    with dev_chain(*options) as dev:
         assert dev.main.ask("eth_getBlockByNumber", "0x1", True) == block
         assert dev.main.latest() >= 1
 
@@ -155,20 +155,19 @@ def test_who_comes_second_is_told_why_not(tmp_path: Path) -> None:
         assert "already being written by another process" in refused(data)
 
 
-@pytest.mark.heavy
 def test_processes_end_when_their_supervisor_is_killed_and_the_next_one_tidies_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with dev_chain() as dev:
+    with dev_chain(*SOLO) as dev:
         pids = dev.pids("writer") + dev.pids("worker")
-        assert len(pids) == 3
+        assert len(pids) == 2
         os.kill(dev.process.pid, signal.SIGKILL)
         for pid in pids:
             until(lambda: gone(pid), "an orphan ends")  # noqa: B023
     abandoned = set(tmp_path.iterdir())
     assert len(abandoned) == 2, "the data, and where the bus was"
-    with dev_chain("--test-listen=") as dev:
+    with dev_chain(*SOLO) as dev:
         assert dev.main.pending()
         assert len(set(tmp_path.iterdir()) - abandoned) == 2
         assert not abandoned & set(tmp_path.iterdir())

@@ -1,6 +1,7 @@
-"""Instances chained by their feeds, recorded feeds, and what brings them back."""
+"""Instances that follow the feed of a dev chain or of each other, through faults of every kind."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -8,14 +9,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+from websockets.sync.server import ServerConnection, serve
 
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import decode
 from foreblock.feed.recording import Recorder, read_recording
 from foreblock.service.running import free_port
 from foreblock.types import Flashblock
+from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
+from support.payloads.signing import deposit_running
 from support.servers.dev_processes import (
     PACKAGE,
     Dev,
@@ -40,15 +48,27 @@ def stack() -> Iterator[ExitStack]:
         yield opened
 
 
-@pytest.fixture
-def dev(stack: ExitStack, tmp_path: Path) -> Dev:
-    return stack.enter_context(dev_chain(*ONE, "--load=50", f"--data={tmp_path / 'dev'}"))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("following")
 
 
-@pytest.fixture
-def genesis(dev: Dev, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def dev(folder: Path) -> Iterator[Dev]:
+    with dev_chain(*ONE, "--load=50", f"--data={folder / 'dev'}") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def genesis(dev: Dev, folder: Path) -> Path:
     assert dev.main.url
-    return tmp_path / "dev" / "main" / "genesis.json"
+    return folder / "dev" / "main" / "genesis.json"
+
+
+@pytest.fixture(scope="module")
+def follower(dev: Dev, genesis: Path, folder: Path) -> Iterator[Following]:
+    with following(genesis, folder / "a", dev.main.feed, canonical=dev.main.url) as running:
+        yield running
 
 
 def whole_blocks(*networks: Network) -> list[int]:
@@ -66,11 +86,9 @@ def whole_blocks(*networks: Network) -> list[int]:
 
 
 def test_instances_in_a_chain_serve_the_same_pins(
-    dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
+    dev: Dev, genesis: Path, follower: Following, stack: ExitStack, tmp_path: Path
 ) -> None:
-    first = stack.enter_context(
-        following(genesis, tmp_path / "a", dev.main.feed, canonical=dev.main.url)
-    ).network
+    first = follower.network
     second = stack.enter_context(
         following(genesis, tmp_path / "b", first.feed, canonical=first.url)
     ).network
@@ -116,16 +134,82 @@ def test_a_killed_instance_in_the_middle_comes_back_and_all_is_well(
     assert pins(last, tip + 2)[0] == pins(dev.main, tip + 2)[0]
 
 
-def test_a_writer_that_is_killed_heals_through_canonical(
+def test_a_writer_that_is_killed_heals_through_canonical(dev: Dev, follower: Following) -> None:
+    network = follower.network
+    until_latest(network, dev.main.latest() + 1)
+    follower.kill_writer()
+    until_latest(network, dev.main.latest() + 2)
+    until(lambda: network.probe("/readyz")[0] == 200, "it is ready")
+
+
+LIMIT = 400_000_000  # of a dev chain
+FAR = 2**62
+
+# What the deposit runs and its gas, the gas limit of the block, and what it says to have used.
+KINDS = [
+    (loop(), FAR, 2**63, 100_000),
+    (loop(), LIMIT, 2 * LIMIT, 100_000),
+    (STORING_LOOP, LIMIT, 2 * LIMIT, 100_000),
+    (P256_LOOP, LIMIT - 10**6, LIMIT, LIMIT),
+]
+
+
+def spoil(message: dict[str, Any], place: int) -> str:
+    """The first message of a block, with a deposit that nobody can wait for."""
+    code, gas, gas_limit, gas_used = KINDS[place % len(KINDS)]
+    deposit = deposit_running(code, gas)
+    message["payload_id"] = f"0x{place + 1:016x}"
+    message["base"]["gas_limit"] = hex(gas_limit)
+    diff = message["diff"]
+    diff["transactions"].append(f"0x{deposit.raw.hex()}")
+    diff |= {"gas_used": hex(gas_used), "block_hash": "0x" + "77" * 32}
+    return json.dumps(message)
+
+
+@contextmanager
+def spoiled(honest: str) -> Iterator[str]:
+    """A feed that sends the first message of each block, spoiled in one way after the other."""
+
+    def attend(connection: ServerConnection) -> None:
+        place = 0
+        with connect(honest) as source:
+            try:
+                while True:
+                    message = json.loads(source.recv())
+                    if message["index"] == 0:
+                        connection.send(spoil(message, place))
+                        place += 1
+            except ConnectionClosed:
+                pass
+
+    with serve(attend, "127.0.0.1", 0) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
+        server.shutdown()
+        thread.join()
+
+
+def said(text: Callable[[], str], *words: str) -> bool:
+    found = text()
+    return all(word in found for word in words)
+
+
+def test_messages_that_never_end_are_refused_and_the_network_is_ready(
     dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
 ) -> None:
-    instance = stack.enter_context(
-        following(genesis, tmp_path / "a", dev.main.feed, canonical=dev.main.url)
-    )
-    until_latest(instance.network, dev.main.latest() + 1)
-    instance.kill_writer()
-    until_latest(instance.network, dev.main.latest() + 2)
-    until(lambda: instance.network.probe("/readyz")[0] == 200, "it is ready")
+    feeds = (dev.main.feed, stack.enter_context(spoiled(dev.main.feed)))
+    network = stack.enter_context(
+        following(genesis, tmp_path / "a", *feeds, canonical=dev.main.url)
+    ).network
+    until_latest(network, dev.main.latest() + 1)
+    facts = lambda: network.probe("/readyz?verbose")[1]  # noqa: E731
+    until(lambda: said(facts, "Diverged", "Overrun"), "what never ends was refused")
+    tip = dev.main.latest()
+    until_latest(network, tip + 2)
+    until(lambda: network.probe("/readyz")[0] == 200, "it is ready")
+    for block in (tip, tip + 1):
+        assert sealed(network, block) == sealed(dev.main, block)
 
 
 @pytest.mark.heavy

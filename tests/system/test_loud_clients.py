@@ -50,7 +50,7 @@ def memory_mib(pid: int) -> float:
 
 def test_blocks_of_all_networks_go_on_beside_clients_that_flood_a_feed() -> None:
     over = threading.Event()
-    with dev_chain("--block-time=1") as dev:
+    with dev_chain("--block-time=1", "--workers=1") as dev:
         assert dev.test is not None
         (writer,) = dev.pids("writer")
         before = memory_mib(writer)

@@ -10,7 +10,7 @@ import pytest
 
 from foreblock import __version__
 from foreblock.metrics.catalogue import METRICS
-from support.servers.dev_processes import Dev, Network, RpcError, dev_chain
+from support.servers.dev_processes import SOLO, Dev, Network, RpcError, dev_chain
 from support.servers.waiting import PATIENCE, until
 
 SAMPLE = re.compile(r"([a-z_]+)(?:\{(.*)\})? (\S+)")
@@ -178,13 +178,13 @@ def _patiently(network: Network) -> Metrics:
 
 
 def test_metrics_have_an_address_of_their_own_or_none() -> None:
-    with dev_chain("--metrics-listen=127.0.0.1:0", "--test-listen=") as dev:
+    with dev_chain("--metrics-listen=127.0.0.1:0", *SOLO) as dev:
         said = "".join(dev.said)
         (address,) = re.findall(r"metrics at (http://\S+)/metrics", said)
         assert value(scrape(address), "ready", network="main") == 1
         assert dev.main.probe("/metrics")[0] == 404
         assert Network(address, "").probe("/readyz")[0] == 200
-    with dev_chain("--metrics=false", "--test-listen=") as dev:
+    with dev_chain("--metrics=false", *SOLO) as dev:
         assert dev.main.probe("/metrics")[0] == 404
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from support.servers.dev_processes import Network, RpcError, dev_chain, refused
+from support.servers.dev_processes import Dev, Network, RpcError, dev_chain, refused
 from support.servers.waiting import PATIENCE, until
 
 ALICE = "0x" + dev_accounts(TEST_MNEMONIC, 1)[0].address.hex()
@@ -40,7 +40,28 @@ def balance(network: Network) -> int:
     return int(network.ask("eth_getBalance", BOB, "latest"), 16)
 
 
+def kill(dev: Dev) -> None:
+    """Kill the process of a chain and wait for the next one."""
+    (killed,) = dev.pids("one_process")
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: dev.pids("one_process") not in ([], [killed]), "another one")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Dev]:
+    with dev_chain(*OPTIONS) as found:
+        yield found
+
+
+@pytest.fixture
+def dev(running: Dev) -> Dev:
+    """A chain at its first block, whose data is temporary."""
+    running.main.ask("anvil_reset")
+    return running
+
+
 def test_what_was_answered_is_there_for_the_next_request_and_after_a_kill(tmp_path: Path) -> None:
+    """With a folder for its data, a command is committed when it is answered."""
     with dev_chain(*OPTIONS, f"--data={tmp_path}") as dev:
         main = dev.main.node
         assert (dev.pids("writer"), dev.pids("worker")) == ([], [])
@@ -49,10 +70,14 @@ def test_what_was_answered_is_there_for_the_next_request_and_after_a_kill(tmp_pa
         main.ask("anvil_setBalance", BOB, "0x64")
         main.ask("anvil_mine", "0x14")
         assert (balance(main), main.latest()) == (100, 22)
-        (killed,) = dev.pids("one_process")
-        os.kill(killed, signal.SIGKILL)
-        until(lambda: dev.pids("one_process") not in ([], [killed]), "another one")
-        assert (balance(main), main.latest(), pay(main)) == (100, 22, 23)
+        for number in range(1, 20):
+            main.ask("anvil_setBalance", BOB, hex(number))
+        later = main.ask("evm_snapshot")
+        main.ask("anvil_addBalance", BOB, "0x5")
+        kill(dev)
+        assert (balance(main), main.latest(), pay(main)) == (24, 22, 23)
+        assert main.ask("evm_revert", later) is True
+        assert (balance(main), main.latest()) == (19, 22)
         assert main.ask("evm_revert", snapshot) is True
         assert (balance(main), main.latest()) == (2, 2)
         assert main.ask("evm_revert", snapshot) is False
@@ -63,83 +88,62 @@ def test_what_was_answered_is_there_for_the_next_request_and_after_a_kill(tmp_pa
         assert (balance(dev.main.node), dev.main.latest()) == (3, 3)
 
 
-def test_commands_are_committed_when_they_are_answered_if_commits_wait_for_the_disk(
-    tmp_path: Path,
-) -> None:
-    with dev_chain(*OPTIONS, f"--data={tmp_path}") as dev:
-        main = dev.main.node
-        for number in range(1, 20):
-            main.ask("anvil_setBalance", BOB, hex(number))
-        main.ask("evm_snapshot")
-        main.ask("anvil_addBalance", BOB, "0x5")
-        (killed,) = dev.pids("one_process")
-        os.kill(killed, signal.SIGKILL)
-        until(lambda: dev.pids("one_process") not in ([], [killed]), "another one")
-        assert balance(main) == 24
-        assert main.ask("evm_revert", "0x0") is True
-        assert balance(main) == 19
-
-
-def test_commands_are_committed_soon_although_nobody_reads() -> None:
-    with dev_chain(*OPTIONS) as dev, single(dev.main) as client:
+def test_commands_are_committed_soon_although_nobody_reads(dev: Dev) -> None:
+    with single(dev.main) as client:
         client.ask("anvil_setBalance", BOB, "0x7")
-        (killed,) = dev.pids("one_process")
         time.sleep(1)  # ten times the bound
-        os.kill(killed, signal.SIGKILL)
-        until(lambda: dev.pids("one_process") not in ([], [killed]), "another one")
+        kill(dev)
         assert balance(dev.main.node) == 7
 
 
-def test_commands_of_a_batch_are_carried_out_in_order() -> None:
-    with dev_chain(*OPTIONS) as dev:
-        main = dev.main.node
-        slots = [("anvil_setStorageAt", (BOB, hex(n % 7), f"0x{n:064x}")) for n in range(200)]
-        main.batch(*slots, ("evm_mine", ()), ("anvil_setNonce", (BOB, "0x5")), ("evm_mine", ()))
-        assert main.latest() == 2
-        assert int(main.ask("eth_getStorageAt", BOB, "0x3", "latest"), 16) == 199
-        assert main.ask("eth_getTransactionCount", BOB, "0x1") == "0x0"
-        assert main.ask("eth_getTransactionCount", BOB, "0x2") == "0x5"
-        with pytest.raises(RpcError, match="New nonce"):
-            main.ask("anvil_setNonce", BOB, "0x1")
-        main.batch(
-            ("anvil_setBalance", (BOB, "0x3")),
-            ("anvil_setNonce", (BOB, "0x6")),
-            ("anvil_addBalance", (BOB, "0x4")),
-            ("evm_snapshot", ()),
-            ("anvil_setBalance", (BOB, "0x9")),
-            ("evm_revert", ("0x0",)),
-        )
-        assert balance(main) == 7
-        assert main.ask("eth_getTransactionCount", BOB, "latest") == "0x6"
+def test_commands_of_a_batch_are_carried_out_in_order(dev: Dev) -> None:
+    main = dev.main.node
+    slots = [("anvil_setStorageAt", (BOB, hex(n % 7), f"0x{n:064x}")) for n in range(200)]
+    main.batch(*slots, ("evm_mine", ()), ("anvil_setNonce", (BOB, "0x5")), ("evm_mine", ()))
+    assert main.latest() == 2
+    assert int(main.ask("eth_getStorageAt", BOB, "0x3", "latest"), 16) == 199
+    assert main.ask("eth_getTransactionCount", BOB, "0x1") == "0x0"
+    assert main.ask("eth_getTransactionCount", BOB, "0x2") == "0x5"
+    with pytest.raises(RpcError, match="New nonce"):
+        main.ask("anvil_setNonce", BOB, "0x1")
+    following = hex(int(main.ask("evm_snapshot"), 16) + 1)
+    main.batch(
+        ("anvil_setBalance", (BOB, "0x3")),
+        ("anvil_setNonce", (BOB, "0x6")),
+        ("anvil_addBalance", (BOB, "0x4")),
+        ("evm_snapshot", ()),
+        ("anvil_setBalance", (BOB, "0x9")),
+        ("evm_revert", (following,)),
+    )
+    assert balance(main) == 7
+    assert main.ask("eth_getTransactionCount", BOB, "latest") == "0x6"
 
 
-def test_every_read_sees_the_commands_before_it_and_what_was_read_survives_a_kill() -> None:
-    with dev_chain(*OPTIONS) as dev:
-        main = dev.main.node
-        for number in range(1, 20):  # the fast path answers the second read
-            main.ask("anvil_setBalance", BOB, hex(number))
-            assert balance(main) == number
-            assert balance(main) == number
-        ids = []
-        for number in range(3):
-            ids.append(main.ask("evm_snapshot"))
-            main.ask("anvil_addBalance", BOB, hex(number + 1))
-        assert ids == ["0x0", "0x1", "0x2"]
-        assert balance(main) == 25, "which commits them"
-        (killed,) = dev.pids("one_process")
-        os.kill(killed, signal.SIGKILL)
-        until(lambda: dev.pids("one_process") not in ([], [killed]), "another one")
-        assert balance(main) == 25
-        assert [main.ask("evm_revert", each) for each in ("0x2", "0x2", "0x1")] == [
-            True,
-            False,
-            True,
-        ]
-        assert balance(main) == 20
-        assert pay(main) == 1
-        assert main.ask("evm_revert", "0x0") is True
-        assert (balance(main), main.latest()) == (19, 0)
-        assert pay(main) == 1, "nothing remembers the nonce that was taken back"
+def test_every_read_sees_the_commands_before_it_and_what_was_read_survives_a_kill(dev: Dev) -> None:
+    main = dev.main.node
+    for number in range(1, 20):  # the fast path answers the second read
+        main.ask("anvil_setBalance", BOB, hex(number))
+        assert balance(main) == number
+        assert balance(main) == number
+    ids = []
+    for number in range(3):
+        ids.append(main.ask("evm_snapshot"))
+        main.ask("anvil_addBalance", BOB, hex(number + 1))
+    first = int(ids[0], 16)
+    assert ids == [hex(first), hex(first + 1), hex(first + 2)]
+    assert balance(main) == 25, "which commits them"
+    kill(dev)
+    assert balance(main) == 25
+    assert [main.ask("evm_revert", each) for each in (ids[2], ids[2], ids[1])] == [
+        True,
+        False,
+        True,
+    ]
+    assert balance(main) == 20
+    assert pay(main) == 1
+    assert main.ask("evm_revert", ids[0]) is True
+    assert (balance(main), main.latest()) == (19, 0)
+    assert pay(main) == 1, "nothing remembers the nonce that was taken back"
 
 
 class Single:
@@ -169,8 +173,8 @@ def single(network: Network) -> Iterator[Single]:
         yield Single(connection)
 
 
-def test_many_commands_in_a_row_are_answered_alike_and_in_order() -> None:
-    with dev_chain(*OPTIONS) as dev, single(dev.main) as client:
+def test_many_commands_in_a_row_are_answered_alike_and_in_order(dev: Dev) -> None:
+    with single(dev.main) as client:
         headers = set()
         for number in range(1, 50):
             client.ask("anvil_setBalance", BOB, hex(number))

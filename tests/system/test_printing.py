@@ -3,7 +3,6 @@
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -37,26 +36,26 @@ class Output:
         for line in self._stdout:
             self.lines.append(line.rstrip("\n"))
 
-    def wait_for(self, *lines: str) -> list[str]:
-        """What was printed up to the last of these, which come in this order."""
+    def wait_for(self, *lines: str, since: int = 0) -> list[str]:
+        """Wait for these lines in this order; return all lines up to the last of them."""
 
         def found() -> int | None:
-            at = 0
+            at = since
             for line in lines:
                 if line not in self.lines[at:]:
                     return None
                 at = self.lines.index(line, at) + 1
             return at
 
-        return self.lines[: until(found, f"{lines} are printed, not {self.lines}")]
+        return self.lines[since : until(found, f"{lines} are printed, not {self.lines}")]
 
     def end(self) -> None:
         self._thread.join()
 
 
-@contextmanager
-def printing(*options: str) -> Iterator[tuple[Network, Output]]:
-    with dev_chain(*OPTIONS, *options) as running:
+@pytest.fixture(scope="module")
+def printing() -> Iterator[tuple[Network, Output]]:
+    with dev_chain(*OPTIONS, "--print-traces") as running:
         output = Output(running)
         yield running.main, output
     output.end()
@@ -68,36 +67,40 @@ def call(network: Network, program: str, data: bytes) -> Callable[[], object]:
     return lambda: network.ask("eth_call", asked, "latest", {CONTRACT: {"code": program}})
 
 
-def test_requests_transactions_and_the_console_are_printed_in_order() -> None:
-    with printing() as (network, output):
-        network.ask("anvil_setCode", CONTRACT, LOGGING)
-        data = call_data("log(string,uint256)", b"the answer is %s", 42)
-        sent = {"from": ALICE, "to": CONTRACT, "data": "0x" + data.hex(), "gas": hex(100_000)}
-        transaction = network.ask("eth_sendTransaction", sent)
-        receipt = network.ask("eth_getTransactionReceipt", transaction)
-        output.wait_for(
-            "anvil_setCode",
-            "eth_sendTransaction",
-            "the answer is 42",
-            "",
-            f"    Transaction: {transaction}",
-            f"    Gas used: {int(receipt['gasUsed'], 16)}",
-            "",
-            "    Block Number: 1",
-            f"    Block Hash: {receipt['blockHash']}",
-            "",
-            "eth_getTransactionReceipt",
-        )
+def test_requests_transactions_and_the_console_are_printed_in_order(
+    printing: tuple[Network, Output],
+) -> None:
+    network, output = printing
+    network.ask("anvil_setCode", CONTRACT, LOGGING)
+    data = call_data("log(string,uint256)", b"the answer is %s", 42)
+    sent = {"from": ALICE, "to": CONTRACT, "data": "0x" + data.hex(), "gas": hex(100_000)}
+    transaction = network.ask("eth_sendTransaction", sent)
+    receipt = network.ask("eth_getTransactionReceipt", transaction)
+    output.wait_for(
+        "anvil_setCode",
+        "eth_sendTransaction",
+        "the answer is 42",
+        "",
+        f"    Transaction: {transaction}",
+        f"    Gas used: {int(receipt['gasUsed'], 16)}",
+        "",
+        f"    Block Number: {int(receipt['blockNumber'], 16)}",
+        f"    Block Hash: {receipt['blockHash']}",
+        "",
+        "eth_getTransactionReceipt",
+    )
 
 
-def test_calls_that_fail_are_printed_with_the_reason_and_their_calls() -> None:
-    with printing("--print-traces") as (network, output):
-        asked = {"to": CONTRACT, "data": "0x" + call_data("Error(string)", b"too late").hex()}
-        body = [asked, "latest", {CONTRACT: {"code": REVERTING}}]
-        assert "too late" in refused(network, "eth_call", *body)
-        assert "too late" in refused(network, "eth_estimateGas", *body)
-        expected = ("Traces:", "    Error: reverted with: too late")
-        output.wait_for("eth_call", *expected, "eth_estimateGas", *expected)
+def test_calls_that_fail_are_printed_with_the_reason_and_their_calls(
+    printing: tuple[Network, Output],
+) -> None:
+    network, output = printing
+    asked = {"to": CONTRACT, "data": "0x" + call_data("Error(string)", b"too late").hex()}
+    body = [asked, "latest", {CONTRACT: {"code": REVERTING}}]
+    assert "too late" in refused(network, "eth_call", *body)
+    assert "too late" in refused(network, "eth_estimateGas", *body)
+    expected = ("Traces:", "    Error: reverted with: too late")
+    output.wait_for("eth_call", *expected, "eth_estimateGas", *expected)
 
 
 def refused(network: Network, method: str, *params: object) -> str:
@@ -106,18 +109,19 @@ def refused(network: Network, method: str, *params: object) -> str:
     return refusal.value.message
 
 
-def test_it_is_switched_while_it_runs_in_every_worker() -> None:
-    with printing() as (network, output):
-        network.ask("anvil_setLoggingEnabled", False)
-        for _ in range(20):  # some for each worker
-            network.ask("eth_getBalance", BOB, "latest")
-            network.ask("eth_blockNumber")
-        network.ask("hardhat_setLoggingEnabled", True)
-        for _ in range(20):
-            network.ask("eth_getBalance", BOB, "latest")
-            network.ask("eth_chainId")
-        network.ask("anvil_mine")  # what was asked before is printed before it is answered
-        lines = output.wait_for("    Block Number: 1")
+def test_it_is_switched_while_it_runs_in_every_worker(printing: tuple[Network, Output]) -> None:
+    network, output = printing
+    latest, since = network.latest(), len(output.lines)
+    network.ask("anvil_setLoggingEnabled", False)
+    for _ in range(20):  # some for each worker
+        network.ask("eth_getBalance", BOB, "latest")
+        network.ask("eth_blockNumber")
+    network.ask("hardhat_setLoggingEnabled", True)
+    for _ in range(20):
+        network.ask("eth_getBalance", BOB, "latest")
+        network.ask("eth_chainId")
+    network.ask("anvil_mine")  # what was asked before is printed before it is answered
+    lines = output.wait_for(f"    Block Number: {latest + 1}", since=since)
     assert times(lines, "eth_blockNumber") == 0
     assert times(lines, "eth_getBalance") == times(lines, "eth_chainId") == 20
 

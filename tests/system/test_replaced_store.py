@@ -6,12 +6,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.servers.dev_processes import Dev, dev_chain
 from support.servers.waiting import PATIENCE, until
-
-pytestmark = pytest.mark.heavy
 
 CONNECTIONS = 8  # enough to come to both workers
 ASKED = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})

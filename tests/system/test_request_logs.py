@@ -4,7 +4,7 @@ import json
 from http.client import HTTPConnection
 from typing import Any
 
-from support.servers.dev_processes import Dev, dev_chain
+from support.servers.dev_processes import SOLO, Dev, dev_chain
 from support.servers.waiting import PATIENCE
 
 
@@ -18,7 +18,7 @@ def event(dev: Dev, name: str) -> dict[str, Any]:
 
 
 def test_a_slow_request_is_logged_with_its_id() -> None:
-    with dev_chain("--slow-request=0.000000001", "--test-listen=", "--log-format=json") as dev:
+    with dev_chain("--slow-request=0.000000001", "--log-format=json", *SOLO) as dev:
         connection = HTTPConnection(dev.main.url.removeprefix("http://"), timeout=PATIENCE)
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []})
         headers = {"Content-Type": "application/json", "X-Request-Id": "mine"}

@@ -27,7 +27,7 @@ from support.servers.waiting import until
 
 @pytest.fixture
 def dev(tmp_path: Path) -> Iterator[Dev]:
-    options = ("--block-time=1", "--load=20", f"--data={tmp_path / 'dev'}")
+    options = ("--block-time=1", "--workers=1", "--load=20", f"--data={tmp_path / 'dev'}")
     with dev_chain(*options) as running:
         yield running
 

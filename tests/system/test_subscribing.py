@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,9 +13,13 @@ from support.servers.asking import request
 from support.servers.dev_processes import Dev, dev_chain
 from support.servers.waiting import PATIENCE
 
-pytest.importorskip("foreblock.server.websocket", reason="there is no WebSocket transport")
-
 Json = Any
+
+
+@pytest.fixture(scope="module")
+def dev() -> Iterator[Dev]:
+    with dev_chain("--workers=2", "--load=40", "--block-time=1", "--test-listen=") as running:
+        yield running
 
 
 async def subscribe(client: ClientConnection, *params: object) -> None:
@@ -44,7 +49,20 @@ async def follow(dev: Dev, kind: list[object], count: int, kills: int) -> list[J
     return told
 
 
-def test_who_resumes_after_its_worker_was_killed_misses_nothing() -> None:
+def test_filters_are_known_to_all_workers(dev: Dev) -> None:
+    """Each request comes over a connection of its own, so both workers answer some."""
+    name = dev.main.ask("eth_newBlockFilter")
+    found: list[str] = []
+    polls = 0
+    while len(found) < 3:
+        found += dev.main.ask("eth_getFilterChanges", name)
+        polls += 1
+    assert polls > 3, "most polls find nothing new"
+    numbers = [int(dev.main.ask("eth_getBlockByHash", each, False)["number"], 16) for each in found]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_who_resumes_after_its_worker_was_killed_misses_nothing(dev: Dev) -> None:
     async def body() -> None:
         async with asyncio.timeout(PATIENCE):
             told = await asyncio.gather(
@@ -76,21 +94,4 @@ def test_who_resumes_after_its_worker_was_killed_misses_nothing() -> None:
         start = blocks.index(transactions[0])
         assert transactions == blocks[start : start + len(transactions)]
 
-    with dev_chain("--workers=2", "--load=40", "--block-time=1", "--test-listen=") as dev:
-        asyncio.run(body())
-
-
-def test_filters_are_known_to_all_workers() -> None:
-    """Each request comes over a connection of its own, so both workers answer some."""
-    with dev_chain("--workers=2", "--load=20", "--block-time=1", "--test-listen=") as dev:
-        name = dev.main.ask("eth_newBlockFilter")
-        found: list[str] = []
-        polls = 0
-        while len(found) < 3:
-            found += dev.main.ask("eth_getFilterChanges", name)
-            polls += 1
-        assert polls > 3, "most polls find nothing new"
-        numbers = [
-            int(dev.main.ask("eth_getBlockByHash", each, False)["number"], 16) for each in found
-        ]
-        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    asyncio.run(body())

@@ -35,22 +35,18 @@ def check(chain: Running) -> None:
     assert receipt["status"] == "0x1"
 
 
-def test_state_goes_on_with_the_next_chain(tmp_path: Path) -> None:
+def test_state_is_written_while_the_chain_runs_and_goes_on_with_the_next_chain(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "state.json"
-    with running(like_anvil("--state", str(tmp_path))) as chain:
-        assert not file.exists()
-        fill(chain)
-        assert chain.stop() == 0
-    with running(like_anvil("--state", str(file))) as chain:
-        check(chain)
-
-
-def test_state_is_written_while_the_chain_runs(tmp_path: Path) -> None:
-    file = tmp_path / "dump"
-    with running(like_anvil("--dump-state", str(file), "-s", "1")) as chain:
+    with running(like_anvil("--state", str(tmp_path), "-s", "1")) as chain:
         fill(chain)
         until(lambda: file.exists() and SOMEBODY in json.loads(file.read_text())["accounts"],
               "the state is written")  # fmt: skip
+        file.unlink()
+        assert chain.stop() == 0
+    with running(like_anvil("--state", str(file))) as chain:
+        check(chain)
 
 
 @pytest.mark.parametrize(
@@ -58,10 +54,11 @@ def test_state_is_written_while_the_chain_runs(tmp_path: Path) -> None:
 )
 def test_states_are_exchanged_with_anvil(tmp_path: Path, writer: Any, reader: Any) -> None:  # noqa: ANN401
     file = tmp_path / "dump.json"
-    with running(writer("--dump-state", str(file))) as chain:
+    writing, reading = writer("--dump-state", str(file)), reader("--load-state", str(file))
+    with running(writing) as chain:
         fill(chain)
         assert chain.stop() == 0
-    with running(reader("--load-state", str(file))) as chain:
+    with running(reading) as chain:
         check(chain)
 
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from foreblock.log.message import LogMessage
 from foreblock.log.node_messages import Announcer
 from foreblock.log.position import LogPosition
 from support.chains.checked_chains import logged_chain
+from support.servers import command
 from support.servers.log_nodes import BOOT, Node, node
 from support.servers.nats_servers import NatsServer
 
@@ -36,9 +35,8 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def run(*arguments: object, answer: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "foreblock", "log", *map(str, arguments)]
-    return subprocess.run(command, input=answer, capture_output=True, text=True, check=False)
+def run(*arguments: object, answer: str = "") -> command.Done:
+    return command.run("log", *arguments, answer=answer)
 
 
 def told(*arguments: object) -> dict[str, object]:
@@ -183,7 +181,7 @@ def test_a_store_in_use_and_a_log_that_is_not_there_are_refused(
     server: NatsServer, data: Path, tmp_path: Path
 ) -> None:
     with Store(str(data), write=True):
-        busy = run("begin", data, f"--log={server.url}", "--yes")
+        busy = command.run_apart("log", "begin", data, f"--log={server.url}", "--yes")
         assert (busy.returncode, "already being written" in busy.stderr) == (1, True)
     (tmp_path / "empty").mkdir()
     missing = run("begin", tmp_path / "empty", f"--log={server.url}", "--yes")

@@ -1,19 +1,11 @@
 """`foreblock store copy` of a store that another process writes."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 from foreblock._engine import Store
 from support.payloads.small_store import append
-
-COPY = [sys.executable, "-m", "foreblock", "store", "copy"]
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [*COPY, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+from support.servers.command import run, run_apart
 
 
 def test_a_store_is_copied_while_it_is_written(tmp_path: Path) -> None:
@@ -21,7 +13,7 @@ def test_a_store_is_copied_while_it_is_written(tmp_path: Path) -> None:
     with Store(str(data), write=True) as store:
         for _ in range(3):
             heads = append(store)
-        done = run(data, to, "--json")
+        done = run_apart("store", "copy", data, to, "--json")
         assert (done.returncode, done.stderr) == (0, "")
         summary = json.loads(done.stdout)
         assert summary["commit"] == heads.commit
@@ -31,11 +23,11 @@ def test_a_store_is_copied_while_it_is_written(tmp_path: Path) -> None:
     with Store(str(to)) as copy, copy.view() as view:
         assert view.heads.commit == heads.commit
 
-    again = run(data, to)
+    again = run("store", "copy", data, to)
     assert (again.returncode, again.stdout) == (1, "")
     assert again.stderr == f"foreblock: {to} already exists\n"
 
-    said = run(data, tmp_path / "second")
+    said = run("store", "copy", data, tmp_path / "second")
     copied, latest = said.stdout.splitlines()
     assert copied.startswith("copied     ")
     assert latest == "latest     3 0x" + (3).to_bytes(32).hex()

@@ -22,15 +22,11 @@ from foreblock._engine import Store
 from support.chains.importing import import_bytes
 from support.damaging import damaging
 from support.payloads.small_store import append
+from support.servers.command import run, run_apart
 from support.servers.dev_processes import Network, RpcError, package_environment
 from support.servers.waiting import until
 
 FOREBLOCK = [sys.executable, "-m", "foreblock"]
-
-
-def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [*FOREBLOCK, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
 @pytest.fixture
@@ -59,25 +55,25 @@ def test_info_for_scripts_names_the_chain_and_its_tables(imported: Path) -> None
 
 def test_info_of_a_store_in_use_says_so(tmp_path: Path) -> None:
     with Store(str(tmp_path / "store"), write=True) as store:
-        empty = run("store", "info", tmp_path / "store")
+        empty = run_apart("store", "info", tmp_path / "store")
         assert (empty.returncode, empty.stderr) == (0, "")
         assert "being written" in empty.stdout
         assert "no block" in empty.stdout
         append(store)
-        info = json.loads(run("store", "info", tmp_path / "store", "--json").stdout)
+        info = json.loads(run_apart("store", "info", tmp_path / "store", "--json").stdout)
     assert (info["written"], info["commit"], info["chain_id"]) == (True, 2, None)
 
 
 def test_damage_is_one_line_and_exit_code_1(imported: Path) -> None:
-    assert run("store", "check", imported).returncode == 0
+    assert run_apart("store", "check", imported).returncode == 0
     with damaging(imported) as tables:
         key = tables["codes"].flip(lambda _, code: bool(code))
-    done = run("store", "check", imported)
+    done = run_apart("store", "check", imported)
     assert (done.returncode, done.stderr) == (1, "")
     line, summary = done.stdout.splitlines()
     assert line.startswith(f"codes 0x{key.hex()}: the code has the hash 0x")
     assert summary.startswith("1 damage in 13 blocks and 7 transactions, commit ")
-    told = run("store", "check", imported, "--json")
+    told = run_apart("store", "check", imported, "--json")
     assert told.returncode == 1
     (damage,) = json.loads(told.stdout)["damages"]
     assert (damage["table"], damage["key"]) == ("codes", f"0x{key.hex()}")
@@ -86,21 +82,21 @@ def test_damage_is_one_line_and_exit_code_1(imported: Path) -> None:
 def test_a_store_that_cannot_be_opened_is_damage_or_none(imported: Path, tmp_path: Path) -> None:
     with damaging(imported) as tables:
         tables[""].put(b"heads", b"\1")
-    done = run("store", "check", imported)
+    done = run_apart("store", "check", imported)
     assert done.returncode == 1
     assert done.stdout.startswith("store: the store is damaged: ")
     (tmp_path / "empty").mkdir()
-    none = run("store", "check", tmp_path / "empty")
+    none = run_apart("store", "check", tmp_path / "empty")
     assert (none.returncode, none.stdout) == (1, "")
     assert none.stderr == f"foreblock: no store at {tmp_path / 'empty'}\n"
-    assert run("store", "check", tmp_path / "nowhere").returncode == 2
+    assert run_apart("store", "check", tmp_path / "nowhere").returncode == 2
 
 
 def test_compact_says_what_it_saved_and_refuses_a_store_in_use(imported: Path) -> None:
     with Store(str(imported), write=True) as store:
         for size in (3_000_000, 10):
             store.put_rows([(b"row", bytes(size))], [])
-        refused = run("store", "compact", imported)
+        refused = run_apart("store", "compact", imported)
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.startswith(f"foreblock: the store at {imported} is already being")
         store.put_rows([], [b"row"])
@@ -109,13 +105,13 @@ def test_compact_says_what_it_saved_and_refuses_a_store_in_use(imported: Path) -
     saved = json.loads(done.stdout)
     assert saved["bytes_after"] == (imported / "data.mdb").stat().st_size
     assert saved["bytes_before"] - saved["bytes_after"] > 2_000_000
-    assert run("store", "check", imported).returncode == 0
+    assert run_apart("store", "check", imported).returncode == 0
 
 
 def test_a_copy_is_refused_where_something_is(imported: Path, tmp_path: Path) -> None:
     done = run("store", "copy", imported, tmp_path / "copy", "--json")
     assert (done.returncode, json.loads(done.stdout)["latest"]["number"]) == (0, 12)
-    assert run("store", "check", tmp_path / "copy").returncode == 0
+    assert run_apart("store", "check", tmp_path / "copy").returncode == 0
     again = run("store", "copy", imported, tmp_path / "copy")
     there = f"foreblock: {tmp_path / 'copy'} already exists\n"
     assert (again.returncode, again.stdout, again.stderr) == (1, "", there)
@@ -133,7 +129,7 @@ def test_the_examples_of_the_page_run(checkout: Path, tmp_path: Path) -> None:
     examples = re.findall(r"<!-- run -->\n```console\n\$ foreblock (.*)\n((?:.*\n)*?)```", text)
     assert len(examples) == 5
     for command, output in examples:
-        done = run(*shlex.split(command), cwd=tmp_path)
+        done = run_apart(*shlex.split(command), cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         assert measured(done.stdout) == measured(output), command
 
@@ -200,10 +196,10 @@ def is_answered(network: Network, expected: object) -> bool:
 def test_a_file_that_was_cut_short_is_damage_and_not_a_crash(imported: Path) -> None:
     file = imported / "data.mdb"
     os.truncate(file, file.stat().st_size // 3)
-    done = run("store", "check", imported, "--json")
+    done = run_apart("store", "check", imported, "--json")
     assert (done.returncode, done.stderr) == (1, "")
     (damage,) = json.loads(done.stdout)["damages"]
     assert damage["table"] == "store"
-    plain = run("store", "check", imported)
+    plain = run_apart("store", "check", imported)
     assert (plain.returncode, plain.stderr) == (1, "")
     assert plain.stdout.splitlines()[-1] == "1 damage; the store cannot be read"

@@ -15,6 +15,7 @@ from typing import Any
 
 from support.servers.waiting import PATIENCE, until
 
+SOLO = ("--test-listen=", "--workers=1")  # one network, served by one worker
 PACKAGE = Path(__file__).resolve().parents[3] / "python"
 
 
