@@ -29,9 +29,11 @@ BELOW = {
     "setting": "errors",
     # What is counted, by every process.
     "metrics": "_engine clock",
+    # The status of a network: as data, text and metrics.
+    "status": "metrics",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
     "scheduling": "errors",
-    "bus": "backoff clock errors types",
+    "bus": "backoff clock errors status types",
     "server": "backoff errors scheduling setting",
     "settings": "errors secret_urls server setting",
     "page": "server",
@@ -43,7 +45,7 @@ BELOW = {
     "ledger/genesis": "_engine errors primitives ledger/rules",
     "ledger/storage": "_engine clock errors primitives types ledger/genesis ledger/rules",
     "ledger/reading": (
-        "_engine clock errors metrics primitives scheduling ledger/rules ledger/storage"
+        "_engine clock errors metrics primitives scheduling status ledger/rules ledger/storage"
     ),
     "ledger/calls": "_engine errors primitives scheduling ledger/reading ledger/rules",
     "ledger/tracing": (
@@ -63,7 +65,7 @@ BELOW = {
     # Public chains as data.
     "chains": "errors primitives ledger/genesis ledger/rules",
     # Where blocks come from.
-    "upstream": "backoff clock errors feed primitives secret_urls types ledger/rules",
+    "upstream": "backoff clock errors feed primitives secret_urls status types ledger/rules",
     "sequencer": (
         "bus clock errors primitives settings types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
@@ -71,13 +73,13 @@ BELOW = {
     "log": "clock errors secret_urls",
     "snapshot": "errors secret_urls ledger/storage",
     "sources": (
-        "backoff bus clock errors feed metrics primitives secret_urls settings types"
+        "backoff bus clock errors feed metrics primitives secret_urls settings status types"
         " sequencer upstream"
         " ledger/building ledger/following ledger/genesis ledger/reading"
         " ledger/storage ledger/tracing"
     ),
     "replication": (
-        "backoff bus clock errors feed log metrics settings snapshot sources"
+        "backoff bus clock errors feed log metrics settings snapshot sources status"
         " ledger/building ledger/genesis ledger/storage"
     ),
     # Where answers go.
@@ -89,7 +91,7 @@ BELOW = {
     # A public chain, followed without a node of it: what its writer and its workers do.
     "follow": (
         "backoff bus chains clock errors feed methods metrics primitives rpc scheduling"
-        " secret_urls settings sources types upstream"
+        " secret_urls settings sources status types upstream"
         " ledger/following ledger/reading ledger/rules ledger/storage"
     ),
     "recording": (
@@ -98,7 +100,7 @@ BELOW = {
     ),
     "service": (
         "bus clock errors feed follow methods metrics page replication rpc scheduling secret_urls"
-        " sequencer server settings snapshot sources starting types upstream"
+        " sequencer server settings snapshot sources starting status types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.
@@ -109,7 +111,7 @@ BELOW = {
     ),
     "cli": (
         "bench chains clock conformance errors feed follow log primitives secret_urls sequencer"
-        " server recording service settings snapshot starting types upstream ledger/building"
+        " server recording service settings snapshot starting status types upstream ledger/building"
         " ledger/checking ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",

@@ -21,12 +21,13 @@ from foreblock.bus.messages import (
     NextNonce,
     Result,
     ResultPart,
-    SourceFacts,
+    SourceReport,
     ToWorker,
     WaitingTransaction,
     failed,
 )
 from foreblock.errors import BusBroken, BusMessageTooLong, ErrorAnswer, RejectedTransaction
+from foreblock.status.network_status import SourceStatus
 
 NUMBERS = st.integers(0, 2**63 - 1)
 TO_WORKER = st.one_of(
@@ -106,11 +107,11 @@ def test_parts_that_never_end_are_refused() -> None:
 
 
 def test_texts_that_cannot_be_encoded_are_sent_with_a_mark() -> None:
-    (rejected, facts, error) = Frames(ToWorker).feed(
+    (rejected, report, error) = Frames(ToWorker).feed(
         frame(failed(7, RejectedTransaction("a lone \ud800")))
-        + frame(SourceFacts("main", 1, ("fine", "not \udfff fine")))
+        + frame(SourceReport("main", 1, SourceStatus(failure="not \udfff fine")))
         + frame(failed(8, ErrorAnswer(-32000, "why \ud800", "0x\ud800")))
     )
     assert rejected == failed(7, RejectedTransaction("a lone ?"))
     assert error == failed(8, ErrorAnswer(-32000, "why ?", "0x?"))
-    assert facts == SourceFacts("main", 1, ("fine", "not ? fine"))
+    assert report == SourceReport("main", 1, SourceStatus(failure="not ? fine"))

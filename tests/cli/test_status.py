@@ -6,12 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from foreblock import __version__
 from foreblock.cli import main
 from foreblock.cli.status.reading import parse_samples
+from foreblock.status.network_status import (
+    BlockStatus,
+    ChainStatus,
+    FeedStatus,
+    InstanceStatus,
+    MessageStatus,
+    NetworkStatus,
+    SourceKind,
+    SourceStatus,
+)
 from support.servers.dev_processes import Dev, dev_chain, following
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 from support.servers.waiting import until
@@ -52,6 +63,13 @@ def methods(**more: Any) -> dict[str, Any]:  # noqa: ANN401, answers of any kind
     } | more
 
 
+def served(kind: SourceKind, source: SourceStatus | None = None, *, ready: bool = False) -> str:
+    """The response to `/readyz` of an instance with one network, which has no pending block."""
+    chain = ChainStatus(9, BlockStatus(7, "0x", 1.0), None, 0, 0, 0, 0)
+    network = NetworkStatus("main", kind, ready, chain, source=source)
+    return msgspec.json.encode(InstanceStatus(ready, (network,))).decode()
+
+
 def ask(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["status", *arguments])
 
@@ -79,13 +97,11 @@ def test_a_node_that_syncs_says_so() -> None:
 
 
 def test_what_is_not_ready_is_named() -> None:
-    facts = (
-        "not ready\ncommit: 9\npending: none; no flashblock came in time, so pending means latest\n"
-        "maintenance: up to date\n"
-        "feed: ws://feed: not connected, nothing heard yet\n"
-        "missing: block 0x12; no canonical source is set, so it cannot be fetched"
+    source = SourceStatus(
+        feeds=(FeedStatus("ws://feed", False, 0, 0, 0, 0, None),),
+        messages=MessageStatus({}, missing="0x12"),
     )
-    pages = {"/readyz?verbose": (503, facts), "/metrics": (200, METRICS)}
+    pages = {"/readyz": (503, served("feed", source)), "/metrics": (200, METRICS)}
     pages["/ui/networks.json"] = (200, '{"here":"main","networks":[{"name":"main","port":1}]}')
     with toy_endpoint(methods(), pages) as url:
         text, found = ask(url), ask(url, "--json")
@@ -93,9 +109,10 @@ def test_what_is_not_ready_is_named() -> None:
     told = json.loads(found.output)
     (network,) = told["networks"]
     assert network["problems"] == [
-        "not ready: none; no flashblock came in time, so pending means latest",
+        "not ready: no flashblock came in time, so pending means latest",
         "missing: block 0x12; no canonical source is set, so it cannot be fetched",
-        "feed ws://feed: not connected, nothing heard yet",
+        "feed: ws://feed: not connected, no message yet, 0 messages, 0 connections, 0 malformed, "
+        "0 dropped",
     ]
     assert (network["name"], network["source"]) == ("main", "feed")
     assert network["store"]["file_bytes"] == 10 << 20
@@ -109,7 +126,7 @@ def test_what_is_not_ready_is_named() -> None:
 
 def test_a_network_that_does_not_answer_is_named() -> None:
     networks = '{"here":"main","networks":[{"name":"main","port":2},{"name":"test","port":1}]}'
-    pages = {"/readyz?verbose": (200, "ready\ncommit: 9"), "/ui/networks.json": (200, networks)}
+    pages = {"/readyz": (200, served("dev", ready=True)), "/ui/networks.json": (200, networks)}
     with toy_endpoint(methods(), pages) as url:
         found = ask(url, "--json")
     main_network, test_network = json.loads(found.output)["networks"]
@@ -171,14 +188,15 @@ def test_a_follower_is_shown_with_its_feeds(dev: Dev, data: Path, tmp_path: Path
     def shown(url: str) -> dict[str, Any] | None:
         found = ask(url, "--json")
         (network,) = json.loads(found.output)["networks"]
-        is_fed = any(": connected" in feed for feed in network["feeds"])
+        source = network["status"]["source"]
+        is_fed = source is not None and all(each["connected"] for each in source["feeds"])
         return network if found.exit_code == 0 and is_fed else None
 
     genesis, canonical = data / "main" / "genesis.json", dev.main.url
     with following(genesis, tmp_path / "store", dev.main.feed, canonical=canonical) as other:
         network = until(partial(shown, other.network.url), "it follows the feed")
     assert (network["source"], network["problems"]) == ("feed", [])
-    assert dev.main.url in network["canonical"][0]
+    assert network["status"]["source"]["canonical"]["url"] == dev.main.url
 
 
 def test_samples_are_read_with_their_labels() -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from foreblock.backoff import Waits
-from foreblock.bus.messages import SourceFacts, ToWorker
+from foreblock.bus.messages import SourceReport, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
@@ -44,8 +44,8 @@ def say(line: str) -> None:
 
 
 def tell(message: ToWorker) -> None:
-    if isinstance(message, SourceFacts):
-        say("\t".join((message.network, *message.facts)))
+    if isinstance(message, SourceReport) and not message.status.is_running:
+        say(f"{message.network}\t{message.status.failure}")
 
 
 async def _follow(folder: Path, feed: str, canonical: str) -> RunningNetwork:

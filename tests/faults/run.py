@@ -44,7 +44,9 @@ def is_ready(network: Network) -> bool:
 def shown(network: Network) -> str:
     """Why it is not ready."""
     _, text = network.probe("/readyz?verbose")
-    return next((line for line in text.splitlines() if "failed: " in line), "")
+    return next(
+        (line for line in text.splitlines() if line.startswith(("failed: ", "restarted: "))), ""
+    )
 
 
 def await_ready(network: Network) -> None:

@@ -47,9 +47,9 @@ class Life:
         self._lines.extend(self._process.stdout)
 
     def failures(self, network: str) -> list[str]:
-        """Why a network was gone, as workers were told."""
+        """The reasons of a network's failures, as workers got them."""
         said = [line.rstrip("\n").split("\t") for line in self._lines]
-        return [facts[1] for facts in said if facts[0] == network and "failed: " in facts[1]]
+        return [why for name, why in said if name == network]
 
     def blocks(self, network: str) -> dict[int, bytes]:
         """The hashes of all sealed blocks."""

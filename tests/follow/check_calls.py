@@ -122,7 +122,7 @@ def warm_again(outcome: Outcome, found: Scene, sender: bytes) -> None:
 
 def _base(found: Scene) -> tuple[int, int]:
     """Number and epoch of the anchor."""
-    said = re.search(r"base: block (\d+) \S+, epoch (\d+)", _facts(found))
+    said = re.search(r"base: block (\d+), epoch (\d+)", _facts(found))
     assert said is not None, "a follower says where it began"
     return int(said[1]), int(said[2])
 

@@ -72,7 +72,7 @@ def _judge_roots(outcome: Outcome, network: Network, anchor: int, count: int) ->
     """All blocks since the anchor were executed here, and their roots computed."""
     said = until(lambda: _told(network, f"RootComputed {count}"), "it says what it computed")
     outcome.must(f"base: block {anchor}," in said, f"it still stands on block {anchor}")
-    outcome.must("anchored anew" not in said, "it did not begin anew")
+    outcome.must("anchored again" not in said, "it did not begin anew")
     outcome.must("SealedByName" not in said, f"{count} state roots were computed here, and no less")
 
 
@@ -164,7 +164,7 @@ def judge_abuse(
     waited, late = _waited(said) - waited, fresh.lateness()
     outcome.say(f"of the abusers: {dict(refused)} answers by code of their error, 0 for none")
     outcome.must(not waited, f"flashblocks that waited for units: {waited}")
-    outcome.must("anchored anew" not in said, "it has not begun anew")
+    outcome.must("anchored again" not in said, "it has not begun anew")
     most, usual = share(busy, 0.99), share(idle, 0.99)
     is_soon = most <= 5 * usual or options.at_any_speed
     outcome.must(is_soon, f"99 % of warm reads {most * 1e3:.1f} ms, idle {usual * 1e3:.1f} ms")

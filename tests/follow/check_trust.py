@@ -49,7 +49,7 @@ def judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
     back(found.upstream.main, network)
     judge_after(outcome, options, found, NEED_PROOFS)
     _, said = network.probe("/readyz?verbose")
-    outcome.lines += [line for line in said.splitlines() if "audit" in line or "anew" in line]
+    outcome.lines += [line for line in said.splitlines() if "audit" in line or "anchored" in line]
     outcome.must("trust: audited" in said, "it says that it is audited")
 
 

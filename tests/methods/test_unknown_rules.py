@@ -8,11 +8,12 @@ import pytest
 from conftest import ChainFiles
 from foreblock._engine import Store
 from foreblock.ledger.importing.importer import import_files
-from foreblock.ledger.reading.availability import readiness
+from foreblock.ledger.reading.availability import network_status
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.profile import RulesEnd
 from foreblock.ledger.storage import follow_rows
 from foreblock.ledger.storage.follow_rows import RULES_END, put_rules_end, read_rules_end
+from foreblock.status.network_status import RulesStatus
 from support.chains.long_chain import EMITTER, HEAD, RICH
 from support.servers.asking import Asker, asker, error
 
@@ -88,11 +89,10 @@ def test_blocks_receipts_and_state_go_on(client: Asker) -> None:
 def test_readiness_says_why(folder: Path) -> None:
     put(folder, RulesEnd(SINCE, "fork lagoon"))
     ledger = Ledger.open(str(folder))
-    view = ledger.view()
-    _, facts = readiness(view, 0, moves=False)
-    view.close()
+    found = network_status(ledger, "main", "store", 0)
     ledger.close()
-    assert "rules: not known since block 50 (fork lagoon); no calls, no pending" in facts
+    assert found.chain is not None
+    assert found.chain.rules_end == RulesStatus(SINCE, "fork lagoon")
 
 
 def test_rules_that_are_known_again_are_executed(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from foreblock.ledger.following import classification, verdict
 from foreblock.metrics.catalogue import FEED_OUTCOMES, METRICS
-from foreblock.sources.feed_status import outcome_label
+from foreblock.status.status_metrics import outcome_label
 
 NAME = re.compile(r"foreblock_[a-z_]+")
 ALERT = re.compile(r"- alert: (\w+)")

@@ -268,9 +268,9 @@ def test_worker_of_a_followed_network_asks_over_the_bus(
         assert found == [*expected[:5], expected[0]]
         subscribed = await finished(session.receive(request("eth_subscribe", "newHeads")))
         assert subscribed["result"]
-        ready, facts = served.readiness()
-        assert not ready, "its latest block is years old"
-        assert any(each.startswith("base: block") and "proven" in each for each in facts)
+        readiness = served.readiness()
+        assert not readiness.ready, "its latest block is years old"
+        assert "trust: proven" in readiness.lines
         assert served.metrics is not None
         metrics = served.metrics()
         text = whole(metrics if isinstance(metrics, bytes) else await metrics)

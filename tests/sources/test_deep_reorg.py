@@ -85,7 +85,7 @@ def test_a_network_follows_its_endpoint_to_a_branch_below_the_kept_nodes(tmp_pat
         await reach(network, ours[-1])
         endpoint.asked, endpoint.blocks = 0, [*shared, *theirs]
         await reach(network, theirs[-1])
-        counters = network.source.following().counters
+        counters = network.source.messages().outcomes
         assert counters.get("Failed", 0) == 0
         assert counters["Reorg"] == 1
         assert endpoint.asked <= len(theirs) + 129 + 3, "no block is fetched again and again"

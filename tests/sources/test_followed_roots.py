@@ -15,6 +15,7 @@ from foreblock.ledger.following.roots_behind import (
     RootOutcome,
     RootsBehind,
 )
+from foreblock.status.network_status import RootStatus
 from foreblock.types import Header
 
 SOMEBODY = b"\xaa" * 20
@@ -98,7 +99,7 @@ def test_what_is_needed_before_is_asked_for_at_the_parent() -> None:
     assert [each.number for each in asked.asked] == [7, 8]
     assert roots.given == [[], [b"node of 7"], [b"node of 7", b"node of 8"]]
     assert not asked.run(), "nothing is due"
-    assert "1 computed, the last of block 8; 2 proofs asked for" in asked.roots.fact()
+    assert asked.roots.status() == RootStatus(computed=1, last=8, requested=2)
 
 
 def test_where_the_block_is_not_proven_a_key_that_nobody_has_is_asked_for() -> None:

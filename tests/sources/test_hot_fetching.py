@@ -11,6 +11,7 @@ from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.state_fetcher import ExecutedBlocks, ProvenState
 from foreblock.follow.working_set import PORTION_ACCOUNTS, HotAccount, WorkingSet, WorkingSetRefresh
 from foreblock.ledger.storage.state_keys import StateKeys
+from foreblock.status.network_status import WorkingSetStatus
 from foreblock.upstream.budget import Purpose, price
 
 A, B = b"\xaa" * 20, b"\xbb" * 20
@@ -70,10 +71,12 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hot_fetching, name, 0.001)
 
 
-def fetched(world: World, *, until: Callable[[WorkingSetRefresh], bool], begin: bool = True) -> str:
+def fetched(
+    world: World, *, until: Callable[[WorkingSetRefresh], bool], begin: bool = True
+) -> WorkingSetStatus:
     """Fetch until something holds; gives what it says of itself then."""
 
-    async def body() -> str:
+    async def body() -> WorkingSetStatus:
         hot = WorkingSet()
         hot.note(ALL)
         fetching = WorkingSetRefresh(hot, world, world, world.keep, has_room=lambda: world.room)
@@ -86,7 +89,7 @@ def fetched(world: World, *, until: Callable[[WorkingSetRefresh], bool], begin: 
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        return fetching.fact()
+        return fetching.status()
 
     return asyncio.run(body())
 
@@ -100,7 +103,7 @@ def test_all_that_is_not_known_is_fetched_once() -> None:
     world.known = StateKeys(frozenset({B}))
     said = fetched(world, until=is_known)
     assert world.asked == [ALL.without(StateKeys(frozenset({B})))]
-    assert said == "hot set: 2 accounts with 2 slots; 4 of 4 keys known again"
+    assert said == WorkingSetStatus(accounts=2, slots=2, wanted=4, known=4)
 
 
 def _after_messages(units: float, failures: int = 0) -> World:
@@ -167,7 +170,7 @@ def test_nobody_is_asked_for_ever() -> None:
     world.failures = 1000
     said = fetched(world, until=lambda each: bool(each.wanted) and not each.is_fetching)
     assert world.asked == [ALL] * hot_fetching.TRIES
-    assert said.endswith("0 of 4 keys known again")
+    assert (said.wanted, said.known) == (4, 0)
 
 
 def test_another_anchor_begins_from_the_first() -> None:
@@ -200,7 +203,7 @@ def test_nothing_is_fetched_before_it_is_begun_and_the_set_is_kept() -> None:
     said = fetched(world, until=lambda _: len(world.kept) == 2, begin=False)
     assert world.asked == []
     assert world.kept[A].slots == (1, 2)
-    assert said == "hot set: 2 accounts with 2 slots"
+    assert said == WorkingSetStatus(accounts=2, slots=2)
 
 
 def test_it_waits_until_there_is_room() -> None:

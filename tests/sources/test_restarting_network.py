@@ -1,4 +1,4 @@
-"""A network that fails is begun anew; readers hear why, and others are not touched."""
+"""A network that fails is restarted; readers get the reason, and others are not touched."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -12,30 +12,47 @@ from foreblock.bus.messages import (
     BusCall,
     BusRequest,
     GetState,
+    NextNonce,
     PoolQuery,
     Result,
-    SourceFacts,
+    SourceReport,
     Submit,
     ToWorker,
     failed,
 )
 from foreblock.clock import SystemClock
-from foreblock.errors import NoUpstream, PoolUnavailable, SequencerUnavailable, StoreFull
+from foreblock.errors import (
+    NoUpstream,
+    PoolUnavailable,
+    SequencerUnavailable,
+    StoreFull,
+    StoreReplaced,
+)
 from foreblock.sources.network_thread import RunningNetwork
 from foreblock.sources.restarting_network import RestartingNetwork
+from foreblock.status.network_status import CanonicalStatus, SourceStatus
 from support.servers.waiting import PATIENCE, looked_until
 
 FULL = StoreFull(1)
+HINT = NextNonce("a", b"", 1)
+
+
+def failure(why: object, *, is_running: bool = False) -> SourceStatus:
+    return SourceStatus(failure=str(why), is_running=is_running)
 
 
 class Toy(RunningNetwork):
     """Runs until it is told to stop, or fails."""
 
     def __init__(
-        self, failure: BaseException | None = None, closing: BaseException | None = None
+        self,
+        failure: BaseException | None = None,
+        closing: BaseException | None = None,
+        reported: SourceStatus | BaseException | None = None,
     ) -> None:
         self.failure = failure
         self.closing = closing
+        self.reported = reported
         self.stopped = asyncio.Event()
         self.runs = False
         self.closed = False
@@ -44,13 +61,19 @@ class Toy(RunningNetwork):
         request.finish(7)
 
     def hints(self) -> Iterator[ToWorker]:
-        yield SourceFacts("a", 0, ("well",))
+        yield HINT
+
+    async def status(self) -> SourceStatus | None:
+        if isinstance(self.reported, BaseException):
+            raise self.reported
+        return self.reported
 
     def stop(self) -> None:
         self.stopped.set()
 
     async def run(self) -> None:
         self.runs = True
+        await asyncio.sleep(0)
         if self.failure is not None:
             raise self.failure
         await self.stopped.wait()
@@ -69,6 +92,10 @@ class Stage:
         self.said: list[ToWorker] = []
         waits = Waits(shortest=0.001, longest=0.002)
         self.kept = RestartingNetwork("a", self.begin, SystemClock(), self.said.append, waits)
+
+    @property
+    def reports(self) -> list[SourceStatus]:
+        return [each.status for each in self.said if isinstance(each, SourceReport)]
 
     async def begin(self) -> Toy:
         outcome = self.outcomes.pop(0)
@@ -93,13 +120,12 @@ def test_what_fails_is_closed_and_begun_anew() -> None:
         assert first.closed
         assert second.closed
         assert third.closed
-        told = [each.facts for each in stage.said if isinstance(each, SourceFacts)]
-        assert told == [
-            (f"failed: {FULL}; it is begun anew",),
-            (f"failed: {FULL}; it is begun anew",),
-            (f"begun anew; it had failed: {FULL}",),
-            ("failed: ZeroDivisionError; it is begun anew",),
-            ("begun anew; it had failed: ZeroDivisionError",),
+        assert stage.reports == [
+            failure(FULL),
+            failure(FULL),
+            failure(FULL, is_running=True),
+            failure("ZeroDivisionError"),
+            failure("ZeroDivisionError", is_running=True),
         ]
 
     asyncio.run(scene())
@@ -118,11 +144,8 @@ def test_what_cannot_be_closed_is_begun_anew_and_the_reason_is_the_first(
         stage = Stage(first, second)
         await stage.run(lambda: second.runs)
         assert first.closed
-        told = [each.facts for each in stage.said if isinstance(each, SourceFacts)]
-        assert told == [
-            ("failed: the disk is gone; it is begun anew",),
-            ("begun anew; it had failed: the disk is gone",),
-        ]
+        gone = "the disk is gone"
+        assert stage.reports == [failure(gone), failure(gone, is_running=True)]
 
     asyncio.run(scene())
 
@@ -143,7 +166,7 @@ def test_while_it_does_not_run_transactions_are_refused_and_new_workers_hear_why
 
         def look() -> bool:
             kept.on_call(BusRequest(BusCall(len(said), "a", Submit(b"", b""), 0), said.append))
-            if stage.said and not any(isinstance(each, SourceFacts) for each in said):
+            if stage.said and not any(isinstance(each, SourceReport) for each in said):
                 said.extend(kept.hints())
             kept.on_call(BusRequest(BusCall(0, "a", PoolQuery("numbers"), 0), asked.append))
             kept.on_call(BusRequest(BusCall(0, "a", GetState(0, b""), 0), fetched.append))
@@ -156,8 +179,8 @@ def test_while_it_does_not_run_transactions_are_refused_and_new_workers_hear_why
         assert (ordered[0], ordered[-1]) == (failed(0, SequencerUnavailable()), Result(0, 7))
         assert (asked[0], asked[-1]) == (failed(0, PoolUnavailable()), Result(0, 7))
         assert (fetched[0], fetched[-1]) == (failed(0, NoUpstream(NOT_AVAILABLE, 1)), Result(0, 7))
-        (facts,) = [each for each in said if isinstance(each, SourceFacts)]
-        assert facts.facts == (f"failed: {FULL}; it is begun anew",)
+        (report,) = [each for each in said if isinstance(each, SourceReport)]
+        assert report.status == failure(FULL)
 
     asyncio.run(scene())
 
@@ -169,7 +192,30 @@ def test_what_cannot_be_begun_at_first_is_told_to_who_asked() -> None:
         toy = Toy()
         stage = Stage(toy)
         await stage.kept.begin()
-        assert list(stage.kept.hints()) == [SourceFacts("a", 0, ("well",))]
+        assert list(stage.kept.hints()) == [HINT]
         await stage.run(lambda: toy.runs)
+
+    asyncio.run(scene())
+
+
+def test_the_status_is_reported_without_secrets_and_kept_for_new_workers() -> None:
+    async def scene() -> None:
+        toy = Toy(reported=SourceStatus(canonical=CanonicalStatus("http://a/key", 1, 2, 3)))
+        stage = Stage(toy)
+        await stage.run(lambda: bool(stage.reports))
+        shown = SourceStatus(canonical=CanonicalStatus("http://a/\N{HORIZONTAL ELLIPSIS}", 1, 2, 3))
+        assert stage.reports == [shown]
+        assert list(stage.kept.hints()) == stage.said
+
+    asyncio.run(scene())
+
+
+def test_a_network_whose_status_fails_is_restarted() -> None:
+    async def scene() -> None:
+        first, second = Toy(reported=StoreReplaced("here", "it was removed")), Toy()
+        stage = Stage(first, second)
+        await stage.run(lambda: second.runs)
+        assert first.closed
+        assert stage.reports[0] == failure(first.reported)
 
     asyncio.run(scene())

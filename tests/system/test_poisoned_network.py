@@ -18,7 +18,7 @@ def all_were_heard(said: str) -> bool:
     """Whether every feed has got so far that its poison is known."""
     lines = [line for line in said.splitlines() if line.startswith("feed: ")]
     heard = {
-        kind: [line for line in lines if f"/?{kind}=" in line and "nothing heard" not in line]
+        kind: [line for line in lines if f"/?{kind}=" in line and "no message yet" not in line]
         for kind in ("noise", "truncated", "absurd", "plausible")
     }
     return bool(

@@ -187,7 +187,7 @@ def test_an_anchor_is_a_block_on_which_all_agree_that_have_it() -> None:
 
 def test_a_block_that_is_not_valid_is_confirmed_by_others_or_counts_as_a_lie() -> None:
     def rests(blocks: BlockFetcher) -> list[bool]:
-        return [each.state().rests_for > 0 for each in blocks._upstreams]
+        return [each.status().rests_for > 0 for each in blocks._upstreams]
 
     async def alone(blocks: BlockFetcher, _: list[BlockNode]) -> None:
         assert await blocks.is_confirmed(CHAIN[8].header)

@@ -139,7 +139,7 @@ def test_who_lied_is_not_asked_for_a_while() -> None:
         assert {each.source for some in again.proofs.values() for each in some} == {
             fetcher.upstreams[1].shown
         }
-        state = fetcher.upstreams[0].state()
+        state = fetcher.upstreams[0].status()
         assert state.refusals == {"untrue": 1}
         assert state.rests_for == 60
         assert state.can_prove
@@ -156,7 +156,7 @@ def test_the_only_one_is_asked_again_soon_after_a_lie() -> None:
     async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
         assert await fetcher.probe() == []
         fetcher.report_bad_data(fetcher.upstreams[0].shown, "no node of it is in the trie")
-        assert fetcher.upstreams[0].state().rests_for == ONLY_SECONDS
+        assert fetcher.upstreams[0].status().rests_for == ONLY_SECONDS
         clock.advance(int(ONLY_SECONDS * 10**9))
         check(await fetch(fetcher))
 
@@ -218,16 +218,16 @@ def test_a_budget_that_is_too_small_to_follow_names_the_flag() -> None:
         assert upstream.budget.take(DEFAULT_UNITS, Purpose.FLASHBLOCK, upstream.now) == 0.0
         with capture_logs() as logs:
             await ask(upstream)
-            assert not upstream.state().short, "a moment may pass"
+            assert not upstream.status().short, "a moment may pass"
             for _ in range(3):
                 clock.advance(10**9)
                 upstream.budget.take(DEFAULT_UNITS, Purpose.FLASHBLOCK, upstream.now)
                 await ask(upstream)
-        assert "300 units per second are too few" in upstream.state().short
+        assert "300 units per second are too few" in upstream.status().short
         assert [each["event"] for each in logs] == ["upstream_units_short"], "once a minute"
         assert "--upstream-units" in logs[0]["why"]
         clock.advance(3 * 10**9)
-        assert not upstream.state().short, "nothing has waited since"
+        assert not upstream.status().short, "nothing has waited since"
         upstream.close()
 
     asyncio.run(test())

@@ -17,9 +17,10 @@ import pytest
 from foreblock._engine import Block
 from foreblock.backoff import Waits
 from foreblock.bus.frames import frame
-from foreblock.bus.messages import SourceFacts
+from foreblock.bus.messages import SourceReport
 from foreblock.clock import SystemClock
 from foreblock.errors import EndpointError
+from foreblock.status.network_status import SourceStatus
 from foreblock.upstream import block_fetcher
 from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead
 from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
@@ -172,7 +173,7 @@ def test_a_source_goes_on_and_what_it_notes_can_be_told(answer: tuple[str, bytes
             await until(lambda: source.failures >= 2 or task.done())
             assert not task.done(), "nothing that an endpoint does ends a source"
             assert source.last_error.isprintable()
-            assert frame(SourceFacts("main", 1, (source.last_error,)))
+            assert frame(SourceReport("main", 1, SourceStatus(failure=source.last_error)))
             mood.answer = None
             await until(lambda: source.tip is not None)
             task.cancel()

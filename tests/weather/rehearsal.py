@@ -29,7 +29,7 @@ from foreblock.sequencer.predeploys import TOKEN
 from foreblock.settings import ChainSettings
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_source import Arrived, FeedSource
-from foreblock.sources.feed_status import Following
+from foreblock.status.network_status import MessageStatus
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
 from weather.convergence import Lateness, lateness
 from weather.looking import Looking
@@ -91,9 +91,9 @@ class Weather:
         self.followed.close()
         self._source.close()
 
-    def following(self) -> Following:
-        """What became of the messages so far."""
-        return self.followed.following()
+    def messages(self) -> MessageStatus:
+        """The outcomes of the messages so far."""
+        return self.followed.messages()
 
     # --- Time ----------------------------------------------------------------------------
 

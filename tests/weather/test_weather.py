@@ -51,8 +51,8 @@ def weather(folder: Path, rates: dict[str, float], **options: Any) -> Iterator[W
 def run(folder: Path, rates: dict[str, float], **options: Any) -> tuple[Verdict, Lateness]:  # noqa: ANN401
     with weather(folder, rates, **options) as made:
         made.run(SECONDS)
-        counters = made.following().counters
-        assert counters.get("Failed", 0) == 0, made.following().last_error
+        counters = made.messages().outcomes
+        assert counters.get("Failed", 0) == 0, made.messages().last_error
         assert counters.get("CanonicalDiverged", 0) == 0
         return made.judge()
 
@@ -84,7 +84,7 @@ def test_without_canonical_a_lost_message_freezes_the_chain_and_is_named(tmp_pat
         verdict, late = made.judge()
         assert not verdict.contradictions, str(verdict.contradictions[0])
         assert late.open, "what came after the loss is not served"
-        assert made.following().missing is not None
+        assert made.messages().missing
         frozen = made.followed.latest
         made.run(SECONDS)
         assert made.followed.latest == frozen

@@ -39,7 +39,7 @@ from foreblock.bus.messages import (
     PoolSelection,
     Print,
     Reply,
-    SourceFacts,
+    SourceReport,
     Started,
     Submit,
     ToWorker,
@@ -92,7 +92,7 @@ class BusClient:
         self._ids: Final = count(1)
         self._pending: Final[dict[int, PendingCall]] = {}
         self._nonces: dict[tuple[str, bytes], int] = {}
-        self._facts: dict[str, SourceFacts] = {}
+        self._reports: dict[str, SourceReport] = {}
         self._on_commit: Final[dict[Callable[[], None], str]] = {}  # with their networks
         self._on_change: Final[list[Callable[[], None]]] = []
         self._writers_here: Final[dict[str, InProcessWriter]] = {}
@@ -309,9 +309,9 @@ class BusClient:
         """The next nonce after a sender's transactions in the pool; 0 if unknown."""
         return self._nonces.get((network, sender), 0)
 
-    def source_facts(self, network: str) -> SourceFacts | None:
-        """The latest facts about the source of a network."""
-        return self._facts.get(network)
+    def source_report(self, network: str) -> SourceReport | None:
+        """The latest report on the source of a network."""
+        return self._reports.get(network)
 
     def when_changed(self, call: Callable[[], None]) -> None:
         """Call this when a command has changed a chain, and after each connection."""
@@ -345,8 +345,8 @@ class BusClient:
                 if len(self._nonces) >= HINTS:
                     self._nonces.clear()
                 self._nonces[network, sender] = nonce
-            case SourceFacts(network):
-                self._facts[network] = message
+            case SourceReport(network):
+                self._reports[network] = message
             case Committed(network):
                 for on_commit, followed in self._on_commit.items():
                     if followed == network:

@@ -35,6 +35,7 @@ from foreblock.errors import (
     SequencerUnavailable,
     UnitsSpent,
 )
+from foreblock.status.network_status import SourceStatus
 
 STATE_PART_BYTES: Final = 256 << 10
 MOST_STATE_BYTES: Final = 64 << 20  # of a response
@@ -160,12 +161,12 @@ class Committed(Struct, frozen=True, tag=True, array_like=True):
     commit: int
 
 
-class SourceFacts(Struct, frozen=True, tag=True, array_like=True):
-    """Hint: the state of a network's source, one line per fact."""
+class SourceReport(Struct, frozen=True, tag=True, array_like=True):
+    """Hint: the status of a network's source."""
 
     network: str
     sent_at_ns: int  # monotonic, equal in all processes
-    facts: tuple[str, ...]
+    status: SourceStatus
 
 
 class ChainChanged(Struct, frozen=True, tag=True, array_like=True):
@@ -198,7 +199,7 @@ class Print(Struct, frozen=True, tag=True, array_like=True):
 
 ToWriter = BusCall | Ack | WantCommits | Print
 Reply = Started | ResultPart | Result | Failed
-ToWorker = Reply | NextNonce | Committed | SourceFacts | ChainChanged
+ToWorker = Reply | NextNonce | Committed | SourceReport | ChainChanged
 
 
 # --- The writer's end of a call ---------------------------------------------------------------

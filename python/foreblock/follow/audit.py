@@ -21,10 +21,11 @@ from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.requests import BlockAt
 from foreblock.follow.state_fetcher import ExecutedBlocks
 from foreblock.ledger.storage.state_keys import StateKeys
+from foreblock.primitives import harmless
+from foreblock.status.network_status import UNTRUE, AuditStatus
 from foreblock.types import Account, keccak256
 from foreblock.upstream.budget import Purpose
 
-UNTRUE: Final = "Untrue"  # what was believed and is not so, counted
 MOST_CLAIMS: Final = 65_536  # that wait; more are not believed
 SLICE_ACCOUNTS: Final = 16
 SLICE_SLOTS: Final = 1024
@@ -90,6 +91,15 @@ class StateAudit:
         if self._now < self._distrusts_until or len(self._claims) >= MOST_CLAIMS:
             return False
         return self._oldest is None or self._now - self._oldest <= self._seconds
+
+    def status(self) -> AuditStatus:
+        return AuditStatus(
+            dict(self.counters),
+            self.waiting,
+            self.oldest,
+            self.accepts_unproven,
+            harmless(self.last_untrue),
+        )
 
     def note(self, epoch: int, block: int, believed: FetchResult) -> None:
         """Note values that are used and not proven; `block` is the latest one."""

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 import structlog
+from msgspec import structs
 
 from foreblock.backoff import Waits
 from foreblock.bus.messages import BusRequest, ToWorker
@@ -36,8 +37,6 @@ from foreblock.follow.state_fetcher import (
     ExecutedBlocks,
     StateFetcher,
 )
-from foreblock.follow.status import follow_facts
-from foreblock.follow.upstream_metrics import UpstreamMetrics
 from foreblock.follow.worker_requests import WorkerRequests
 from foreblock.follow.working_set import (
     KEEP_SECONDS,
@@ -52,9 +51,11 @@ from foreblock.ledger.storage.open_store import Anchor
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.meters import NetworkMetrics
+from foreblock.primitives import harmless
 from foreblock.settings.networks import NO_FEED, Network
 from foreblock.sources.feed_network import FeedNetwork, NetworkChain
 from foreblock.sources.feed_source import FeedSource
+from foreblock.status.network_status import FollowStatus, SourceStatus
 from foreblock.types import Block, Flashblock, FlashblockId, Header
 from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import Purpose
@@ -125,9 +126,6 @@ class FollowNetwork(FeedNetwork):
         self.divergences = 0
         self.last_anchoring = ""
         super().__init__(network, clock, publish, broadcast, heard, seen, metrics)
-        self._upstream_metrics: Final = UpstreamMetrics(
-            self._metrics.counters, network.name, len(fetcher.upstreams), audited=audit is not None
-        )
         self._blocks.brings_latest = not self._clients
         if self._clients:
             self._blocks.bodies = self._bodies_named
@@ -208,7 +206,7 @@ class FollowNetwork(FeedNetwork):
 
     async def _probe(self) -> None:
         refused = await self._fetcher.probe()
-        proves = any(each.state().can_prove for each in self._fetcher.upstreams)
+        proves = any(each.status().can_prove for each in self._fetcher.upstreams)
         if self._learner.proven and not refused and not proves:
             log.warning("state_not_proven", why="no upstream answers eth_getProof")
 
@@ -523,14 +521,20 @@ class FollowNetwork(FeedNetwork):
             if self.following.learned.unstored:
                 await self.store_learned()
 
-    def _more_facts(self) -> Sequence[str]:
-        executed = self.following.executed()
-        upstreams = self._fetcher.upstreams
-        states = [each.state() for each in upstreams]
-        self._upstream_metrics.sample(states, self.anchorings, self._audit)
-        facts = follow_facts(self, executed, self._learner, states, self._audit)
-        templates = f"templates: of {self.following.templates} kinds of calls"
-        return [*facts, self._roots.fact(), self._hot.fact(), templates]
+    async def status(self) -> SourceStatus:
+        """The status of feeds and canonical source, of upstreams and fetched state."""
+        follow = FollowStatus(
+            anchorings=self.anchorings,
+            last_anchoring=harmless(self.last_anchoring),
+            state=dict(self._learner.counters),
+            last_error=harmless(self._learner.last_error),
+            upstreams=tuple(each.status() for each in self._fetcher.upstreams),
+            roots=self._roots.status(),
+            working_set=self._hot.status(),
+            templates=self.following.templates,
+            audit=None if self._audit is None else self._audit.status(),
+        )
+        return structs.replace(await super().status(), follow=follow)
 
 
 async def anchor_at(blocks: BlockFetcher, header: Header) -> Anchor:

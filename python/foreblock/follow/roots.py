@@ -15,6 +15,7 @@ import structlog
 from foreblock.errors import EndpointError, NotHere, NoUpstream, StoreClosed
 from foreblock.ledger.following.missing_state import MissingNodes
 from foreblock.ledger.following.roots_behind import DueRoot, ProofsNeeded, RootsBehind
+from foreblock.status.network_status import RootStatus
 from foreblock.types import Header
 
 log = structlog.get_logger()
@@ -46,14 +47,8 @@ class FollowedRoots:
         self._asked = 0  # accounts of which proofs were asked for
         self._refused = 0  # times that proofs could not be had
 
-    def fact(self) -> str:
-        """Return the progress as a line for operators."""
-        if not self._computed:
-            return "roots: none computed"
-        return (
-            f"roots: {self._computed} computed, the last of block {self._last}; "
-            f"{self._asked} proofs asked for, {self._refused} times in vain"
-        )
+    def status(self) -> RootStatus:
+        return RootStatus(self._computed, self._last, self._asked, self._refused)
 
     async def keep(self) -> None:
         """Compute roots until cancelled."""

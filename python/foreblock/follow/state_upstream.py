@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from typing import Final, cast
 
 import structlog
+from msgspec import structs
 
 from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
 from foreblock.follow.capabilities import Asking, Capabilities, Said, probing
 from foreblock.follow.state_plan import RequestLimits
+from foreblock.status.network_status import UpstreamStatus
 from foreblock.upstream.budget import Purpose, UnitBudget, Urgency
-from foreblock.upstream.endpoint import PROBE_SECONDS, Upstream, UpstreamState
+from foreblock.upstream.endpoint import PROBE_SECONDS, Upstream
 from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind, refuse
 
 log = structlog.get_logger()
@@ -55,15 +57,12 @@ class StateUpstream(Upstream):
         self._is_unsure = False  # whether it can do something, as it did not say
         self._probing: Final = asyncio.Lock()
 
-    def state(self) -> UpstreamState:
-        """Its state, with what is known of the node behind it."""
-        if self.capabilities is None:
-            return super().state()
-        return (
-            super()
-            .state()
-            ._replace(client=self.capabilities.client, can_prove=self.capabilities.can_prove)
-        )
+    def status(self) -> UpstreamStatus:
+        """The status, with what is known of the node behind it."""
+        status, can = super().status(), self.capabilities
+        if can is None:
+            return status
+        return structs.replace(status, client=can.client, can_prove=can.can_prove)
 
     @property
     def proves_behind(self) -> bool:

@@ -23,6 +23,7 @@ from foreblock.errors import EndpointError
 from foreblock.follow.state_fetcher import ExecutedBlocks, KnownKeys, ProvenState
 from foreblock.follow.state_plan import IMPLEMENTATION
 from foreblock.ledger.storage.state_keys import StateKeys
+from foreblock.status.network_status import WorkingSetStatus
 from foreblock.upstream.budget import Purpose, price
 
 MOST_SLOTS: Final = 100_000
@@ -304,10 +305,7 @@ class WorkingSetRefresh:
                 return
             await self._keep(put, gone)
 
-    def fact(self) -> str:
-        """How much is in use, and how much of it was fetched again; for people."""
-        line = f"hot set: {len(self._hot)} accounts with {self._hot.slots} slots"
-        if not self.wanted:
-            return line
-        so_far = " so far" if self.is_fetching else ""
-        return f"{line}; {self.known} of {self.wanted} keys known again{so_far}"
+    def status(self) -> WorkingSetStatus:
+        return WorkingSetStatus(
+            len(self._hot), self._hot.slots, self.wanted, self.known, self.is_fetching
+        )

@@ -17,8 +17,10 @@ from random import Random
 from typing import Final, NamedTuple, TypeVar
 
 import structlog
+from msgspec import structs
 
-from foreblock.bus.messages import Committed, NextNonce, SourceFacts, ToWorker
+from foreblock.bus.messages import Committed, NextNonce, ToWorker
+from foreblock.clock import SECOND_NS
 from foreblock.errors import BadLogStream, LogUnreachable, RefusedCommit, Undecodable
 from foreblock.ledger.building.replica_writer import AppliedCommits, CommitOfLog, ReplicaWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
@@ -35,12 +37,13 @@ from foreblock.log.tail import LogTail, NextCommit
 from foreblock.log.takeover import Role, first_role
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.replication.log_session import LogSession, WriterClockKeeper
-from foreblock.replication.log_status import LogFacts, Pursuit
 from foreblock.settings.networks import Network
 from foreblock.sources.network_store import StaleReaders, open_followed_store
-from foreblock.sources.network_thread import STATUS_SECONDS, NetworkThread
+from foreblock.sources.network_thread import NetworkThread
+from foreblock.status.network_status import LogStatus
 
 RETRY_SECONDS: Final = 0.1
+FAR_COMMITS: Final = 64
 
 T = TypeVar("T")
 
@@ -53,7 +56,6 @@ class Listeners(NamedTuple):
     broadcast: Callable[[ToWorker], None]  # to all workers
     announce_change: Callable[[str], Awaitable[None]]  # returns when workers acknowledged it
     has_chain: Callable[[], None]  # there is something to serve
-    facts: Callable[[LogFacts], None]  # once a second
     metrics: NetworkMetrics
 
 
@@ -61,6 +63,43 @@ def _of_log(each: NextCommit) -> CommitOfLog:
     message, position = each.commit.message, each.position
     row = LogRow(position.epoch, position.link, position.sequence)
     return CommitOfLog(message.body, message.before, message.after, row)
+
+
+class Pursuit:
+    """How far a follower is behind.
+
+    It is behind since the moment at which it last had all that the writer had announced. Heads
+    come with each commit and once a second.
+    """
+
+    def __init__(self, now_ns: int) -> None:
+        self._level_ns = now_ns
+        self._received_ns: int | None = None
+        self._announced = 0  # the highest sequence
+
+    def on_message(self, position: LogPosition, head: HeadAnnouncement | None, now_ns: int) -> None:
+        """A head was received, or, without one, a commit was applied."""
+        self._received_ns = now_ns
+        if head is not None:
+            self.announced(head.sequence)
+        if position.end >= self._announced:
+            self._level_ns = now_ns
+
+    def announced(self, sequence: int) -> None:
+        """The stream has this much."""
+        self._announced = max(self._announced, sequence)
+
+    def is_far(self, position: LogPosition) -> bool:
+        """Return true if so much is to be applied that maintenance can wait."""
+        return self._announced - position.end > FAR_COMMITS
+
+    def behind(self, now_ns: int) -> float:
+        return max(0, now_ns - self._level_ns) / SECOND_NS
+
+    def silence(self, now_ns: int) -> float | None:
+        """Seconds since the last message of the writer; None before the first."""
+        received_ns = self._received_ns
+        return None if received_ns is None else (now_ns - received_ns) / SECOND_NS
 
 
 class LogFollowing:
@@ -174,7 +213,7 @@ class LogFollowing:
 
         def heard(head: HeadAnnouncement | None) -> None:
             standby.heard(head)
-            self._pursuit.heard(tail.position, head, self._session.clock.monotonic_ns())
+            self._pursuit.on_message(tail.position, head, self._session.clock.monotonic_ns())
 
         tail = LogTail(
             connection,
@@ -192,7 +231,6 @@ class LogFollowing:
                 self._follow(tail, standby, is_first=is_first),
                 self._clock_keeper.run(self._renew_note),
                 self._keep_up(),
-                self._keep_telling(tail),
             )
 
     async def _follow(self, tail: LogTail, standby: Standby, *, is_first: bool) -> None:
@@ -285,19 +323,21 @@ class LogFollowing:
                 pass
             await self._wake.wait()
 
-    async def _keep_telling(self, tail: LogTail) -> None:
-        while True:
-            await self.on_thread(self._look_after_store)
-            now_ns = self._session.clock.monotonic_ns()
-            facts = self._session.with_skipped(self._pursuit.facts(tail.position, now_ns))
-            self._listeners.facts(facts)
-            self._listeners.broadcast(SourceFacts(self._network.name, now_ns, (facts.line(),)))
-            await asyncio.sleep(STATUS_SECONDS)
+    async def status(self) -> LogStatus:
+        """The status of this node. Raises `StoreReplaced`."""
+        position = await self.on_thread(self._check)
+        now_ns = self._session.clock.monotonic_ns()
+        return structs.replace(
+            self._session.status(position),
+            behind=self._pursuit.behind(now_ns),
+            silence=self._pursuit.silence(now_ns),
+        )
 
-    def _look_after_store(self) -> None:
+    def _check(self) -> LogPosition:
         self._readers.clear_if_due()
         if self._watch is not None:
             self._watch.check_if_due()
+        return self.position()
 
     def _hear_hint(self, hint: NonceHint) -> None:
         self._listeners.broadcast(NextNonce(self._network.name, hint.sender, hint.nonce))

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 import structlog
+from msgspec import structs
 
 from foreblock.bus.messages import Committed, NextNonce, ToWorker
 from foreblock.clock import boot_id
@@ -23,9 +24,9 @@ from foreblock.log.submission import NonceHint
 from foreblock.log.takeover import next_epoch
 from foreblock.replication.forwarded import Reception
 from foreblock.replication.log_session import LogSession
-from foreblock.replication.log_status import LogFacts, facts_of_writer
 from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.sources.network_thread import RunningNetwork
+from foreblock.status.network_status import LogStatus
 
 log = structlog.get_logger()
 
@@ -138,10 +139,10 @@ class Leading:
             self._hints.close()
             await end(list(self._tasks))
 
-    def facts(self) -> LogFacts:
-        """The state of this node."""
-        waits = self._session.appender.waits
-        return self._session.with_skipped(facts_of_writer(self.commits.position, waits=waits))
+    def status(self) -> LogStatus:
+        """The status of this node."""
+        status, waits = self._session.status(self.commits.position), self._session.appender.waits
+        return structs.replace(status, writes=True, waits=waits)
 
     def broadcast(self, message: ToWorker) -> None:
         """Send a message to workers, and nonces to replicas too."""

@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 import structlog
+from msgspec import structs
 
-from foreblock.bus.messages import BusRequest, SourceFacts, ToWorker
+from foreblock.bus.messages import BusRequest, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import (
     Deposed,
@@ -29,20 +30,21 @@ from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.log.connection import end
 from foreblock.log.held_messages import Journal
+from foreblock.metrics.catalogue import LOG_EPOCHS_BEGUN, LOG_FORWARDED
+from foreblock.metrics.counter_file import Count
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.replication.following import Listeners, LogFollowing
 from foreblock.replication.forwarded import Forwarding
 from foreblock.replication.leading import Leading, OpenSource
 from foreblock.replication.log_session import LogSession
-from foreblock.replication.log_status import LogFacts, LogMetrics
 from foreblock.replication.logged_commits import LoggedCommits
 from foreblock.replication.store_copies import StoreCopies
 from foreblock.settings.networks import Network
 from foreblock.snapshot.server import SnapshotOffers
-from foreblock.sources.network_thread import STATUS_SECONDS, RunningNetwork
+from foreblock.sources.network_thread import RunningNetwork
+from foreblock.status.network_status import SourceStatus
 
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
-NOT_OPEN: Final = "log: not connected yet; what is here is served"
 # A store that cannot go on with its log needs a copy of one that can.
 NEEDS_COPY: Final = (LogBeginsLater, ForkedLog, ForeignLog, WrongStateRoot)
 
@@ -91,13 +93,15 @@ class LogNetwork(RunningNetwork):
         self._session: Final = LogSession(
             network.name, network.log, clock, journal, may_write=source is not None
         )
-        self._log_metrics: Final = LogMetrics(self._metrics.counters, network.name)
+        counters = self._metrics.counters
+        self._begun: Final = Count(counters, LOG_EPOCHS_BEGUN, network.name)
+        self._forwarded: Final = Count(counters, LOG_FORWARDED, network.name)
         self._has_chain: Final = asyncio.Event()
         self._stopping: Final = asyncio.Event()
         self._living: asyncio.Task[None] | None = None
+        self._following: LogFollowing | None = None
         self._leading: Leading | None = None
         self._forwarding: Forwarding | None = None
-        self._facts: tuple[str, ...] = ()
 
     async def open(self) -> None:
         """Begin; returns when there is a block to serve. Raises `ForeblockError`."""
@@ -125,7 +129,7 @@ class LogNetwork(RunningNetwork):
     def submit(self, request: BusRequest) -> None:
         """Forward a transaction to the node that writes the log."""
         if self._forwarding is not None:
-            self._log_metrics.forwarded.add()
+            self._forwarded.add()
             self._forwarding.submit(request)
         else:
             request.refuse()
@@ -136,10 +140,19 @@ class LogNetwork(RunningNetwork):
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
-        if self._facts:
-            yield SourceFacts(self.name, self._clock.monotonic_ns(), self._facts)
         if self._leading is not None and self._leading.source is not None:
             yield from self._leading.source.hints()
+
+    async def status(self) -> SourceStatus | None:
+        """The position in the log, and the status of the source if this node writes."""
+        if self._following is not None:
+            return SourceStatus(log=await self._following.status())
+        if self._leading is None:
+            return None
+        log_status, source = self._leading.status(), self._leading.source
+        self._copies.offer(self._leading.commits.store)
+        found = None if source is None else await source.status()
+        return structs.replace(found or SourceStatus(), log=log_status)
 
     def stop(self) -> None:
         """End after the commit that is under way."""
@@ -182,9 +195,7 @@ class LogNetwork(RunningNetwork):
         await following.open()
         self._copies.offer(following.store)
         try:
-            if not self._session.is_open:
-                self._facts = (NOT_OPEN,)
-                self._broadcast(SourceFacts(self.name, self._clock.monotonic_ns(), self._facts))
+            self._following = following
             position = await following.on_thread(following.position)
             if await self._until_stopped(self._session.open(begins=position.sequence == 0)):
                 return None
@@ -200,6 +211,7 @@ class LogNetwork(RunningNetwork):
                 return None
             return await self._take_over(following)
         finally:
+            self._following = None
             if self._forwarding is not None:
                 self._forwarding.close()
                 self._forwarding = None
@@ -215,7 +227,7 @@ class LogNetwork(RunningNetwork):
             self._session,
             position,
             log_id or following.log_id,
-            self._broadcast_with_log,
+            self._broadcast,
         )
         if not following.has_chain:
             return leading  # the first commit of the log is block 0
@@ -237,14 +249,12 @@ class LogNetwork(RunningNetwork):
     async def _lead(self, leading: Leading) -> None:
         """Write until deposed, or told to stop."""
         self._leading = leading
-        self._log_metrics.begun.add()
-        telling = asyncio.create_task(self._keep_telling(leading))
+        self._begun.add()
         try:
             await leading.run(self._open_source)
         except Deposed as why:
             log.warning("log_deposed", network=self.name, why=str(why))
         finally:
-            telling.cancel()
             self._leading = None
             await self._copies.withdraw()
             await leading.close()
@@ -277,28 +287,5 @@ class LogNetwork(RunningNetwork):
         working.result()
         return False
 
-    # --- What is told --------------------------------------------------------------------
-
     def _listeners(self) -> Listeners:
-        return Listeners(
-            self._broadcast, self._announce_change, self._has_chain.set, self._count, self._metrics
-        )
-
-    def _count(self, facts: LogFacts) -> None:
-        self._facts = (facts.line(),)
-        self._log_metrics.sample(facts, connected=self._session.connection.is_connected)
-
-    def _broadcast_with_log(self, message: ToWorker) -> None:
-        """Tell workers, with what there is to say of the log beside what a source says."""
-        if isinstance(message, SourceFacts):
-            message = SourceFacts(message.network, message.sent_at_ns, self._facts + message.facts)
-        self._broadcast(message)
-
-    async def _keep_telling(self, leading: Leading) -> None:
-        while True:
-            self._count(leading.facts())
-            self._copies.offer(leading.commits.store)
-            if self._network.feed is None:  # a feed network says it with its own
-                now_ns = self._clock.monotonic_ns()
-                self._broadcast(SourceFacts(self.name, now_ns, self._facts))
-            await asyncio.sleep(STATUS_SECONDS)
+        return Listeners(self._broadcast, self._announce_change, self._has_chain.set, self._metrics)

@@ -27,8 +27,8 @@ from foreblock.log.node_messages import ask_writer
 from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
 from foreblock.log.stream_settings import LogSubjects
-from foreblock.replication.log_status import LogFacts
 from foreblock.settings import ReplicationSettings
+from foreblock.status.network_status import LogStatus
 
 RETRY_SECONDS: Final = 0.25
 # How often, and at which distance, a writer is asked before it counts as absent: as long as a
@@ -101,9 +101,17 @@ class LogSession:
         """Close the connection."""
         await self.connection.close()
 
-    def with_skipped(self, facts: LogFacts) -> LogFacts:
-        """Return the facts, with the messages that this session has skipped."""
-        return facts._replace(skipped=self.reader.skipped, last_skipped=self.reader.last_skipped)
+    def status(self, position: LogPosition) -> LogStatus:
+        """The status of a node at this position."""
+        return LogStatus(
+            is_open=self.is_open,
+            connected=self.connection.is_connected,
+            epoch=position.epoch,
+            sequence=position.sequence,
+            commit=position.commit,
+            skipped=self.reader.skipped if self.is_open else 0,
+            last_skipped=self.reader.last_skipped if self.is_open else "",
+        )
 
     async def writer_listens(self, epoch: int) -> bool:
         """Return true if the writer of an epoch responds; it is asked several times."""

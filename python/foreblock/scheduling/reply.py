@@ -122,10 +122,11 @@ class Client(Struct, frozen=True, gc=False):
 
 
 class Readiness(NamedTuple):
-    """The readiness of a network, and the facts behind it."""
+    """The readiness of an address, and the reasons."""
 
     ready: bool
-    facts: tuple[str, ...]
+    lines: tuple[str, ...]  # for people
+    networks: tuple[object, ...] = ()  # their status as values that JSON can encode
 
 
 # From a request's body and its sender to a reply; never raises. It answers at once where it

@@ -14,6 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+import msgspec
+
 from foreblock.scheduling.reply import Readiness, Reply
 from foreblock.server.head import RequestHead, without_port
 
@@ -26,6 +28,7 @@ ALLOW: Final = b"Allow: GET, HEAD, OPTIONS, POST\r\n"
 
 
 PLAIN: Final = b"text/plain; charset=utf-8"
+JSON: Final = b"application/json"
 
 
 class Answer(NamedTuple):
@@ -42,6 +45,7 @@ class Probe(NamedTuple):
 
     verbose: bool
     bodiless: bool
+    as_json: bool = False
 
 
 class Scrape(NamedTuple):
@@ -102,12 +106,15 @@ def head_too_large(limit: int) -> Answer:
 
 
 def readiness(found: Readiness, probe: Probe) -> Answer:
-    """The answer to a probe: one word, and if verbose one line for each fact."""
+    """The answer to a probe: one word, if verbose with lines for people, or all of it as JSON."""
     status = b"200 OK" if found.ready else b"503 Service Unavailable"
     if probe.bodiless:
         return Answer(status)
+    if probe.as_json:
+        value = {"ready": found.ready, "networks": found.networks}
+        return Answer(status, msgspec.json.encode(value), kind=JSON)
     word = "ready" if found.ready else "not ready"
-    lines = (word, *found.facts) if probe.verbose else (word,)
+    lines = (word, *found.lines) if probe.verbose else (word,)
     return Answer(status, "\n".join(lines).encode())
 
 
@@ -198,8 +205,13 @@ def prefers_page(head: RequestHead, documents: Documents) -> bool:
     """Return whether a request for the root accepts HTML, and so gets the page."""
     if not documents.page or head.method not in (b"GET", b"HEAD"):
         return False
+    return accepts(head, b"text/html")
+
+
+def accepts(head: RequestHead, kind: bytes) -> bool:
+    """Return whether a request names a media type in `Accept`."""
     ranges = (head.get(b"accept") or b"").lower().split(b",")
-    return any(each.partition(b";")[0].strip() == b"text/html" for each in ranges)
+    return any(each.partition(b";")[0].strip() == kind for each in ranges)
 
 
 def serve_document(head: RequestHead, host: bytes, path: bytes, documents: Documents) -> Answer:

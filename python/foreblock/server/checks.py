@@ -22,12 +22,14 @@ from urllib.parse import unquote_to_bytes
 from foreblock.scheduling.reply import Minimum
 from foreblock.server import answers
 from foreblock.server.answers import (
+    JSON,
     MOVED,
     NO_DOCUMENTS,
     Answer,
     Documents,
     Probe,
     Scrape,
+    accepts,
     bad_request,
     prefers_page,
     serve_document,
@@ -264,7 +266,8 @@ def _probe(head: RequestHead, path: bytes, query: bytes) -> Answer | Probe | Scr
         return answers.HEALTHY
     if path == METRICS:
         return Scrape(head.method == b"HEAD")
-    return Probe(query.partition(b"=")[0] == b"verbose", head.method == b"HEAD")
+    is_verbose = query.partition(b"=")[0] == b"verbose"
+    return Probe(is_verbose, head.method == b"HEAD", accepts(head, JSON))
 
 
 def _answer_by_method(

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 import structlog
+from msgspec import structs
 
 from foreblock.bus.bus_client import BusClient
 from foreblock.clock import SECOND_NS, SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
-from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
+from foreblock.ledger.reading.availability import AbsentLedger, network_status, open_served
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit
@@ -38,6 +39,7 @@ from foreblock.service.network_views import NetworkViews, Shared, make_scheduler
 from foreblock.service.service_metrics import Scraper, WorkerMetrics
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
+from foreblock.status.status_text import status_lines
 
 VIEW_KEPT_SECONDS: Final = 0.2  # without requests
 STORE_CHECK_SECONDS: Final = 1.0
@@ -162,7 +164,11 @@ def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) ->
 
 def _all_ready(served: Sequence[Served]) -> Readiness:
     found = [each.readiness() for each in served]
-    return Readiness(all(each.ready for each in found), sum((each.facts for each in found), ()))
+    return Readiness(
+        all(each.ready for each in found),
+        sum((each.lines for each in found), ()),
+        sum((each.networks for each in found), ()),
+    )
 
 
 def _filters(settings: Settings, runtime: str, network: int) -> FilterTable:
@@ -201,22 +207,9 @@ def _readiness(
     ledger: Ledger | AbsentLedger, network: Network, link: BusClient | None
 ) -> Readiness:
     clock = SystemClock()
-    ready, facts = _store_facts(ledger, network, clock.wall_ns())
-    told = None if link is None else link.source_facts(network.name)
-    if told is not None:
-        age = (clock.monotonic_ns() - told.sent_at_ns) / SECOND_NS
-        facts = (*facts, f"source: as it was {age:.1f} s ago", *told.facts)
-    return Readiness(ready, facts)
-
-
-def _store_facts(
-    ledger: Ledger | AbsentLedger, network: Network, wall_ns: int
-) -> tuple[bool, tuple[str, ...]]:
-    try:
-        view = ledger.view()
-    except StoreError as why:
-        return False, (f"store: {why}",)
-    try:
-        return readiness(view, wall_ns, moves=network.source != "store")
-    finally:
-        view.close()
+    status = network_status(ledger, network.name, network.source, clock.wall_ns())
+    report = None if link is None else link.source_report(network.name)
+    if report is not None:
+        age = (clock.monotonic_ns() - report.sent_at_ns) / SECOND_NS
+        status = structs.replace(status, source=report.status, source_age=age)
+    return Readiness(status.ready, status_lines(status), (status,))

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from foreblock import __version__
-from foreblock.clock import SECOND_NS, SystemClock
-from foreblock.errors import StoreError
-from foreblock.ledger.reading.availability import AbsentLedger, is_ready
-from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.clock import SystemClock
+from foreblock.ledger.reading.availability import AbsentLedger, network_status
+from foreblock.ledger.reading.view import Ledger
 from foreblock.metrics import catalogue
 from foreblock.metrics.catalogue import (
     BUILD_INFO,
@@ -45,6 +44,7 @@ from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 from foreblock.settings.networks import Network
+from foreblock.status.status_metrics import chain_series
 
 
 class Counted(Protocol):
@@ -119,45 +119,16 @@ class WorkerMetrics:
         self._unanswered.set(budget.received.total - budget.received.left)
 
 
-def chain_series(network: Network, ledger: Ledger | AbsentLedger) -> Iterator[Series]:
-    """The series of one network."""
-    for metric, value in _values(network, ledger):
+def network_series(network: Network, ledger: Ledger | AbsentLedger) -> Iterator[Series]:
+    """The series of one network: its chain, its store and its disk."""
+    wall_ns = SystemClock().wall_ns()
+    status = network_status(ledger, network.name, network.source, wall_ns)
+    yield from chain_series(status)
+    values = [*_disk(network)]
+    if status.chain is not None and isinstance(ledger, Ledger):
+        values += _store(ledger)
+    for metric, value in values:
         yield metric, (network.name,), [float(value)]
-    for work, blocks in _behind(ledger):
-        yield catalogue.MAINTENANCE_BLOCKS, (network.name, work), [float(blocks)]
-
-
-def _values(network: Network, ledger: Ledger | AbsentLedger) -> Iterator[tuple[Metric, float]]:
-    yield from _disk(network)
-    try:
-        view = ledger.view()
-    except StoreError:
-        yield catalogue.STORE_AVAILABLE, 0
-        yield catalogue.READY, 0
-        return
-    try:
-        yield catalogue.STORE_AVAILABLE, 1
-        yield from _chain(view, moves=network.source != "store")
-        assert isinstance(ledger, Ledger), "it has a view"
-        yield from _store(ledger)
-    finally:
-        view.close()
-
-
-def _chain(view: LedgerView, *, moves: bool) -> Iterator[tuple[Metric, float]]:
-    now_ns = SystemClock().wall_ns()
-    latest, pending, behind = view.latest, view.pending, view.behind
-    yield catalogue.READY, is_ready(view, now_ns, moves=moves)
-    yield catalogue.COMMIT_NUMBER, view.commit
-    yield catalogue.LATEST_NUMBER, latest.number
-    yield catalogue.LATEST_AGE, now_ns / SECOND_NS - latest.header.timestamp
-    if pending is not None:
-        yield catalogue.PENDING_NUMBER, pending.number
-        yield catalogue.PENDING_INDEX, pending.index
-        yield catalogue.PENDING_AGE, (now_ns - pending.received_at_ns) / SECOND_NS
-        yield catalogue.PENDING_DISTANCE, pending.number - latest.number
-    yield catalogue.EARLIEST_STATE, behind.earliest
-    yield catalogue.MAINTENANCE_ITEMS, behind.to_clear
 
 
 def _store(ledger: Ledger) -> Iterator[tuple[Metric, float]]:
@@ -174,22 +145,6 @@ def _disk(network: Network) -> Iterator[tuple[Metric, float]]:
     except OSError:
         return
     yield catalogue.DISK_FREE_BYTES, found.f_bavail * found.f_frsize
-
-
-def _behind(ledger: Ledger | AbsentLedger) -> Iterator[tuple[str, int]]:
-    """Blocks behind the latest by the work that is due for them."""
-    try:
-        view = ledger.view()
-    except StoreError:
-        return
-    try:
-        behind = view.behind
-    finally:
-        view.close()
-    yield "fold", behind.to_fold
-    yield "log_index", behind.to_index
-    if behind.addresses_to_index is not None:
-        yield "address_index", behind.addresses_to_index
 
 
 class Scraper:
@@ -218,7 +173,7 @@ class Scraper:
             yield from table.add_rows(*reader.read())
             yield None
         for network, ledger in self._networks:
-            for series in chain_series(network, ledger):
+            for series in network_series(network, ledger):
                 table.add(series)
             yield None
         table.add((BUILD_INFO, (__version__,), [1.0]))

@@ -151,9 +151,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     seen,
                     Watchers(printers.get(network.name), metrics),
                 )
-                kept = RestartingNetwork(
-                    network.name, begin, clock, broadcast, failed=metrics.restarts.add
-                )
+                kept = RestartingNetwork(network.name, begin, clock, broadcast, metrics=metrics)
                 if order.is_first:
                     await kept.begin()  # fail the start of the service if it cannot start
                 networks.append(kept)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from foreblock.bus.messages import SourceFacts, ToWorker
+from foreblock.bus.messages import ToWorker
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
@@ -21,8 +21,13 @@ from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings.networks import Network
 from foreblock.sources.feed_source import Arrived, FeedSource
-from foreblock.sources.feed_status import CanonicalState, FeedMetrics, FeedState, feed_facts
-from foreblock.sources.network_thread import STATUS_SECONDS, NetworkThread, RunningNetwork
+from foreblock.sources.network_thread import NetworkThread, RunningNetwork
+from foreblock.status.network_status import (
+    CanonicalStatus,
+    FeedStatus,
+    MessageStatus,
+    SourceStatus,
+)
 from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.block_fetcher import CanonicalHead
 from foreblock.upstream.canonical_source import CanonicalSource
@@ -66,15 +71,8 @@ class FeedNetwork(RunningNetwork):
         self._wake: Final = asyncio.Event()
         self._stopping = False
         self._place: FlashblockId | None = None  # of the newest commit
-        self._facts: tuple[str, ...] = ()
         self._clients: Sequence[FeedClient | PolledFeed] = self._make_clients()
         self._canonical: Final = self._make_canonical()
-        self._feed_metrics: Final = FeedMetrics(
-            self._metrics.counters,
-            network.name,
-            len(self._clients),
-            canonical=self._canonical is not None,
-        )
         self._source: FeedSource
 
     def _make_clients(self) -> Sequence[FeedClient | PolledFeed]:
@@ -122,10 +120,11 @@ class FeedNetwork(RunningNetwork):
 
     # --- What the writer asks of every network -------------------------------------------
 
-    def hints(self) -> Iterator[ToWorker]:
-        """The hints for a worker that has just connected."""
-        if self._facts:
-            yield SourceFacts(self.name, self._clock.monotonic_ns(), self._facts)
+    async def status(self) -> SourceStatus:
+        """The status of feeds and canonical source. Raises `StoreReplaced`."""
+        messages = await self.on_thread(self._check)
+        feeds = tuple(map(self._feed_status, self._clients))
+        return SourceStatus(feeds=feeds, messages=messages, canonical=self._canonical_status())
 
     def stop(self) -> None:
         """End after the commit that is under way."""
@@ -135,7 +134,6 @@ class FeedNetwork(RunningNetwork):
     async def run(self) -> None:
         """Follow until told to stop."""
         beside = [asyncio.create_task(client.run()) for client in self._clients]
-        beside.append(asyncio.create_task(self._keep_telling()))
         beside += map(asyncio.create_task, self._beside())
         if self._canonical is not None:
             beside.append(asyncio.create_task(self._canonical.run()))
@@ -223,40 +221,29 @@ class FeedNetwork(RunningNetwork):
         self._place = FlashblockId(flashblock.block_number, flashblock.index)
         self._publish(flashblock)
 
-    async def _keep_telling(self) -> None:
-        while True:
-            await self.on_thread(self._source.look_after_store)
-            following = await self.on_thread(self._source.following)
-            now = self._clock.monotonic_ns()
-            feeds = [self._state(client) for client in self._clients]
-            canonical = self._canonical_state()
-            self._feed_metrics.sample(feeds, following, canonical, now, self._clock.wall_ns())
-            self._facts = (*feed_facts(feeds, following, canonical, now), *self._more_facts())
-            self._broadcast(SourceFacts(self.name, now, self._facts))
-            await asyncio.sleep(STATUS_SECONDS)
+    def _check(self) -> MessageStatus:
+        self._source.check_store()
+        return self._source.messages()
 
-    def _more_facts(self) -> Sequence[str]:
-        """Further lines about the source."""
-        return ()
-
-    def _state(self, client: FeedClient | PolledFeed) -> FeedState:
-        return FeedState(
+    def _feed_status(self, client: FeedClient | PolledFeed) -> FeedStatus:
+        last_ns = client.last_message_ns
+        return FeedStatus(
             url=client.url,
             connected=client.connected,
             connections=client.connections,
             messages=client.messages,
             dropped=client.inbox.dropped,
             malformed=self._source.malformed(client.url),
-            last_message_ns=client.last_message_ns,
+            age=None if last_ns is None else (self._clock.monotonic_ns() - last_ns) / SECOND_NS,
             last_error=client.last_error,
         )
 
-    def _canonical_state(self) -> CanonicalState | None:
+    def _canonical_status(self) -> CanonicalStatus | None:
         source = self._canonical
         if source is None:
             return None
         tip = None if source.tip is None else source.tip.number
-        return CanonicalState(source.url, tip, source.fetched, source.failures, source.last_error)
+        return CanonicalStatus(source.url, tip, source.fetched, source.failures, source.last_error)
 
 
 class NetworkChain:

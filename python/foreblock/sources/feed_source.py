@@ -24,9 +24,10 @@ from foreblock.ledger.storage.open_store import Learned, Store
 from foreblock.ledger.storage.partials import sealed_number
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.metrics.meters import NetworkMetrics
+from foreblock.primitives import format_data, harmless
 from foreblock.settings.networks import FeedChain, Network
-from foreblock.sources.feed_status import Following
 from foreblock.sources.network_store import StaleReaders, open_network_store
+from foreblock.status.network_status import MessageStatus
 from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.block_fetcher import CanonicalHead
 
@@ -186,17 +187,18 @@ class FeedSource:
         """How many messages of a feed could not be read."""
         return self._malformed[feed]
 
-    def following(self) -> Following:
+    def messages(self) -> MessageStatus:
         """The outcomes of the messages so far."""
-        follower = self._follower
+        follower, missing = self._follower, self._follower.missing
         counters = dict(follower.counters)
         if self._malformed:
             counters["Malformed"] = counters.get("Malformed", 0) + self._malformed.total()
         error = follower.last_error or self._last_malformed
-        return Following(counters, follower.missing, error)
+        named = "" if missing is None else format_data(missing)
+        return MessageStatus(counters, named, harmless(error))
 
-    def look_after_store(self) -> None:
-        """Free what dead readers hold, and see that the store is still there, if it is time to.
+    def check_store(self) -> None:
+        """Release what dead readers hold and check that the store is still there, if it is due.
 
         There may be no other work for long. Raises `StoreReplaced`.
         """

@@ -22,8 +22,7 @@ from foreblock.bus.messages import (
     ToWorker,
 )
 from foreblock.errors import NoUpstream, RefusedCommand
-
-STATUS_SECONDS: Final = 1.0  # between two messages about the status of a source
+from foreblock.status.network_status import SourceStatus
 
 T = TypeVar("T")
 
@@ -62,6 +61,14 @@ class RunningNetwork(ABC):
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
         yield from ()
+
+    async def status(self) -> SourceStatus | None:
+        """The status of the source; None if there is nothing to report.
+
+        Called once a second while the network runs, so it also makes the checks that are due. An
+        exception is a failure of the network.
+        """
+        return None
 
     def announced_nonce(self, sender: bytes) -> int:  # noqa: ARG002, there is no pool
         """The next nonce of a sender that workers got last; 0 if none."""

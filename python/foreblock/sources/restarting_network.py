@@ -1,8 +1,10 @@
-"""A network that is restarted when it fails, so that it never ends the others.
+"""A network that reports its status and is restarted when it fails, so that others continue.
 
-A failed network is closed, and restarted after a wait that grows. Meanwhile its readers see
-the last commit, transactions are refused, and its status gives the reason of the first
-failure, not of a later one in closing or restarting.
+A failed network is closed and restarted after a growing wait. Meanwhile its readers see the last
+commit, transactions are refused, and its status gives the reason of the first failure, not of a
+later one in closing or restarting.
+
+Once a second the status of the source is sent to the workers and shown in the metrics.
 """
 
 import asyncio
@@ -12,15 +14,20 @@ from random import Random
 from typing import Final
 
 import structlog
+from msgspec import structs
 
 from foreblock.backoff import Backoff, Waits
-from foreblock.bus.messages import BusRequest, SourceFacts, ToWorker
+from foreblock.bus.messages import BusRequest, SourceReport, ToWorker
 from foreblock.clock import SECOND_NS, Clock
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.secret_urls import redact_urls
 from foreblock.sources.network_thread import RunningNetwork
+from foreblock.status.network_status import SourceStatus, map_texts
+from foreblock.status.status_metrics import SourceMetrics
 
 # The longest leaves two of six seconds to begin, and to follow what was missed meanwhile.
 WAITS: Final = Waits(shortest=0.1, longest=4.0)
+STATUS_SECONDS: Final = 1.0  # between two reports
 
 # What ends the whole process, and is no failure of a network.
 _ENDS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -38,13 +45,9 @@ class RestartingNetwork:
         clock: Clock,
         broadcast: Callable[[ToWorker], None],
         waits: Waits = WAITS,
-        failed: Callable[[], None] = lambda: None,
+        metrics: NetworkMetrics | None = None,
     ) -> None:
-        """`begin` opens the network and raises when it cannot. `broadcast` reaches all workers.
-
-        `failed` is called each time that it has failed.
-        """
-        self._failed: Final = failed
+        """`begin` opens the network and raises when it cannot. `broadcast` reaches all workers."""
         self.name: Final = name
         self._begin: Final = begin
         self._clock: Final = clock
@@ -52,6 +55,8 @@ class RestartingNetwork:
         self._backoff: Final = Backoff(waits, Random())  # noqa: S311, no secret
         self._running: RunningNetwork | None = None
         self._failure = ""
+        self._metrics: Final = metrics or NetworkMetrics.private()
+        self._report: SourceReport | None = None  # the last
         self._stopping: Final = asyncio.Event()
 
     async def begin(self) -> None:
@@ -67,10 +72,10 @@ class RestartingNetwork:
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
+        if self._report is not None:
+            yield self._report
         if self._running is not None:
             yield from self._running.hints()
-        elif self._failure:
-            yield self._facts()
 
     def stop(self) -> None:
         """End after the commit that is under way."""
@@ -79,14 +84,14 @@ class RestartingNetwork:
             self._running.stop()
 
     async def run(self) -> None:
-        """Run until told to stop, as often as it takes."""
+        """Run until `stop` is called, as often as it takes."""
         while not self._stopping.is_set():
             begun = self._clock.monotonic_ns()
             failure = await self._run_once()
             if failure:
                 self._failure = failure
-                self._failed()
-                self._broadcast(self._facts())
+                self._metrics.restarts.add()
+                self._send(SourceStatus(failure=failure, is_running=False))
                 await self.close()
                 await self._rest(self._backoff.after(self._since(begun)))
 
@@ -102,16 +107,15 @@ class RestartingNetwork:
                 log.exception("network_not_closed_well", network=self.name)
 
     async def _run_once(self) -> str:
-        """Run until told to stop, or until it fails; gives why it failed.
+        """Run until `stop` is called or the network fails; return the reason of the failure.
 
-        Nothing of a network that has failed is held here any more: it has its store open.
+        Keeps no reference to a network that has failed: it has its store open.
         """
         try:
             if self._running is None:
                 self._running = await self._begin()
-                self._announce_restart()
             if not self._stopping.is_set():
-                await self._running.run()
+                await self._run_and_report(self._running)
         except _ENDS:
             raise
         except BaseException as failure:  # a panic of the engine is no Exception
@@ -119,16 +123,33 @@ class RestartingNetwork:
             return " ".join(str(failure).split()) or type(failure).__name__
         return ""
 
-    def _announce_restart(self) -> None:
-        """Take back what was said of a failure; networks say more of themselves."""
-        if self._failure:
-            self._broadcast(self._says(f"begun anew; it had failed: {self._failure}"))
+    async def _run_and_report(self, running: RunningNetwork) -> None:
+        """Run the network until it ends; a failure of its reports ends it too."""
+        reporting = asyncio.create_task(self._keep_reporting(running))
+        reporting.add_done_callback(lambda _: running.stop())
+        try:
+            await running.run()
+        finally:
+            reporting.cancel()
+            await asyncio.wait([reporting])
+            if not reporting.cancelled():
+                reporting.result()
 
-    def _facts(self) -> SourceFacts:
-        return self._says(f"failed: {self._failure}; it is begun anew")
+    async def _keep_reporting(self, running: RunningNetwork) -> None:
+        metrics = SourceMetrics(self._metrics.counters, self.name)
+        while True:
+            status = await running.status()
+            if status is not None:
+                metrics.show(status, self._clock.wall_ns() / SECOND_NS)
+            if status is not None or self._failure:
+                self._send(structs.replace(status or SourceStatus(), failure=self._failure))
+            await asyncio.sleep(STATUS_SECONDS)
 
-    def _says(self, fact: str) -> SourceFacts:
-        return SourceFacts(self.name, self._clock.monotonic_ns(), (redact_urls(fact),))
+    def _send(self, status: SourceStatus) -> None:
+        """Send a status to the workers, without the secrets of URLs."""
+        now_ns = self._clock.monotonic_ns()
+        self._report = SourceReport(self.name, now_ns, map_texts(status, redact_urls))
+        self._broadcast(self._report)
 
     def _since(self, begun_ns: int) -> float:
         return (self._clock.monotonic_ns() - begun_ns) / SECOND_NS

@@ -7,13 +7,14 @@ circuit, and a rate limit pauses the budget for as long as the upstream says.
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 
 from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
 from foreblock.secret_urls import redact_urls
+from foreblock.status.network_status import UpstreamStatus
 from foreblock.upstream import circuit
 from foreblock.upstream.budget import (
     Purpose,
@@ -49,21 +50,6 @@ LIKELY: Final = 3.0  # times what 95 of 100 answers take, in which nearly all co
 SHORT_SECONDS: Final = 2.0  # that flashblocks wait for units until it is reported
 SHORT_AGAIN: Final = 60.0  # seconds between two such warnings
 TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
-
-
-class UpstreamState(NamedTuple):
-    """An upstream at one moment; times in seconds."""
-
-    url: str  # without its secrets
-    client: str  # empty until it is known
-    can_prove: bool
-    requests: int
-    units: int
-    refusals: Mapping[str, int]  # by kind
-    latency: float | None  # the median
-    rests_for: float  # because it failed
-    paused_for: float  # because it asked for it
-    short: str = ""  # what to do if its units do not suffice for flashblocks
 
 
 class Upstream:
@@ -219,9 +205,8 @@ class Upstream:
         self.circuit.trip(ONLY_SECONDS if is_only else UNTRUE_SECONDS, self.now)
         log.info("upstream_failed", url=self.shown, why=str(refused))
 
-    def state(self) -> UpstreamState:
-        """Return its state, for operators."""
-        return UpstreamState(
+    def status(self) -> UpstreamStatus:
+        return UpstreamStatus(
             self.shown,
             "",
             can_prove=False,

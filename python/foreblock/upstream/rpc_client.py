@@ -180,10 +180,10 @@ class Endpoint:
             raise NotAnAnswer(self.shown, f"more than {MOST_VALUES} values")
         return bytes(answer)
 
-    def get(self, path: str) -> tuple[int, str]:
+    def get(self, path: str, accept: str = "*/*") -> tuple[int, str]:
         """Status and text of a GET on the same server, such as a health probe."""
         try:
-            self._connection.request("GET", path)
+            self._connection.request("GET", path, headers={"Accept": accept})
             response = self._connection.getresponse()
             return response.status, response.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as failure:

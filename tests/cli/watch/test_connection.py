@@ -3,10 +3,12 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
-from foreblock.cli.watch.history import QUESTION, SNAPSHOT, read_answer, source_facts
+from foreblock.cli.watch.history import QUESTION, SNAPSHOT, read_answer, read_status
 from foreblock.errors import NotAnAnswer
+from foreblock.status.network_status import InstanceStatus, NetworkStatus
 from support.each_case import each_case
 
 BLOCK: dict[str, Any] = {
@@ -49,16 +51,12 @@ def test_what_holds_no_blocks_is_refused(body: bytes) -> None:
         read_answer("here", body, {})
 
 
-def test_how_a_source_is_comes_from_readiness() -> None:
-    text = (
-        "not ready\ncommit: 3\nlatest: block 1\nfeed: ws://a/ws: not connected\n"
-        "following: applied 3\nmissing: block 0x01\noutcomes: Gap 1\n"
-    )
-    assert source_facts(503, text) == (
-        "feed: ws://a/ws: not connected", "following: applied 3", "missing: block 0x01",
-    )  # fmt: skip
+def test_the_status_comes_from_the_json_of_readiness() -> None:
+    network = NetworkStatus("main", "dev", ready=False, store_error="it is gone")
+    text = msgspec.json.encode(InstanceStatus(False, (network,))).decode()
+    assert read_status(text) == network
 
 
-def test_other_servers_say_nothing_about_a_source() -> None:
-    assert source_facts(404, "feed: not found\n") == ()
-    assert source_facts(200, "feed: x\n" * 1_000) == ()
+@each_case("text", ["", "not found", "ready", '{"ready":true,"networks":[]}'])
+def test_other_servers_have_no_status(text: str) -> None:
+    assert read_status(text) is None

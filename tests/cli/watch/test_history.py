@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.cli.watch.history import MOST_BLOCKS, MOST_GROWTHS, History, Reading, SeenBlock
+from foreblock.status.network_status import MessageStatus, NetworkStatus, SourceStatus
 
 
 def block(number: int, transactions: int = 0, hash_: str = "0x") -> SeenBlock:
@@ -48,13 +49,11 @@ def test_the_same_reading_is_no_growth_and_makes_it_old() -> None:
 def test_alerts_say_what_needs_attention() -> None:
     history = History()
     history.add(reading(block(1), block(9), 0), 0.0)
-    history.facts = ("feed: ws://a/ws: connected", "missing: block 0x01")
-    history.ready = False
-    assert history.alerts(0.0) == [
-        "the network is not ready",
-        "pending is 8 blocks above latest",
-        "missing: block 0x01",
-    ]
+    source = SourceStatus(messages=MessageStatus({}, missing="0x01"))
+    history.status = NetworkStatus("main", "feed", ready=False, source=source)
+    missing = "missing: block 0x01; no canonical source is set, so it cannot be fetched"
+    assert history.alerts(0.0) == ["not ready", missing, "pending is 8 blocks above latest"]
+    assert history.source_lines()[1:] == [missing]
     history.failure = "no response from http://x: refused"
     assert history.alerts(0.0) == ["no response from http://x: refused"]
 

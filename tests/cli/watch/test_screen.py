@@ -7,6 +7,13 @@ from rich.console import Console
 
 from foreblock.cli.watch.history import History, Reading, SeenBlock
 from foreblock.cli.watch.screen import Shown, amount, screen
+from foreblock.status.network_status import (
+    FeedStatus,
+    LogStatus,
+    MessageStatus,
+    NetworkStatus,
+    SourceStatus,
+)
 from support.each_case import each_case
 
 
@@ -65,13 +72,18 @@ def test_many_nodes_stand_in_rows() -> None:
 
 def test_the_state_of_a_log_is_shown() -> None:
     found = history()
-    found.facts = ("log: epoch 3, sequence 8812, commit 9120, 0.01 s behind, writer reachable",)
+    log = LogStatus(is_open=True, connected=True, epoch=3, sequence=8812, commit=9120, silence=0.1)
+    found.status = NetworkStatus("main", "log", ready=True, source=SourceStatus(log=log))
     assert "log: epoch 3, sequence 8812" in "\n".join(drawn(100, 24, Shown("one", found)))
 
 
 def test_alerts_and_facts_are_shown_before_old_blocks() -> None:
     found = history()
-    found.facts = ("feed: ws://a/ws: connected, last message 0.1 s ago", "missing: block 0x01")
+    source = SourceStatus(
+        feeds=(FeedStatus("ws://a/ws", True, 1, 1, 0, 0, 0.1),),
+        messages=MessageStatus({}, missing="0x01"),
+    )
+    found.status = NetworkStatus("main", "feed", ready=True, source=source)
     text = "\n".join(drawn(80, 16, Shown("one", found), now=160.0))
     assert "! nothing has changed for 21 s" in text
     assert "! missing: block 0x01" in text

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.reading.availability import readiness
+from foreblock.ledger.reading.availability import network_status
 from foreblock.ledger.reading.view import Ledger
+from foreblock.status.status_text import status_lines
 from support.chains.preconfirming import PreconfirmingChain
 
 LIFETIME_NS = 2 * 2 * 10**9  # two blocks of two seconds
@@ -19,11 +20,10 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.close()
 
 
-def asked(chain: PreconfirmingChain, *, moves: bool, followed: bool = False) -> tuple[bool, str]:
-    view = Ledger(chain.store, clock=chain.clock, followed=followed).view()
-    ready, facts = readiness(view, chain.clock.wall_ns(), moves=moves)
-    view.close()
-    return ready, "\n".join(facts)
+def asked(chain: PreconfirmingChain, *, moves: bool) -> tuple[bool, str]:
+    ledger = Ledger(chain.store, clock=chain.clock)
+    found = network_status(ledger, "main", "dev" if moves else "store", chain.clock.wall_ns())
+    return found.ready, "\n".join(status_lines(found))
 
 
 def test_a_chain_that_moves_is_ready_while_pending_is_fresh(chain: PreconfirmingChain) -> None:
@@ -67,12 +67,13 @@ def test_a_followed_chain_without_flashblocks_is_ready_while_its_latest_block_is
     chain.begin()
     chain.seal()
     chain.clock.advance(LIFETIME_NS)
-    view = Ledger(chain.store, clock=chain.clock, followed=True).view()
+    ledger = Ledger(chain.store, clock=chain.clock, followed=True)
+    view = ledger.view()
     most = 4 * view.profile.block_time + 2
     young = (view.latest.header.timestamp + most) * 10**9
-    assert readiness(view, young, moves=True)[0]
-    ready, facts = readiness(view, young + 10**6, moves=True)
-    assert not ready
-    assert f"behind: latest is older than {most} s" in facts
-    assert readiness(view, young + 10**6, moves=False)[0]
     view.close()
+    assert network_status(ledger, "main", "follow", young).ready
+    old = network_status(ledger, "main", "follow", young + 10**6)
+    assert not old.ready
+    assert f"behind: latest is older than {most} s" in status_lines(old)
+    assert network_status(ledger, "main", "store", young + 10**6).ready

@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import Transaction
-from foreblock.ledger.reading.availability import readiness
+from foreblock.ledger.reading.availability import network_status
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import section_index
 from foreblock.ledger.storage.section_index import ADDRESSES, OF_CALLS, OF_TRANSACTIONS, touched_key
 from foreblock.ledger.tracing import address_indexing
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
+from foreblock.status.status_text import status_lines
 from support.chains.dev_chain import DevChain
 from support.chains.writing import (
     FACTORY,
@@ -224,12 +225,9 @@ def test_blocks_that_are_not_indexed_are_refused_when_they_are_reached(chain: Ch
 
 
 def facts(chain: Chain) -> tuple[str, ...]:
-    """What `/readyz?verbose` says."""
-    view = Ledger(chain.store, clock=chain.clock).view()
-    try:
-        return readiness(view, chain.clock.wall_ns(), moves=True)[1]
-    finally:
-        view.close()
+    """The lines of `/readyz?verbose`."""
+    ledger = Ledger(chain.store, clock=chain.clock)
+    return status_lines(network_status(ledger, "main", "dev", chain.clock.wall_ns()))
 
 
 def test_a_writer_indexes_behind_the_head_and_says_how_far_it_is(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from foreblock.bus.messages import (
     BusRequest,
     CallBody,
     NextNonce,
-    SourceFacts,
     Submit,
     ToWorker,
 )
@@ -25,7 +24,11 @@ from foreblock.replication.store_copies import StoreCopies
 from foreblock.settings import ChainSettings, ReplicationSettings
 from foreblock.settings.networks import Network
 from foreblock.snapshot.server import SnapshotOffers
+from foreblock.status.network_status import SourceStatus
+from foreblock.status.status_text import source_details
 from support.servers.waiting import PATIENCE
+
+REPORT_SECONDS = 0.02
 
 
 def dev(folder: Path, url: str, **chain: Any) -> Network:  # noqa: ANN401, options of the chain
@@ -50,6 +53,7 @@ class Machine:
     def __init__(self, network: Network, offers: SnapshotOffers | None = None) -> None:
         self.network = network
         self.heard: list[ToWorker] = []
+        self.status = SourceStatus()  # the last
         self.changes = 0
         self._changed = asyncio.Event()
         feeds = Feeds(None, FeedClientOptions())
@@ -68,6 +72,13 @@ class Machine:
         self.heard.append(message)
         self._changed.set()
 
+    async def report(self) -> None:
+        """Keep its status, as if the writer process reported it often."""
+        while True:
+            self.status = await self.node.status() or self.status
+            self._changed.set()
+            await asyncio.sleep(REPORT_SECONDS)
+
     async def announce_change(self, _: str) -> None:
         self.changes += 1
 
@@ -80,9 +91,8 @@ class Machine:
 
     @property
     def facts(self) -> str:
-        """What it said last of its log."""
-        found = [each for each in self.heard if isinstance(each, SourceFacts)]
-        return found[-1].facts[0] if found else ""
+        """Its last report on its log."""
+        return "\n".join(text for name, text in source_details(self.status) if name == "log")
 
     @property
     def nonces(self) -> list[NextNonce]:
@@ -128,9 +138,13 @@ async def running(network: Network, offers: SnapshotOffers | None = None) -> Asy
     async with asyncio.timeout(PATIENCE):
         await machine.node.open()
     task = asyncio.create_task(machine.node.run())
+    reporting = asyncio.create_task(machine.report())
     try:
         yield machine
     finally:
+        reporting.cancel()
+        await asyncio.wait([reporting])
+        assert reporting.cancelled(), "a status never fails"
         machine.node.stop()
         _, running_on = await asyncio.wait([task], timeout=PATIENCE)
         assert not running_on, "it does not stop"

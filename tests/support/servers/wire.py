@@ -171,7 +171,7 @@ def endpoint_for(
     rules = RequestRules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
     budget = budget or WorkerBudget(limits.waiting_requests, limits.unsent_bytes)
-    facts = Readiness(False, ("one fact", "another"))
+    facts = Readiness(False, ("one fact", "another"), ("a status",))
     served = Served(
         handler,
         lambda: facts,

@@ -2,20 +2,25 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Final
 
 import click
+import msgspec
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from foreblock.cli.status.reading import SOURCES, NetworkStatus, Status, read_status
+from foreblock.cli.status.reading import FoundNetwork, Status, read_instance
 from foreblock.cli.verb import json_option, size, stop, verb
-from foreblock.cli.watch.history import SeenBlock
+from foreblock.cli.watch.history import Reading, SeenBlock
 from foreblock.cli.watch.screen import EARLY, SEALED, amount
 from foreblock.errors import ForeblockError
+from foreblock.status.status_text import details
 from foreblock.upstream.rpc_client import DEFAULT_URL
+
+SHOWN: Final = ("log", "feed", "canonical", "following", "maintenance", "logs")  # details
 
 
 def screen(found: Status) -> RenderableType:
@@ -42,7 +47,7 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def _panel(network: NetworkStatus, found: Status) -> Panel:
+def _panel(network: FoundNetwork, found: Status) -> Panel:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -57,31 +62,21 @@ def _panel(network: NetworkStatus, found: Status) -> Panel:
     return Panel(content, title=title, title_align="left", border_style=border, padding=(0, 1))
 
 
-def _lines(network: NetworkStatus, found: Status) -> list[tuple[str, RenderableType]]:
+def _lines(network: FoundNetwork, found: Status) -> list[tuple[str, RenderableType]]:
     lines: list[tuple[str, RenderableType]] = []
+    status, reading = network.status, network.reading
     chain = [] if network.chain_id is None else [f"id {network.chain_id}"]
-    chain += [] if network.source is None else [f"source {network.source}"]
-    chain += [] if network.commit is None else [f"commit {network.commit}"]
+    chain += [] if status is None else [f"source {status.kind}"]
+    chain += [] if reading is None or reading.commit is None else [f"commit {reading.commit}"]
     chain += [] if network.peers is None else [_counted(network.peers, "peer")]
     if chain:
         lines.append(("chain", ", ".join(chain)))
-    if network.latest is not None:
-        seconds = found.at - network.latest.timestamp
-        place = f"{network.latest.number}"
-        lines.append(("latest", _block(network.latest, place, seconds, SEALED)))
-    if network.pending is not None:
-        index = "" if network.flashblock is None else f".{network.flashblock}"
-        place = f"{network.pending.number}{index}"
-        lines.append(("pending", _block(network.pending, place, found.pending_age(network), EARLY)))
-    elif network.latest is not None:
-        lines.append(("pending", "= latest"))
+    if reading is not None:
+        lines += _blocks(reading, network.pending_age, found.at)
     if network.oldest_state is not None:
         lines.append(("kept", f"states from block {network.oldest_state}"))
-    for name in SOURCES[:3]:
-        lines += [(name, fact) for fact in network.facts.get(name, ())]
-    lines += [
-        (name, fact) for name in ("maintenance", "logs") for fact in network.facts.get(name, ())
-    ]
+    known = [] if status is None else list(details(status))
+    lines += [each for name in SHOWN for each in known if each[0] == name]
     used = _use(network, found)
     if used:
         lines.append(("clients", used))
@@ -89,6 +84,18 @@ def _lines(network: NetworkStatus, found: Status) -> list[tuple[str, RenderableT
     if store:
         lines.append(("store", store))
     return lines
+
+
+def _blocks(
+    reading: Reading, pending_age: float | None, at: float
+) -> Iterator[tuple[str, RenderableType]]:
+    latest, pending = reading.latest, reading.pending
+    yield "latest", _block(latest, f"{latest.number}", at - latest.timestamp, SEALED)
+    if pending is None:
+        yield "pending", "= latest"
+    else:
+        index = "" if reading.index is None else f".{reading.index}"
+        yield "pending", _block(pending, f"{pending.number}{index}", pending_age, EARLY)
 
 
 def _block(block: SeenBlock, place: str, seconds: float | None, style: str) -> Text:
@@ -100,7 +107,7 @@ def _block(block: SeenBlock, place: str, seconds: float | None, style: str) -> T
     )
 
 
-def _use(network: NetworkStatus, found: Status) -> str:
+def _use(network: FoundNetwork, found: Status) -> str:
     def sample(name: str) -> float | None:
         return found.samples.value(f"foreblock_{name}", network=network.name)
 
@@ -116,7 +123,7 @@ def _use(network: NetworkStatus, found: Status) -> str:
     return ", ".join(parts)
 
 
-def _store(network: NetworkStatus, found: Status) -> str:
+def _store(network: FoundNetwork, found: Status) -> str:
     def sample(name: str) -> float | None:
         return found.samples.value(f"foreblock_{name}", network=network.name)
 
@@ -171,7 +178,7 @@ def status(*, url: str, as_json: bool) -> None:
     Exit code 0: ready. 1: not ready. 2: not reachable.
     """
     try:
-        found = read_status(url)
+        found = read_instance(url)
     except (ForeblockError, OSError) as failure:
         stop(str(failure), NOT_REACHABLE)
     if as_json:
@@ -202,31 +209,23 @@ def as_object(found: Status) -> dict[str, object]:
     }
 
 
-def _network_object(network: NetworkStatus, found: Status) -> dict[str, object]:
+def _network_object(network: FoundNetwork, found: Status) -> dict[str, object]:
     def sample(name: str) -> int | None:
         value = found.samples.value(f"foreblock_{name}", network=network.name)
         return None if value is None else int(value)
 
+    reading = network.reading
     return {
         "name": network.name or None,
         "url": network.url,
-        "ready": network.ready,
+        "ready": None if network.status is None else network.status.ready,
         "problems": network.problems(),
         "chain_id": network.chain_id,
-        "source": network.source,
-        "commit": network.commit,
-        "latest": _block_object(network.latest, found.at),
-        "pending": network.pending
-        and {
-            "number": network.pending.number,
-            "hash": network.pending.hash,
-            "flashblock": network.flashblock,
-            "age_seconds": found.pending_age(network),
-            "transactions": network.pending.transactions,
-        },
+        "source": None if network.status is None else network.status.kind,
+        "commit": None if reading is None else reading.commit,
+        "latest": None if reading is None else _latest_object(reading.latest, found.at),
+        "pending": None if reading is None else _pending_object(reading, network.pending_age),
         "oldest_state": network.oldest_state,
-        "feeds": list(network.facts.get("feed", ())),
-        "canonical": list(network.facts.get("canonical", ())),
         "pool_transactions": sample("pool_transactions"),
         "subscriptions": sample("subscriptions"),
         "store": {
@@ -235,13 +234,24 @@ def _network_object(network: NetworkStatus, found: Status) -> dict[str, object]:
             "disk_free_bytes": sample("disk_free_bytes"),
         },
         "peers": network.peers,
-        "facts": {name: list(lines) for name, lines in network.facts.items()},
+        "status": msgspec.to_builtins(network.status),
     }
 
 
-def _block_object(block: SeenBlock | None, at: float) -> dict[str, object] | None:
+def _pending_object(reading: Reading, age: float | None) -> dict[str, object] | None:
+    block = reading.pending
     if block is None:
         return None
+    return {
+        "number": block.number,
+        "hash": block.hash,
+        "flashblock": reading.index,
+        "age_seconds": age,
+        "transactions": block.transactions,
+    }
+
+
+def _latest_object(block: SeenBlock, at: float) -> dict[str, object]:
     return {
         "number": block.number,
         "hash": block.hash,

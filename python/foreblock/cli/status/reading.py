@@ -1,8 +1,8 @@
 """Read the state of a running instance for `foreblock status`, from its ordinary responses.
 
 Blocks, chain id and version come from JSON-RPC, so any node is asked the same way. The rest
-comes from `/readyz?verbose`, `/metrics` and the list of networks of the page; what a server does
-not have is left out.
+comes from the JSON of `/readyz`, from `/metrics` and from the page's list of networks. What a
+server does not have is left out.
 """
 
 import json
@@ -10,13 +10,15 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from foreblock.cli.watch.history import QUESTION, READINESS, SeenBlock, is_ready, read_answer
+from foreblock.cli.watch.history import QUESTION, READINESS, Reading, read_answer, read_status
 from foreblock.errors import ErrorAnswer, NotAnAnswer, Unreachable
+from foreblock.status.network_status import NetworkStatus
+from foreblock.status.status_text import problems
 from foreblock.upstream.rpc_client import Endpoint
 
 _SAMPLE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
@@ -60,57 +62,40 @@ METRICS: Final = "/metrics"
 NETWORKS: Final = "/ui/networks.json"
 TIMEOUT_SECONDS: Final = 10.0
 LONGEST_ANSWER: Final = 1 << 24  # bytes
-SOURCES: Final = ("feed", "canonical", "following")  # facts about where blocks come from
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkStatus:
-    """One network of an instance."""
+class FoundNetwork:
+    """One network of an instance; what its server does not have is None."""
 
     name: str
     url: str
-    failure: str = ""  # why it does not answer
+    failure: str = ""  # the reason if it does not respond
     chain_id: int | None = None
-    ready: bool | None = None  # none where the server does not say
-    latest: SeenBlock | None = None
-    pending: SeenBlock | None = None
-    flashblock: int | None = None
-    commit: int | None = None
-    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of /readyz?verbose
+    reading: Reading | None = None
+    status: NetworkStatus | None = None
     oldest_state: int | None = None
     peers: int | None = None
     syncing: bool = False
 
     @property
-    def source(self) -> str | None:
-        """Where blocks come from: dev, feed or store; none where that is not known."""
-        if "feed" in self.facts or "following" in self.facts:
-            return "feed"
-        if any("nothing is written" in each for each in self.facts.get("pending", ())):
-            return "store"
-        return "dev" if "maintenance" in self.facts else None
+    def is_ready(self) -> bool:
+        """True if it responds, is ready and does not sync."""
+        ready = self.status is None or self.status.ready
+        return ready and not self.syncing and not self.failure
+
+    @property
+    def pending_age(self) -> float | None:
+        """Seconds since its last flashblock."""
+        chain = None if self.status is None else self.status.chain
+        return None if chain is None or chain.pending is None else chain.pending.age
 
     def problems(self) -> list[str]:
-        """The problems of the instance, the most important first."""
+        """The conditions that need attention, the most important first."""
         if self.failure:
             return [self.failure]
-        found = []
-        if self.ready is False:
-            pending = [each for each in self.facts.get("pending", ()) if each.startswith("none")]
-            found += [f"not ready: {each}" for each in pending] or ["not ready"]
-        found += [
-            f"{name}: {each}"
-            for name in ("store", "failed", "missing", "last error")
-            for each in self.facts.get(name, ())
-        ]
-        found += [f"feed {each}" for each in self.facts.get("feed", ()) if "not connected" in each]
-        found += [f"log: {each}" for each in self.facts.get("log", ()) if _is_stuck(each)]
+        found = [] if self.status is None else problems(self.status)
         return found + (["still syncing"] if self.syncing else [])
-
-
-def _is_stuck(log: str) -> bool:
-    """Return True if a node reports that its log or its writer is missing."""
-    return any(words in log for words in ("silent", "waits for the log", "not connected"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +104,19 @@ class Status:
 
     url: str
     client: str | None
-    networks: tuple[NetworkStatus, ...]
+    networks: tuple[FoundNetwork, ...]
     samples: Samples
     at: float  # seconds since 1970
 
     @property
     def is_ready(self) -> bool:
-        """Return True if every network responds, is ready and does not sync."""
-        return all(
-            each.ready is not False and not each.syncing and not each.failure
-            for each in self.networks
-        )
+        return all(each.is_ready for each in self.networks)
 
     @property
     def version(self) -> str | None:
         """The version of foreblock, whatever name the instance gives itself."""
         found = [labels.get("version") for labels, _ in self.samples.of("foreblock_build_info")]
         return found[0] if found else None
-
-    def pending_age(self, network: NetworkStatus) -> float | None:
-        """Seconds since the last flashblock of a network came."""
-        return self.samples.value("foreblock_pending_age_seconds", network=network.name)
 
     @property
     def uptime(self) -> float | None:
@@ -148,7 +125,7 @@ class Status:
         return max(0.0, self.at - min(started)) if started else None
 
 
-def read_status(url: str) -> Status:
+def read_instance(url: str) -> Status:
     """Ask an instance, and its other networks. Raises `Unreachable`, `NotAnAnswer`."""
     with _endpoint(url) as endpoint:
         first = _network("", url, endpoint)
@@ -172,49 +149,35 @@ def _endpoint(url: str) -> Iterator[Endpoint]:
         yield endpoint
 
 
-def _sibling(name: str, url: str) -> NetworkStatus:
+def _sibling(name: str, url: str) -> FoundNetwork:
     try:
         with _endpoint(url) as endpoint:
             return _network(name, url, endpoint)
     except (Unreachable, NotAnAnswer) as why:
-        return NetworkStatus(name, url, failure=str(why))
+        return FoundNetwork(name, url, failure=str(why))
 
 
-def _network(name: str, url: str, endpoint: Endpoint) -> NetworkStatus:
-    """Blocks are asked for first: a server that has none is no node."""
+def _network(name: str, url: str, endpoint: Endpoint) -> FoundNetwork:
+    """Read one network. Raises `NotAnAnswer` for a server that is not a node."""
     try:
         reading = read_answer(url, *endpoint.exchange_with_headers(QUESTION))
     except NotAnAnswer:
         reading = None
-    status, text = _get(endpoint, READINESS)
-    ready = is_ready(status, text)
-    if reading is None and ready is None:
+    status = read_status(_get(endpoint, *READINESS)[1])
+    if reading is None and status is None:
         raise NotAnAnswer(url, "it answers neither for blocks nor for /readyz")
     oldest = _member(_ask(endpoint, "eth_capabilities"), "state", "oldestBlock")
-    syncing = _ask(endpoint, "eth_syncing") if ready is None else False
-    return NetworkStatus(
+    syncing = _ask(endpoint, "eth_syncing") if status is None else False
+    return FoundNetwork(
         name=name,
         url=url,
         chain_id=_quantity(_ask(endpoint, "eth_chainId")),
-        ready=ready,
-        latest=None if reading is None else reading.latest,
-        pending=None if reading is None else reading.pending,
-        flashblock=None if reading is None else reading.index,
-        commit=None if reading is None else reading.commit,
-        facts={} if ready is None else _facts(text),
+        reading=reading,
+        status=status,
         oldest_state=_quantity(oldest),
-        peers=_quantity(_ask(endpoint, "net_peerCount")) if ready is None else None,
+        peers=_quantity(_ask(endpoint, "net_peerCount")) if status is None else None,
         syncing=isinstance(syncing, dict),
     )
-
-
-def _facts(text: str) -> dict[str, tuple[str, ...]]:
-    """The lines after the first, by what they are about."""
-    found: dict[str, tuple[str, ...]] = {}
-    for line in text.splitlines()[1:]:
-        name, _, fact = line.partition(": ")
-        found[name] = (*found.get(name, ()), fact)
-    return found
 
 
 def _samples(endpoint: Endpoint) -> Samples:
@@ -240,10 +203,10 @@ def _with_port(url: str, port: int) -> str:
     return urlunsplit((parts.scheme, f"{host}:{port}", "", "", ""))
 
 
-def _get(endpoint: Endpoint, path: str) -> tuple[int, str]:
+def _get(endpoint: Endpoint, path: str, accept: str = "*/*") -> tuple[int, str]:
     """Status and text; a server that cannot even refuse has nothing at this path."""
     try:
-        return endpoint.get(path)
+        return endpoint.get(path, accept)
     except (Unreachable, NotAnAnswer):
         return 0, ""
 

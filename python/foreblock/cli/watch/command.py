@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final
 
 import click
+import msgspec
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
@@ -26,9 +27,8 @@ from foreblock.cli.watch.history import (
     READINESS,
     History,
     SeenGrowth,
-    is_ready,
     read_answer,
-    source_facts,
+    read_status,
 )
 from foreblock.errors import EndpointError
 from foreblock.upstream.rpc_client import Endpoint
@@ -36,7 +36,7 @@ from foreblock.upstream.rpc_client import Endpoint
 LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
 GWEI: Final = 10**9
 TIMEOUT_SECONDS: Final = 2.0
-FACTS_SECONDS: Final = 1.0  # between two questions about readiness and sources
+STATUS_SECONDS: Final = 1.0  # between two requests for the status
 COLUMNS: Final = {  # with minimum widths
     "latest": 9,
     "pending": 12,
@@ -53,7 +53,7 @@ class Watched:
 
     endpoint: Endpoint
     history: History = field(default_factory=History)
-    asked_at: float = -FACTS_SECONDS  # for facts
+    asked_at: float = -STATUS_SECONDS  # for the status
 
     @property
     def name(self) -> str:
@@ -66,9 +66,8 @@ class Watched:
             body, headers = self.endpoint.exchange_with_headers(QUESTION)
             history.answer_seconds = time.monotonic() - begun
             found = read_answer(self.endpoint.url, body, headers)
-            if begun - self.asked_at >= FACTS_SECONDS:
-                status, text = self.endpoint.get(READINESS)
-                history.facts, history.ready = source_facts(status, text), is_ready(status, text)
+            if begun - self.asked_at >= STATUS_SECONDS:
+                history.status = read_status(self.endpoint.get(*READINESS)[1])
                 self.asked_at = begun
         except EndpointError as failure:
             history.failure = str(failure)
@@ -172,8 +171,8 @@ def lines(each: Watched, grown: Sequence[SeenGrowth], told: list[str], now: floa
 
 
 def summary(watched: Sequence[Watched], now: float) -> Group:
-    """The table, and below it facts about feeds."""
-    below = [f"{each.name}  {fact}" for each in watched for fact in each.history.facts]
+    """The table, and below it the status of the sources."""
+    below = [f"{each.name}  {line}" for each in watched for line in each.history.source_lines()]
     return Group(table(watched, now), *(Text(line, style="dim") for line in below))
 
 
@@ -214,7 +213,7 @@ def _plain(each: Watched) -> dict[str, object]:
     return {
         "url": each.endpoint.url,
         "reading": None if history.reading is None else asdict(history.reading),
-        "source": list(history.facts),
+        "status": msgspec.to_builtins(history.status),
         "failure": history.failure or None,
         "transactions_per_second": round(transactions, 2),
         "gas_per_second": round(gas),

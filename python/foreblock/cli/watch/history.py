@@ -13,18 +13,15 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any, Final
 
 from foreblock.errors import NotAnAnswer
+from foreblock.status.network_status import NetworkStatus, decode_status
+from foreblock.status.status_text import details, problems
 
 # --- Readings ------------------------------------------------------------------------------
 
-READINESS: Final = "/readyz?verbose"
-SOURCE_FACTS: Final = frozenset(
-    {"feed", "following", "missing", "last error", "canonical", "failed", "store", "log"}
-)
-MOST_FACTS: Final = 100
+READINESS: Final = ("/readyz", "application/json")  # path and media type
 SNAPSHOT: Final = "Foreblock-Snapshot"
 QUESTION: Final = json.dumps(
     [
@@ -77,20 +74,10 @@ def read_answer(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
     )
 
 
-def source_facts(status: int, text: str) -> tuple[str, ...]:
-    """The lines of `/readyz?verbose` about the source; empty for other servers."""
-    lines = text.splitlines()
-    if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) or len(lines) > MOST_FACTS:
-        return ()
-    return tuple(line for line in lines if line.partition(":")[0] in SOURCE_FACTS)
-
-
-def is_ready(status: int, text: str) -> bool | None:
-    """Readiness as `/readyz` states it; None for other servers."""
-    word = text.partition("\n")[0]
-    if status == HTTPStatus.OK and word == "ready":
-        return True
-    return False if status == HTTPStatus.SERVICE_UNAVAILABLE and word == "not ready" else None
+def read_status(text: str) -> NetworkStatus | None:
+    """Read the response to `READINESS`; None for other servers."""
+    found = decode_status(text)
+    return found.networks[0] if found is not None and found.networks else None
 
 
 def _seen(block: Mapping[str, Any]) -> SeenBlock:
@@ -114,7 +101,9 @@ MOST_BLOCKS: Final = 128
 RATE_SECONDS: Final = 10.0
 STALE_SECONDS: Final = 5.0
 FAR: Final = 2  # blocks that pending may be above latest
-ALERTING: Final = ("missing", "last error", "failed", "store")  # facts that are alerts
+SHOWN: Final = frozenset(
+    {"store", "failed", "log", "feed", "following", "missing", "last error", "canonical"}
+)  # details of a status
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +124,7 @@ class History:
 
     reading: Reading | None = None
     failure: str = ""
-    facts: tuple[str, ...] = ()  # about its source
-    ready: bool | None = None  # unknown for other servers
+    status: NetworkStatus | None = None  # unknown for other servers
     since: float = 0.0  # when the reading last changed
     begun: float | None = None
     answer_seconds: float = 0.0  # how long the last answer took
@@ -183,15 +171,18 @@ class History:
         """Conditions that need attention, one line each."""
         if self.failure:
             return [self.failure]
-        found = []
-        if self.ready is False:
-            found.append("the network is not ready")
+        found = [] if self.status is None else problems(self.status)
         if self.reading is not None and self.age(now) > STALE_SECONDS:
             found.append(f"nothing has changed for {self.age(now):.0f} s")
         above = _distance(self.reading)
         if above > FAR:
             found.append(f"pending is {above} blocks above latest")
-        return found + [fact for fact in self.facts if fact.partition(":")[0] in ALERTING]
+        return found
+
+    def source_lines(self) -> list[str]:
+        """The status of the source."""
+        found = () if self.status is None else details(self.status)
+        return [f"{name}: {text}" for name, text in found if name in SHOWN]
 
 
 def _place(reading: Reading) -> tuple[object, ...]:

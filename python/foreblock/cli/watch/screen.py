@@ -66,7 +66,8 @@ def panel(shown: Shown, now: float, width: int, height: int) -> Panel:
     alerts = history.alerts(now)
     lines: list[RenderableType] = [_numbers(history, now, inner), _bars(history, inner)]
     notes = [Text(f"! {alert}", style="bold red", no_wrap=True) for alert in alerts]
-    notes += [Text(fact, style="dim", no_wrap=True) for fact in history.facts if fact not in alerts]
+    lines_below = [each for each in history.source_lines() if each not in alerts]
+    notes += [Text(each, style="dim", no_wrap=True) for each in lines_below]
     notes = notes[: max(0, (height - FIXED_LINES) // 2)]
     rows = height - FIXED_LINES - len(notes)
     if rows > 0 and history.reading is not None:

@@ -15,9 +15,19 @@ from typing import Final
 
 from foreblock.clock import SECOND_NS
 from foreblock.errors import StoreError, StoreReplaced
-from foreblock.ledger.reading.blocks import PRECONFIRMED, Visibility, base_fact
-from foreblock.ledger.reading.view import Behind, Ledger, LedgerView
+from foreblock.ledger.reading.blocks import PRECONFIRMED, PreconfirmedBlock, Visibility
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.store_watch import SeenCommit
+from foreblock.primitives import format_data
+from foreblock.status.network_status import (
+    BaseStatus,
+    BlockStatus,
+    ChainStatus,
+    NetworkStatus,
+    PendingStatus,
+    RulesStatus,
+    SourceKind,
+)
 
 # A followed chain without a pending block is ready while its latest block is not older than this:
 # blocks may be missed, and take a while to arrive from an upstream.
@@ -76,60 +86,52 @@ def open_served(
         return AbsentLedger(path, reason, announce=announce)
 
 
-def is_ready(view: LedgerView, wall_ns: int, *, moves: bool) -> bool:
-    if view.pending is not None or not moves:
+def network_status(
+    ledger: Ledger | AbsentLedger, name: str, kind: SourceKind, wall_ns: int
+) -> NetworkStatus:
+    """The status of a network at this wall time, without that of its source."""
+    try:
+        view = ledger.view()
+    except StoreError as why:
+        return NetworkStatus(name, kind, ready=False, store_error=str(why))
+    try:
+        chain = _chain(view, wall_ns)
+        return NetworkStatus(name, kind, _is_ready(chain, kind), chain)
+    finally:
+        view.close()
+
+
+def _is_ready(chain: ChainStatus, kind: SourceKind) -> bool:
+    if chain.pending is not None or kind == "store":
         return True
-    age = wall_ns / SECOND_NS - view.latest.header.timestamp
-    return view.followed and age <= _most_seconds(view)
+    return chain.base is not None and chain.too_old is None
 
 
-def _most_seconds(view: LedgerView) -> float:
-    """The age of the latest block at which a followed chain is still ready."""
-    return READY_BLOCKS * view.profile.block_time + READY_SECONDS
+def _chain(view: LedgerView, wall_ns: int) -> ChainStatus:
+    latest, pending, behind, dev_state = view.latest, view.pending, view.behind, view.dev_state
+    age, end = wall_ns / SECOND_NS - latest.header.timestamp, view.rules_end
+    most = READY_BLOCKS * view.profile.block_time + READY_SECONDS
+    return ChainStatus(
+        commit=view.commit,
+        latest=BlockStatus(latest.number, format_data(latest.hash), age),
+        pending=None if pending is None else _pending(pending, wall_ns),
+        earliest_state=behind.earliest,
+        logs_to_index=behind.to_index,
+        to_fold=behind.to_fold,
+        to_clear=behind.to_clear,
+        addresses_to_index=behind.addresses_to_index,
+        base=_base(view) if view.followed else None,
+        too_old=most if view.followed and pending is None and age > most else None,
+        rules_end=None if end is None else RulesStatus(end.block, end.why),
+        first_edit=None if dev_state is None else dev_state.first_cheat,
+    )
 
 
-def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tuple[str, ...]]:
-    """The readiness at this wall time, and the facts, one per line."""
-    latest, pending = view.latest, view.pending
-    age = wall_ns / SECOND_NS - latest.header.timestamp
-    facts = [
-        f"commit: {view.commit}",
-        f"latest: block {latest.number}, {age:.1f} s old, 0x{latest.hash.hex()}",
-    ]
-    if pending is not None:
-        age = (wall_ns - pending.received_at_ns) / SECOND_NS
-        distance = pending.number - latest.number
-        place = f"block {pending.number}, flashblock {pending.index}"
-        facts.append(f"pending: {place}, {age:.2f} s old, 0x{pending.hash.hex()}")
-        facts.append(f"distance: pending is {distance} above latest")
-    elif moves:
-        facts.append("pending: none; no flashblock came in time, so pending means latest")
-    else:
-        facts.append("pending: none; nothing is written to this chain, so pending means latest")
-    if view.followed:
-        if pending is None and age > _most_seconds(view):
-            facts.append(f"behind: latest is older than {_most_seconds(view):g} s")
-        facts.append(base_fact(view.base, view.trust))
-    if view.rules_end is not None:
-        end = view.rules_end
-        facts.append(f"rules: not known since block {end.block} ({end.why}); no calls, no pending")
-    behind = view.behind
-    facts.append(f"states: from block {behind.earliest} on")
-    facts.append(f"logs: {behind.to_index} blocks to index")
-    if behind.addresses_to_index is not None:
-        facts.append(f"addresses: {behind.addresses_to_index} blocks to index")
-    if moves:
-        facts.append(_maintenance(behind))
-    state = view.dev_state
-    if state is not None and state.first_cheat is not None:
-        facts.append(
-            f"cheats: from block {state.first_cheat} on; followers need believe_cheats for them"
-        )
-    return is_ready(view, wall_ns, moves=moves), tuple(facts)
+def _pending(pending: PreconfirmedBlock, wall_ns: int) -> PendingStatus:
+    age = (wall_ns - pending.received_at_ns) / SECOND_NS
+    return PendingStatus(pending.number, pending.index, format_data(pending.hash), age)
 
 
-def _maintenance(behind: Behind) -> str:
-    """The backlog of maintenance; unfolded blocks make reads slower."""
-    if not behind.to_fold and not behind.to_clear:
-        return "maintenance: up to date"
-    return f"maintenance: {behind.to_fold} blocks to fold, {behind.to_clear} items to clear"
+def _base(view: LedgerView) -> BaseStatus:
+    base = view.base
+    return BaseStatus(base.number, format_data(base.hash), base.epoch, view.trust)

@@ -285,12 +285,6 @@ def header_members(base: StateBase, trust: str) -> str:
     return f"; base={base.number:#x}:0x{base.hash.hex()}; trust={trust}"
 
 
-def base_fact(base: StateBase, trust: str) -> str:
-    """The base as a fact for operators."""
-    place = f"block {base.number}, epoch {base.epoch}, 0x{base.hash.hex()}"
-    return f"base: {place}; its known state is {trust}"
-
-
 class Visibility(Struct, frozen=True):
     """The blocks that a view shows although the request has not named them as pending."""
 

@@ -1,0 +1,1 @@
+"""The status of networks, as data, text and metrics."""
