@@ -9,8 +9,9 @@ from structlog.testing import capture_logs
 
 from foreblock.chains.chain_file import preset
 from foreblock.cli import main
+from support.servers.toy_endpoint import Said
 from support.upstreams.plain_state import header
-from support.upstreams.toy_node import Said, ToyNode, toy_node
+from support.upstreams.toy_node import ToyNode, toy_node
 
 SECRET = "kEy0123456789"  # noqa: S105, of nothing
 

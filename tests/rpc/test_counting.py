@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 import structlog
 
+from foreblock.errors import TooManyWaiting
 from foreblock.metrics.catalogue import INVALID, OUTCOMES, REQUEST_DURATION, UNKNOWN
 from foreblock.metrics.counter_file import CounterFile
 from foreblock.metrics.meters import RequestMeter
@@ -39,7 +40,9 @@ class Counted:
         self.meter = RequestMeter(self.counters, "main", slow)
         self.toys = toys = Toys()
         clock = (lambda: toys.now) if driven else None
-        methods = {name: getattr(toys, name) for name in METHODS if hasattr(toys, name)}
+        self.methods = methods = {
+            name: getattr(toys, name) for name in METHODS if hasattr(toys, name)
+        }
         self.dispatcher = Dispatcher(
             methods, toys.open, self.fault, limits or Limits(), lambda: toys.now, budget=budget,
             counts=RequestCounts(self.meter, methods, clock),
@@ -47,6 +50,8 @@ class Counted:
 
     @staticmethod
     def fault(error: Exception) -> Fault:
+        if isinstance(error, TooManyWaiting):
+            return Fault(-32005, "crowded")
         text = str(error)
         return Fault(int(text) if text.startswith("-") else -32000, text)
 
@@ -113,7 +118,6 @@ def test_what_a_batch_does_not_begin_is_counted_as_refused() -> None:
 
 def test_what_finds_no_place_to_wait_is_counted_as_refused() -> None:
     counted = Counted(budget=WorkerBudget(waits=0))
-    counted.dispatcher._fault = lambda _: Fault(-32005, "crowded")  # type: ignore[misc]
     counted.ask(call("later"))
     counted.ask(b"[%b,%b]" % (call("later"), call("echo")))
     assert counted.outcomes == {("later", "refused"): 2, ("echo", "refused"): 1}
@@ -131,7 +135,7 @@ def test_a_request_whose_client_goes_away_is_cancelled() -> None:
             await forever().wait()
             return b"null"
 
-        counted.dispatcher._methods["later"] = lambda _, __: wait()  # type: ignore[index]
+        counted.methods["later"] = lambda _, __: wait()
         reply = counted.dispatcher.answer(call("later"), ANYBODY)
         assert not isinstance(reply, Reply)
         task = asyncio.ensure_future(reply)

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,6 +39,7 @@ class PartlyKnown:
         is_down: bool = False,
         budget: WorkerBudget | None = None,
         counts: RequestCounts | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.known = known
         self.learns = learns  # keys of each round
@@ -61,6 +63,7 @@ class PartlyKnown:
             once=("act", "act_later"),
             budget=budget,
             counts=counts,
+            clock=clock,
         )
 
     def open(self, _: Client) -> ToyContext:
@@ -257,14 +260,14 @@ def test_each_request_is_counted_once_with_all_its_time() -> None:
     counters = CounterFile()
     meter = RequestMeter(counters, "main", 3.0)
     now = [0.0]
-    state = PartlyKnown({1}, learns=1, counts=RequestCounts(meter, COUNTED, lambda: now[0]))
-    state.dispatcher._clock = lambda: now[0]  # type: ignore[misc]
+    counts = RequestCounts(meter, COUNTED, lambda: now[0])
 
-    async def fetch(missed: Sequence[Missed]) -> None:
-        now[0] += 2.0
-        await PartlyKnown.fetch(state, missed)
+    class Slow(PartlyKnown):
+        async def fetch(self, missed: Sequence[Missed]) -> None:
+            now[0] += 2.0
+            await super().fetch(missed)
 
-    state.dispatcher._begin_rounds = lambda: SimpleNamespace(fetch=fetch)  # type: ignore[misc]
+    state = Slow({1}, learns=1, counts=counts, clock=lambda: now[0])
     calls = [
         call("read", "[1]"), call("read", "[2]"), call("read_later", "[3]"), call("act", "[1]"),
         call("act_later", "[2]"), call("act_later", "[0]"), call("fail", "[1]"),

@@ -12,7 +12,7 @@ from foreblock.errors import DeadlineExceeded, InvalidMessage, PoolFull, TimedOu
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
-from support.servers.long_work import Clock, finish, scheduler, threads
+from support.servers.long_work import Clock, finish, scheduler, threads, thresholds
 
 SLICE_SECONDS = THRESHOLDS.slice_seconds
 FIRST_SECONDS = THRESHOLDS.first_slices_seconds
@@ -220,9 +220,9 @@ def test_a_crowd_holds_no_more_than_some_of_it() -> None:
 def test_what_waits_for_a_place_ends_at_its_deadline() -> None:
     async def main() -> None:
         clock = Clock()
-        holding, crowd = Holding(clock), scheduler(50, clock)
-        for _ in range(MOST_BEGUN):
-            assert crowd._slots.try_acquire()
+        holding = Holding(clock)
+        with thresholds(begun_simulations=0):
+            crowd = scheduler(50, clock)
         run = crowd.run(partial(holding, 3))
         assert not isinstance(run, str)
         with pytest.raises(TimedOut):

@@ -93,7 +93,7 @@ def supervised(
 
 
 def pids(kept: Supervisor) -> list[int]:
-    return [each.pid for each in kept._running()]
+    return [each.pid for each in kept.running()]
 
 
 def open_files() -> int:

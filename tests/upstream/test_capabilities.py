@@ -15,7 +15,8 @@ from foreblock.follow.state_plan import RequestLimits
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.upstream.budget import UnitBudget
 from support.each_case import each_case
-from support.upstreams.toy_node import TIP, Said, ToyNode, toy_node
+from support.servers.toy_endpoint import Said
+from support.upstreams.toy_node import TIP, ToyNode, toy_node
 
 RICH = 1_000_000.0
 

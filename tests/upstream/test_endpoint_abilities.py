@@ -31,6 +31,7 @@ from foreblock.upstream.circuit import KEPT
 from foreblock.upstream.endpoint import ONLY_SECONDS
 from foreblock.upstream.json_rpc import RefusalKind, retry_after
 from support.each_case import each_case
+from support.servers.toy_endpoint import Said
 from support.servers.waiting import PATIENCE, looked_until
 from support.upstreams.fetching import (
     CALL,
@@ -44,7 +45,7 @@ from support.upstreams.fetching import (
     fetch,
     fetching,
 )
-from support.upstreams.toy_node import Said, ToyNode, toy_node
+from support.upstreams.toy_node import ToyNode, toy_node
 
 
 def test_an_endpoint_of_another_chain_is_not_used() -> None:

@@ -21,6 +21,7 @@ from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
 from foreblock.upstream.json_rpc import RefusalKind
 from support.each_case import each_case
+from support.servers.toy_endpoint import Said
 from support.servers.waiting import PATIENCE, until
 from support.upstreams.fetching import (
     CALL,
@@ -35,7 +36,7 @@ from support.upstreams.fetching import (
     right,
 )
 from support.upstreams.plain_state import ADDRESSES, CODES
-from support.upstreams.toy_node import Said, ToyNode
+from support.upstreams.toy_node import ToyNode
 
 
 @each_case("options", [TRUSTED, PROVEN], ids=["trusted", "proven"])

@@ -8,9 +8,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
-from threading import Thread
 
 import pytest
 
@@ -29,7 +27,7 @@ from foreblock.upstream.http import LONGEST_ANSWER
 from foreblock.upstream.rpc_client import DEEPEST, MOST_VALUES, Endpoint
 from support.each_case import each_case
 from support.servers.in_loop import run, until
-from support.servers.toy_endpoint import block_json, grow
+from support.servers.toy_endpoint import HttpRequest, Said, block_json, grow, http_endpoint
 from support.servers.waiting import PATIENCE
 
 GOOD = grow(None, 1)[0]
@@ -95,34 +93,14 @@ class Mood:
 def hostile(answer: bytes) -> Iterator[tuple[Mood, str]]:
     mood = Mood(answer)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+    def reply(request: HttpRequest) -> Said:
+        good = result(json.dumps(block_json(GOOD)).encode())
+        body = good if mood.answer is None else mood.answer
+        number = json.loads(request.body)["id"]
+        return Said(body=body.replace(b"ID", str(number).encode()))
 
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            good = result(json.dumps(block_json(GOOD)).encode())
-            body = (good if mood.answer is None else mood.answer).replace(
-                b"ID", str(asked["id"]).encode()
-            )
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """A test prints nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield mood, f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_endpoint(reply) as url:
+        yield mood, url
 
 
 class Empty:

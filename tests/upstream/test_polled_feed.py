@@ -25,8 +25,9 @@ from foreblock.upstream.polled_feed import (
 from support.each_case import each_case
 from support.servers.dev_processes import Network, dev_chain
 from support.servers.in_loop import until
+from support.servers.toy_endpoint import Said
 from support.servers.waiting import PATIENCE
-from support.upstreams.toy_node import Said, ToyNode, toy_node
+from support.upstreams.toy_node import ToyNode, toy_node
 
 RICH = 1_000_000.0
 

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from foreblock.errors import NotAnAnswer
 from foreblock.upstream.rpc_client import TRIES, Endpoint, ShownCommit, pause_before_next
 from support.each_case import each_case
+from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
 
 BEHIND = "commit {} is not here yet, this instance is at {}\n"
 
@@ -39,33 +39,13 @@ class Balanced:
 
 @contextmanager
 def serving(balanced: Balanced) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply(request: HttpRequest) -> Said:
+        number = request.body.decode().partition('"id": ')[2].partition(",")[0]
+        status, headers, text = balanced.answer(request.headers["Foreblock-Min-Commit"])
+        return Said(status, text.replace("{}", number).encode(), headers)
 
-        def do_POST(self) -> None:
-            asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            number = asked.partition('"id": ')[2].partition(",")[0]
-            status, headers, text = balanced.answer(self.headers["Foreblock-Min-Commit"])
-            body = text.replace("{}", number).encode()
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """A test prints nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_endpoint(reply) as url:
+        yield url
 
 
 def test_answers_never_go_backwards() -> None:

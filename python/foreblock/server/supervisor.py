@@ -81,7 +81,7 @@ class Supervisor:
         finally:
             self._stopping.set()
             self._unneeded.set()
-            _kill(self._running())
+            _kill(self.running())
         _raise_first(await asyncio.gather(*keepers, return_exceptions=True))
         if self._overdue and not self._cut_short:
             raise StopForced(", ".join(self._overdue))
@@ -104,7 +104,7 @@ class Supervisor:
         finally:
             if not self._stopping.is_set():
                 self._stopping.set()
-                _kill(self._running(workers=True))
+                _kill(self.running(workers=True))
         outcomes = await asyncio.gather(*keepers, return_exceptions=True)
         self._retire_writer()
         _raise_first(outcomes)
@@ -179,7 +179,7 @@ class Supervisor:
     def _stop_or_kill(self) -> None:
         if self._stopping.is_set():
             self._cut_short = True
-            _kill(self._running())
+            _kill(self.running())
             return
         self._stopping.set()
         for slot in self._workers:
@@ -194,18 +194,18 @@ class Supervisor:
 
     def _stop(self, *, workers: bool) -> None:
         """Terminate processes, and kill them after the grace."""
-        for child in self._running(workers=workers):
+        for child in self.running(workers=workers):
             child.terminate()
         asyncio.get_running_loop().call_later(self._patience, self._force, workers)
 
     def _force(self, workers: bool) -> None:  # noqa: FBT001, a callback
-        overdue = self._running(workers=workers)
+        overdue = self.running(workers=workers)
         for child in overdue:
             log.error("process_killed", name=child.slot.name, pid=child.pid, after=self._patience)
             self._overdue.append(child.slot.name)
         _kill(overdue)
 
-    def _running(self, *, workers: bool | None = None) -> list[Child]:
+    def running(self, *, workers: bool | None = None) -> list[Child]:
         """Running processes: the workers, the writer, or all."""
         return [
             child

@@ -1,11 +1,13 @@
-"""An endpoint that answers from a table, and a node behind one that has empty blocks."""
+"""HTTP servers: of a function, of a table of methods, and of a node with empty blocks."""
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreblock.types import Block, Header
 
@@ -16,34 +18,87 @@ class ToyError(Exception):
     """What a method of a toy endpoint raises to answer with an error."""
 
 
+class Said(NamedTuple):
+    """A response. `cut` sends so many bytes of its body and closes; `holds` waits first."""
+
+    status: int = 200
+    body: bytes | None = None
+    headers: dict[str, str] = {}  # noqa: RUF012, nobody writes to it
+    cut: int | None = None
+    holds: threading.Event | None = None
+
+
+class HttpRequest(NamedTuple):
+    path: str
+    headers: Message
+    body: bytes  # empty for GET
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Clients open many connections together. Those beyond the queue would wait a second and more.
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, as declared
+        if not isinstance(sys.exception(), OSError):  # a client may close its connection
+            super().handle_error(request, client_address)
+
+
 @contextmanager
-def toy_endpoint(
-    methods: Mapping[str, Answer], pages: Mapping[str, tuple[int, str]] | None = None
-) -> Iterator[str]:
-    """The URL of an endpoint with these methods, and pages: status and text by path."""
+def http_endpoint(answer: Callable[[HttpRequest], Said]) -> Iterator[str]:
+    """The URL of a server that answers GET and POST with this function."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            asked = json.loads(body)
-            answers = [answer(each) for each in asked] if isinstance(asked, list) else answer(asked)
-            self.reply(200, json.dumps(answers).encode())
+            self.reply(self.rfile.read(int(self.headers["Content-Length"])))
 
         def do_GET(self) -> None:
-            status, text = (pages or {}).get(self.path, (404, "not found"))
-            self.reply(status, text.encode())
+            self.reply(b"")
 
-        def reply(self, status: int, body: bytes) -> None:
-            self.send_response(status)
+        def reply(self, asked: bytes) -> None:
+            said = answer(HttpRequest(self.path, self.headers, asked))
+            if said.holds is not None:
+                said.holds.wait()
+            body = said.body or b""
+            self.send_response(said.status)
+            for name, value in said.headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body[: said.cut])
+            if said.cut is not None:
+                self.close_connection = True
 
         def log_message(self, *_: object) -> None:
-            """A test prints nothing."""
+            """Print nothing."""
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def toy_endpoint(
+    methods: Mapping[str, Answer], pages: Mapping[str, tuple[int, str]] | None = None
+) -> Iterator[str]:
+    """The URL of an endpoint with these methods, and pages: status and text by path."""
+
+    def reply(request: HttpRequest) -> Said:
+        if not request.body:
+            status, text = (pages or {}).get(request.path, (404, "not found"))
+            return Said(status, text.encode())
+        asked = json.loads(request.body)
+        answers = [answer(each) for each in asked] if isinstance(asked, list) else answer(asked)
+        return Said(body=json.dumps(answers).encode())
 
     def answer(request: dict[str, Any]) -> dict[str, object]:
         envelope = {"jsonrpc": "2.0", "id": request["id"]}
@@ -56,16 +111,8 @@ def toy_endpoint(
         except ToyError as failure:
             return {**envelope, "error": failure.args[0]}
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_endpoint(reply) as url:
+        yield url
 
 
 BUSY = {"code": -32005, "message": "rate limit exceeded"}

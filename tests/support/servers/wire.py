@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from foreblock.scheduling.admission import WorkerBudget
@@ -167,9 +168,10 @@ def endpoint_for(
     websocket: WebSocketLimits | None = None,
     *,
     check_minimum: CheckMinimum = lambda _: None,
+    wall_clock: Callable[[], float] = lambda: 0.0,
 ) -> HttpEndpoint:
     rules = RequestRules.of(limits, access, b"Foreblock-Snapshot")
-    ticker = Ticker(limits, lambda: 0.0)
+    ticker = Ticker(limits, wall_clock)
     budget = budget or WorkerBudget(limits.waiting_requests, limits.unsent_bytes)
     facts = Readiness(False, ("one fact", "another"), ("a status",))
     served = Served(

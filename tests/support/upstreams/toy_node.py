@@ -1,27 +1,16 @@
 """A node over HTTP with the plain state, whose abilities and whose weather a test chooses."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import Any
 
+from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
 from support.upstreams.plain_state import AT, METHODS, data, header
 
 TIP = AT.number + 2
 HASHES = {header(number).hash: number for number in range(255)}
-
-
-class Said(NamedTuple):
-    """An answer of HTTP; `cut` sends so many bytes of it and closes, `holds` waits before."""
-
-    status: int = 200
-    body: bytes | None = None  # none: the honest one
-    headers: dict[str, str] = {}  # noqa: RUF012, nobody writes to it
-    cut: int | None = None
-    holds: threading.Event | None = None
 
 
 Weather = Callable[[int, list[dict[str, Any]]], Said | None]
@@ -130,57 +119,18 @@ class ToyNode:
         return found
 
 
-class _QuietServer(ThreadingHTTPServer):
-    """Says nothing of a client that has gone: what is said is that client's to test."""
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        pass
-
-
 @contextmanager
 def toy_node(node: ToyNode, path: str = "") -> Iterator[ToyNode]:
     """The node at an address, which it then has."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+    def answer(request: HttpRequest) -> Said:
+        asked = json.loads(request.body)
+        requests = asked if isinstance(asked, list) else [asked]
+        node.bodies += 1
+        said = (node.weather and node.weather(node.bodies, requests)) or Said()
+        honest = node.whole(asked)
+        return said._replace(body=honest) if said.body is None else said
 
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            requests = asked if isinstance(asked, list) else [asked]
-            node.bodies += 1
-            weather = node.weather and node.weather(node.bodies, requests)
-            self.say(weather or Said(), node.whole(asked))
-
-        def say(self, said: Said, honest: bytes) -> None:
-            if said.holds is not None:
-                said.holds.wait()
-            body = honest if said.body is None else said.body
-            self.send_response(said.status)
-            for name, value in said.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if said.cut is not None:
-                self.wfile.write(body[: said.cut])
-                self.close_connection = True
-                return
-            try:
-                self.wfile.write(body)
-            except OSError:
-                self.close_connection = True  # nobody waits any more
-
-        def log_message(self, *_: object) -> None:
-            """A test prints nothing."""
-
-    server = _QuietServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    node.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
-    try:
+    with http_endpoint(answer) as url:
+        node.url = url + path
         yield node
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
