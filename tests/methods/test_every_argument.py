@@ -19,7 +19,6 @@ from conftest import CHECKOUT, ChainFiles
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_table
-from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Settings
 from support.each_case import each_case
 from support.servers.asking import Asker, asker
@@ -68,10 +67,13 @@ SPOILED: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, "", "x", "0x", "0xffffffffffffffffff", "\u0660", [], [None], {},
     {"x": None},
 )  # fmt: skip
-# Blanks before the first argument, and how deep its parts are spoiled: long parameters, here of
-# 1 KiB, are read in steps, and bodies of 256 KiB, before anybody looks what the parameters are.
-WAYS = {"at once": (0, 9), "long parameters": (1_100, 9), "long body": (270_000, 1)}
-LONG_PARAMS = 1024
+# Blanks before the first argument, how deep its parts are spoiled, and the limit that the blanks
+# exceed: long parameters are read in steps, and long bodies before their parameters are parsed.
+WAYS: dict[str, tuple[int, int, dict[str, float]]] = {
+    "at once": (0, 9, {}),
+    "long parameters": (1_100, 9, {"long_params_bytes": 1024}),
+    "long body": (1_100, 1, {"long_body_bytes": 1024}),
+}
 
 
 def examples() -> dict[str, list[Params]]:
@@ -141,9 +143,8 @@ def test_no_spoiled_argument_is_an_internal_error(
     client: Asker, method: str, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)
-    blanks, depth = WAYS[way]
-    limit = LONG_PARAMS if way == "long parameters" else THRESHOLDS.long_params_bytes
-    with thresholds(long_params_bytes=limit):
+    blanks, depth, limits = WAYS[way]
+    with thresholds(**limits):
         for body in requests(method, blanks, depth):
             answer = json.loads(client.reply(body.encode()).body)
             code = answer.get("error", {}).get("code")

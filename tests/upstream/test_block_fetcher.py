@@ -10,6 +10,7 @@ import pytest
 from foreblock.clock import SystemClock
 from foreblock.errors import DisputedBlock, NoSuchBlock, Unreachable
 from foreblock.types import Block
+from foreblock.upstream import block_fetcher, endpoint
 from foreblock.upstream.block_fetcher import SLOW_HEADS, TRIES, BlockFetcher, CanonicalHead
 from foreblock.upstream.budget import UnitBudget
 from foreblock.upstream.endpoint import Upstream
@@ -39,6 +40,13 @@ def fetching(test: Test, *chains: Sequence[Block]) -> None:
     with ExitStack() as opened:
         found = [opened.enter_context(block_node(each)) for each in chains]
         asyncio.run(body([url for _, url in found], [node for node, _ in found]))
+
+
+@pytest.fixture(autouse=True)
+def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask again at once after a failure."""
+    monkeypatch.setattr(block_fetcher, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(endpoint, "FIRST_PAUSE", 0.0)
 
 
 def head(block: Block) -> CanonicalHead:

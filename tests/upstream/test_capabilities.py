@@ -8,6 +8,7 @@ import pytest
 
 from foreblock.clock import SystemClock
 from foreblock.errors import RefusedAnswer
+from foreblock.follow import state_upstream
 from foreblock.follow.capabilities import Asking, Capabilities
 from foreblock.follow.capabilities import Said as KnownSaid
 from foreblock.follow.requests import BlockForm
@@ -144,7 +145,8 @@ def test_overrides_that_have_no_effect_are_none() -> None:
     [Said(status=500), Said(body=b"<html>"), Said(cut=5), Said(status=401), Said(body=b"{}")],
     ids=str,
 )
-def test_what_is_no_endpoint_has_no_abilities(said: Said) -> None:
+def test_what_is_no_endpoint_has_no_abilities(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_upstream, "PROBE_TRIES", 1)
     with pytest.raises(RefusedAnswer):
         probe(ToyNode(weather=lambda *_: said))
 

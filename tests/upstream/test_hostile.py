@@ -143,7 +143,11 @@ def test_whatever_is_answered_is_an_error_of_the_endpoint(
 
 
 @each_case("answer", HOSTILE.items(), ids=lambda it: it[0])
-def test_a_source_goes_on_and_what_it_notes_can_be_told(answer: tuple[str, bytes]) -> None:
+def test_a_source_goes_on_and_what_it_notes_can_be_told(
+    answer: tuple[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_fetcher, "TRIES", 1)
+
     async def body() -> None:
         with hostile(answer[1]) as (mood, url):
             source = CanonicalSource.at(url, Empty(), SystemClock(), QUICK, Random(1))

@@ -13,7 +13,7 @@ from foreblock.feed.messages import decode
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.primitives import format_data
 from foreblock.types import Flashblock, keccak256
-from foreblock.upstream.budget import UnitBudget
+from foreblock.upstream.budget import Purpose, UnitBudget, Urgency
 from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.polled_feed import (
     INTERVAL,
@@ -27,6 +27,7 @@ from support.servers.dev_processes import Network, dev_chain
 from support.servers.in_loop import until
 from support.servers.toy_endpoint import Said
 from support.servers.waiting import PATIENCE
+from support.upstreams.fetching import CALL
 from support.upstreams.toy_node import ToyNode, toy_node
 
 RICH = 1_000_000.0
@@ -63,8 +64,8 @@ async def poll(network: Network, blocks: int) -> list[tuple[Flashblock, Any]]:
 
 
 def test_a_dev_chain_is_seen_growing() -> None:
-    with dev_chain("--load=100", "--test-listen=") as dev:
-        found = asyncio.run(poll(dev.main, 3))
+    with dev_chain("--load=100", "--block-time=1", "--test-listen=") as dev:
+        found = asyncio.run(poll(dev.main, 2))
     jobs: dict[bytes, list[bytes]] = {}
     for flashblock, known in found:
         so_far = jobs.setdefault(flashblock.payload_id, [])
@@ -124,7 +125,7 @@ def test_an_endpoint_that_is_an_upstream_too_has_one_budget() -> None:
         await until(lambda: upstream.units > 0)
         polling.cancel()
         await asyncio.wait([polling])
-        assert (await upstream.probe()).chain_id == 8453, "it is open"
+        await upstream.ask([CALL], Urgency(Purpose.CLIENT), upstream.now + PATIENCE)  # it is open
         upstream.close()
         other.close()
         alone = PolledFeed("poll+http://127.0.0.1:9", Inbox(), clock, arrived=lambda: None)

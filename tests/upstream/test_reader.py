@@ -104,8 +104,9 @@ def test_a_block_that_is_not_there(methods: Methods) -> None:
 
 @pytest.mark.parametrize("answer", [None, "0x", "0xzz", 7, {}])
 def test_bytes_that_are_no_block_are_no_answer(
-    methods: Methods, block: Block, answer: object
+    methods: Methods, block: Block, answer: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(block_fetcher, "TRIES", 1)
     methods["debug_getRawBlock"] = lambda _: answer
     whole = methods.pop("eth_getBlockByHash")
 

@@ -266,7 +266,7 @@ class BlockFetcher:
                 return await self._read_once(method, params, read)
             except RefusedAnswer as refused:
                 why = refused
-            if why.kind in NOT_THERE or self._upstreams[0].now > until:
+            if why.kind in NOT_THERE or number + 1 == TRIES or self._upstreams[0].now > until:
                 break
             await asyncio.sleep(FIRST_WAIT * 2**number)
         if why.kind in NOT_THERE:
