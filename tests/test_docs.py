@@ -16,7 +16,7 @@ from foreblock.cli import main
 from foreblock.cli.verb import VerbGroup
 from foreblock.methods import make_table
 from foreblock.settings import EverySetting, Settings
-from foreblock.settings.loading import declared
+from foreblock.settings.declare import declared
 from support.each_case import each_case
 from support.servers.asking import Asker
 from support.servers.long_work import scheduler

@@ -26,7 +26,6 @@ BELOW = {
     "starting": "",
     "secret_urls": "",
     "types": "_engine",
-    "setting": "errors",
     # What is counted, by every process.
     "metrics": "_engine clock",
     # The status of a network: as data, text and metrics.
@@ -34,8 +33,8 @@ BELOW = {
     # How a worker shares its time, and what it serves; nothing of Ethereum.
     "scheduling": "errors",
     "bus": "backoff clock errors status types",
-    "server": "backoff errors scheduling setting",
-    "settings": "errors secret_urls server setting",
+    "settings": "errors scheduling secret_urls",
+    "server": "backoff errors scheduling settings",
     "page": "server",
     "rpc": "_engine errors metrics scheduling",
     "feed": "backoff clock errors primitives types",

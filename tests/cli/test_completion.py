@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from foreblock.cli import main
 from foreblock.settings import EverySetting
-from foreblock.settings.loading import declared
+from foreblock.settings.declare import declared
 from support.servers.dev_processes import package_environment
 from support.servers.waiting import until
 

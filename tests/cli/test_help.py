@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from foreblock.cli import main
 from foreblock.cli.verb import SectionedOption, VerbGroup
 from foreblock.settings import SECTIONS, ServeSettings
-from foreblock.settings.loading import declared
+from foreblock.settings.declare import declared
 from support.each_case import each_case
 
 

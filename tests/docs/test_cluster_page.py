@@ -10,7 +10,8 @@ import pytest
 
 from foreblock.cli import main
 from foreblock.settings import ServeSettings
-from foreblock.settings.loading import declared, load
+from foreblock.settings.declare import declared
+from foreblock.settings.loading import load
 from foreblock.settings.networks import log_of, networks_of
 from foreblock.snapshot.packing import HEADER, TRAILER
 

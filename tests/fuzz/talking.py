@@ -20,8 +20,8 @@ from websockets.uri import parse_uri
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.admission import WorkerBudget
-from foreblock.server.limits import ServerLimits, WebSocketLimits
 from foreblock.service.network_views import Service, make_scheduler
+from foreblock.settings import ServerLimits, WebSocketLimits
 from fuzz.answering import INTERNAL, TIMEOUT_MS
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asking import settings_with

@@ -13,7 +13,7 @@ from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Minimum, Missing, Reached, Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.limits import ServerLimits
+from foreblock.settings import ServerLimits
 from support.servers.in_loop import DrivenLoop, driven_loop, in_driven_loop, turns, until
 from support.servers.websocket_wire import handshake, masked
 from support.servers.wire import Wire, answer, answers, echo, endpoint_for, post

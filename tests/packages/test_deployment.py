@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.settings import EverySetting
-from foreblock.settings.loading import declared
+from foreblock.settings.declare import declared
 
 EXPOSURE = 15  # of the unit, in tenths, as systemd-analyze counts; 100 is a service without rules
 SETTING = re.compile(r"\bFOREBLOCK_[A-Z_]+")

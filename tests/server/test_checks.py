@@ -2,7 +2,7 @@
 
 from foreblock.scheduling.reply import Reply
 from foreblock.server.head import host_allowed
-from foreblock.server.limits import Access, ServerLimits
+from foreblock.settings import Access, ServerLimits
 from support.each_case import each_case
 from support.servers.wire import LIMITS, Wire, answer, answers, echo, post, raw
 

@@ -4,7 +4,7 @@ import pytest
 
 from foreblock.server.answers import Document, Documents
 from foreblock.server.checks import RequestRules
-from foreblock.server.limits import Access
+from foreblock.settings import Access
 from support.each_case import each_case
 from support.servers.websocket_wire import handshake
 from support.servers.wire import ACCESS, LIMITS, Wire, answer, answers, echo, endpoint_for, raw

@@ -9,7 +9,7 @@ from foreblock.scheduling.reply import Minimum, Missing
 from foreblock.server.answers import Answer
 from foreblock.server.checks import MIN_COMMIT, MIN_PLACE, read_minimum
 from foreblock.server.head import RequestHead
-from foreblock.server.limits import Access
+from foreblock.settings import Access
 from support.each_case import each_case
 from support.servers.wire import Wire, answer, echo, endpoint_for, post, raw
 

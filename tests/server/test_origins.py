@@ -1,7 +1,7 @@
 """Which origins are allowed: by their text, at any port, or all."""
 
 from foreblock.server.head import LOOPBACK, origin_allowed
-from foreblock.server.limits import Access
+from foreblock.settings import Access
 from support.each_case import each_case
 from support.servers.wire import Wire, answer, echo, post
 

@@ -4,8 +4,8 @@ from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Handler, Readiness, Reply, Served
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
-from foreblock.server.limits import Access
 from foreblock.server.sweep import Ticker
+from foreblock.settings import Access
 from support.each_case import each_case
 from support.servers.wire import ACCESS, LIMITS, Wire, answer, post
 

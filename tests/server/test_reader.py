@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from foreblock.server.checks import AcceptedHead, RefusedRequest, RequestRules, check
 from foreblock.server.endpoint import LONGEST, MOST, HeadCache
 from foreblock.server.head import RequestHead
-from foreblock.server.limits import Access
+from foreblock.settings import Access
 from support.servers.wire import LIMITS, Wire, answer, answers, echo, endpoint_for, post, raw
 from support.strategies.requests_strategy import conversations, cut_conversations
 

@@ -7,7 +7,7 @@ import pytest
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.limits import ServerLimits
+from foreblock.settings import ServerLimits
 from support.servers.wire import Wire, endpoint_for
 
 LONG = THRESHOLDS.long_bytes

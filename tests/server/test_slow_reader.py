@@ -12,8 +12,8 @@ import uvloop
 from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.limits import ServerLimits
 from foreblock.server.protocol import HttpConnection
+from foreblock.settings import ServerLimits
 from support.servers.wire import endpoint_for, post
 
 PORTION = THRESHOLDS.piece_bytes

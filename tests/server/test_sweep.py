@@ -4,8 +4,8 @@ import pytest
 
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.limits import ServerLimits
 from foreblock.server.sweep import LINGER_SECONDS
+from foreblock.settings import ServerLimits
 from support.servers.wire import Wire, answer, echo, endpoint_for, post
 
 PORTION = THRESHOLDS.piece_bytes

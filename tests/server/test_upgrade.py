@@ -3,7 +3,7 @@
 from functools import partial
 
 from foreblock.rpc.subscriptions import Sessions
-from foreblock.server.limits import Access
+from foreblock.settings import Access
 from support.each_case import each_case
 from support.servers.in_loop import in_loop
 from support.servers.websocket_wire import ACCEPT, ACCESS, KEY, WebSocketWire, handshake, masked

@@ -10,7 +10,7 @@ from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.backpressure import AHEAD_LIMIT
-from foreblock.server.limits import ServerLimits, WebSocketLimits
+from foreblock.settings import ServerLimits, WebSocketLimits
 from support.each_case import each_case
 from support.servers.in_loop import in_loop, turns, until
 from support.servers.websocket_wire import ROOMY, WebSocketWire, masked

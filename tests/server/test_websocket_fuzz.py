@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foreblock.scheduling.reply import Reply
-from foreblock.server.limits import ServerLimits, WebSocketLimits
+from foreblock.settings import ServerLimits, WebSocketLimits
 from support.servers.in_loop import turns
 from support.servers.websocket_wire import WebSocketWire, masked
 

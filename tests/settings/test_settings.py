@@ -8,7 +8,8 @@ import pytest
 from foreblock.errors import BadSetting
 from foreblock.sequencer.transaction_pool import TransactionPoolLimits
 from foreblock.settings import MOST_LOAD, SECTIONS, DevSettings, EverySetting, ServeSettings
-from foreblock.settings.loading import DEFAULT, declared, flat, load
+from foreblock.settings.declare import declared, flat
+from foreblock.settings.loading import DEFAULT, load
 from support.each_case import each_case
 
 NAMES = [each.name for each in declared(DevSettings)]

@@ -15,16 +15,8 @@ from foreblock.cli.verb import FILE as EXISTING_FILE
 from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
 from foreblock.secret_urls import redact_urls
 from foreblock.settings import SECTIONS, EverySetting, Settings
-from foreblock.settings.loading import (
-    FILE,
-    NO_DEFAULTS,
-    Declared,
-    Loaded,
-    S,
-    declared,
-    flat,
-    load,
-)
+from foreblock.settings.declare import Declared, declared, flat
+from foreblock.settings.loading import FILE, NO_DEFAULTS, Loaded, S, load
 
 
 class Given(NamedTuple):

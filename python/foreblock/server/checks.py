@@ -35,8 +35,8 @@ from foreblock.server.answers import (
     serve_document,
 )
 from foreblock.server.head import ALL_ORIGINS, RequestHead, host_allowed, origin_allowed
-from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
+from foreblock.settings import Access, ServerLimits
 
 MIN_COMMIT: Final = b"foreblock-min-commit"
 MIN_PLACE: Final = b"foreblock-min-place"

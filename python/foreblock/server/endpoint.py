@@ -25,8 +25,8 @@ from foreblock.server import answers
 from foreblock.server.answers import SUCCESS, Answer, Scrape
 from foreblock.server.checks import ROOT, AcceptedHead, RefusedRequest, RequestRules, check
 from foreblock.server.head import RequestHead
-from foreblock.server.limits import WebSocketLimits
 from foreblock.server.sweep import Swept, Ticker
+from foreblock.settings import WebSocketLimits
 
 LONGEST: Final = 1024  # bytes; longer heads are rare
 MOST: Final = 1024  # heads; then the cache is cleared

@@ -28,8 +28,8 @@ from foreblock.server.answers import Answer, Probe, Scrape, render, reply_parts
 from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
 from foreblock.server.checks import AcceptedHead, RefusedRequest
 from foreblock.server.endpoint import Admission, HeadCache, HttpEndpoint
-from foreblock.server.limits import Phase
 from foreblock.server.reader import HEAD_END, HttpRequest, RequestReader
+from foreblock.server.sweep import Phase
 from foreblock.server.upgrade import NOT_SERVED, Upgrade, render_upgrade
 from foreblock.server.websocket import WebSocketConnection
 

@@ -21,7 +21,7 @@ from foreblock.server import answers
 from foreblock.server.checks import CHUNKED, AcceptedHead, RefusedRequest, RequestRules
 from foreblock.server.endpoint import HeadCache
 from foreblock.server.head import BadHead, HeadParser, UnknownVersion
-from foreblock.server.limits import Phase
+from foreblock.server.sweep import Phase
 
 _TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _QUOTED: Final = rb'"[\t \x21\x23-\x5b\x5d-\x7e]*"'

@@ -14,15 +14,28 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
+from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
 
 from websockets.frames import CloseCode
 
 from foreblock.server.frames import Violation
-from foreblock.server.limits import Phase, ServerLimits, WebSocketLimits
+from foreblock.settings import ServerLimits, WebSocketLimits
 
 TICKS_PER_SECOND: Final = 10
 LINGER_SECONDS: Final = 2.0  # for a client to read its last answer before the socket is closed
+
+
+class Phase(IntEnum):
+    """The activity of a connection, which decides its timeout."""
+
+    IDLE = 0  # between requests, with no input left
+    HEAD = 1  # receiving a head
+    BODY = 2  # receiving a body
+    ANSWERING = 3  # with the handler, or yielding to other connections
+    WRITING = 4  # the client does not read
+    LINGERING = 5  # the last answer is sent; input is discarded
+    OPEN = 6  # a WebSocket, which has its own time limits
 
 
 class Swept(Protocol):

@@ -35,8 +35,7 @@ from foreblock.server.frames import (
     close_frame,
     frame_head,
 )
-from foreblock.server.limits import Phase
-from foreblock.server.sweep import Liveness, PingDue
+from foreblock.server.sweep import Liveness, Phase, PingDue
 
 STOPPING: Final = "the service is stopping"
 TOO_SLOW: Final = "too slow: messages are piling up"

@@ -1,8 +1,8 @@
-"""Networks: the values that processes get, how settings give them, and checks before a start.
+"""Networks: the values that processes get, made of settings and checked before a start.
 
 `foreblock serve` has one network from the settings, or several from texts of the form
-NAME.SETTING=VALUE. A network inherits what it does not set from the settings themselves, with
-`data` as the parent of its own directory.
+NAME.SETTING=VALUE. A network inherits the settings that it does not set, with `data` as the
+parent of its own directory.
 """
 
 import re
@@ -16,19 +16,15 @@ from msgspec import Struct
 
 from foreblock.errors import BadSetting
 from foreblock.secret_urls import redact_urls
-from foreblock.setting import from_text
-from foreblock.settings import (
+from foreblock.settings.chain_settings import (
     ChainSettings,
-    Dialect,
     FollowSettings,
     KeepSettings,
     ReplicationSettings,
     ServeSettings,
-    Settings,
-    StoreResources,
-    ViewKind,
 )
-from foreblock.settings.loading import build, declared, flat
+from foreblock.settings.declare import build, declared, flat, from_text
+from foreblock.settings.service_settings import Dialect, Settings, StoreResources, ViewKind
 
 
 class FeedChain(Struct, frozen=True, kw_only=True):
@@ -150,9 +146,9 @@ def check_interval(chain: ChainSettings) -> None:
 
 
 def _parsed(text: str) -> _Given:
-    place, is_there, value = text.partition("=")
-    name, dot, setting = place.strip().rpartition(".")
-    if not is_there or not dot:
+    key, equals, value = text.partition("=")
+    name, dot, setting = key.strip().rpartition(".")
+    if not equals or not dot:
         raise BadSetting("network", f"expected {_FORM}, found {text!r}")
     if not _NAME.fullmatch(name):
         raise BadSetting(
@@ -217,7 +213,7 @@ def followed_network(wanted: NetworkSettings) -> Network:
 def check_followed(wanted: FollowSettings) -> None:
     """Raise `BadSetting` for settings with which no chain can be followed.
 
-    Whether the chain is known, and what its endpoints can do, is found out when it is opened.
+    The chain and its endpoints are checked when the network is opened.
     """
     if wanted.anchor not in ANCHORS and not _NAMED.fullmatch(wanted.anchor):
         raise BadSetting("anchor", f"expected {', '.join(ANCHORS)}, a number or a hash")

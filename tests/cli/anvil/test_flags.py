@@ -15,7 +15,7 @@ from foreblock.cli.anvil.command import FLAGS
 from foreblock.cli.anvil.flag_table import IGNORED, NOT_TO_BE_HAD, TAKEN, AnvilFlag
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings import DevSettings
-from foreblock.settings.loading import flat
+from foreblock.settings.declare import flat
 from support.servers.like_anvil import anvil
 
 HELP = {"-h", "--help", "-V", "--version"}

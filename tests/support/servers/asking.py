@@ -14,7 +14,7 @@ from foreblock.methods.sequencing import Sequencing
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.service.network_views import Service, make_scheduler
 from foreblock.settings import Dialect, Settings
-from foreblock.settings.loading import build, flat
+from foreblock.settings.declare import build, flat
 
 ANYBODY = Client("127.0.0.1", 0)
 

@@ -7,9 +7,8 @@ from msgspec import structs
 from foreblock.ledger.reading.fast_path import FastPathBounds, set_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.server.limits import ServerLimits
 from foreblock.service.network_views import Service, fast_path_bounds, make_scheduler
-from foreblock.settings import Settings
+from foreblock.settings import ServerLimits, Settings
 from support.servers.long_work import thresholds
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Wire, endpoint_for, post

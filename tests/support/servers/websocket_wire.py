@@ -11,9 +11,9 @@ from websockets.utils import apply_mask
 
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Channel, Reply
-from foreblock.server.limits import Access, ServerLimits, WebSocketLimits
 from foreblock.server.sweep import TICKS_PER_SECOND
 from foreblock.server.websocket import WebSocketConnection
+from foreblock.settings import Access, ServerLimits, WebSocketLimits
 from support.servers.wire import FakeTransport, Wire, echo, endpoint_for
 
 MASK = b"\x01\x80\xff\x5a"

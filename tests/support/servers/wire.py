@@ -20,9 +20,9 @@ from foreblock.scheduling.reply import (
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
-from foreblock.server.limits import Access, ServerLimits, WebSocketLimits
 from foreblock.server.protocol import HttpConnection
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
+from foreblock.settings import Access, ServerLimits, WebSocketLimits
 
 LONG = THRESHOLDS.long_bytes
 

@@ -32,7 +32,7 @@ from foreblock.sequencer.mnemonic import random_mnemonic, seeded_mnemonic
 from foreblock.server.sockets import is_loopback_host
 from foreblock.service import launch
 from foreblock.settings import DevSettings
-from foreblock.settings.loading import Declared, declared
+from foreblock.settings.declare import Declared, declared
 
 FLAGS: Final = (*TAKEN, *IGNORED, *NOT_TO_BE_HAD)
 
