@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from foreblock import __version__
 from foreblock.cli import main
-from foreblock.cli.status.reading import parse_samples
+from foreblock.cli.instance import parse_samples
 from foreblock.status.network_status import (
     BlockStatus,
     ChainStatus,

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from foreblock.cli import main
-from foreblock.cli.watch.command import Watched, lines, table
-from foreblock.cli.watch.history import History, Reading, SeenBlock, SeenGrowth
+from foreblock.cli.instance import Reading, SeenBlock
+from foreblock.cli.watch import Watched, lines, table
+from foreblock.cli.watch.history import History, SeenGrowth
 from foreblock.upstream.rpc_client import Endpoint
 from support.servers.toy_endpoint import toy_endpoint
 
@@ -33,7 +34,7 @@ def test_one_look_at_two_networks_one_of_which_is_gone() -> None:
     *shown, age, unit = here.split()[1:]
     assert shown == ["7", "8", "1", "21,000", "1", "gwei"]
     assert (float(age) >= 0, unit) == (True, "s")
-    assert gone.split() == ["127.0.0.1:1", "no", "answer"]
+    assert gone.split() == ["127.0.0.1:1", "no", "response"]
     assert done.stderr == "foreblock: no response from http://127.0.0.1:1: connection refused\n"
 
 

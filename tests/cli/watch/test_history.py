@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.cli.watch.history import MOST_BLOCKS, MOST_GROWTHS, History, Reading, SeenBlock
+from foreblock.cli.instance import Reading, SeenBlock
+from foreblock.cli.watch.history import MOST_BLOCKS, MOST_GROWTHS, History
 from foreblock.status.network_status import MessageStatus, NetworkStatus, SourceStatus
 
 

@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from foreblock.cli.watch.history import History, Reading, SeenBlock
+from foreblock.cli.instance import Reading, SeenBlock
+from foreblock.cli.watch.history import History
 from foreblock.cli.watch.screen import Shown, amount, screen
 from foreblock.status.network_status import (
     FeedStatus,

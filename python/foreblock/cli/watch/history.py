@@ -1,100 +1,16 @@
-"""The request of `foreblock watch`, and its history of a network: growth, rates, alerts. No I/O.
-
-Latest and pending block come from one batch, hence from one snapshot; the header
-Foreblock-Snapshot names the flashblock. Other servers send no such header: the index of the
-flashblock is then unknown.
+"""The history of a network that `foreblock watch` shows: growth, rates, alerts. No I/O.
 
 Readings are taken at intervals, so a change may contain several flashblocks. The history is
 bounded, and times are seconds of a monotonic clock.
 """
 
-import json
-import re
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from foreblock.errors import NotAnAnswer
-from foreblock.status.network_status import NetworkStatus, decode_status
+from foreblock.cli.instance import Reading, SeenBlock
+from foreblock.status.network_status import NetworkStatus
 from foreblock.status.status_text import details, problems
-
-# --- Readings ------------------------------------------------------------------------------
-
-READINESS: Final = ("/readyz", "application/json")  # path and media type
-SNAPSHOT: Final = "Foreblock-Snapshot"
-QUESTION: Final = json.dumps(
-    [
-        {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", False]},
-        {"jsonrpc": "2.0", "id": 2, "method": "eth_getBlockByNumber", "params": ["pending", False]},
-    ]
-).encode()
-
-_PENDING: Final = re.compile(r"\bpending=0x[0-9a-f]+\.(\d+):")
-_COMMIT: Final = re.compile(r"\bcommit=(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class SeenBlock:
-    """The parts of a block that are shown."""
-
-    number: int
-    hash: str
-    timestamp: int
-    transactions: int
-    gas_used: int
-    gas_limit: int
-    base_fee: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One response."""
-
-    latest: SeenBlock
-    pending: SeenBlock | None  # None if pending means latest
-    index: int | None  # of the newest flashblock, if known
-    commit: int | None
-
-
-def read_answer(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
-    """Read the answer to `QUESTION`. Raises `NotAnAnswer`."""
-    try:
-        by_id = {each["id"]: each["result"] for each in json.loads(body)}
-        latest, pending = _seen(by_id[1]), _seen(by_id[2])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as why:
-        raise NotAnAnswer(url, f"no blocks in {body[:200]!r}") from why
-    snapshot = headers.get(SNAPSHOT, "")
-    index, commit = _PENDING.search(snapshot), _COMMIT.search(snapshot)
-    return Reading(
-        latest=latest,
-        pending=pending if pending.number > latest.number else None,
-        index=int(index[1]) if index else None,
-        commit=int(commit[1]) if commit else None,
-    )
-
-
-def read_status(text: str) -> NetworkStatus | None:
-    """Read the response to `READINESS`; None for other servers."""
-    found = decode_status(text)
-    return found.networks[0] if found is not None and found.networks else None
-
-
-def _seen(block: Mapping[str, Any]) -> SeenBlock:
-    base_fee = block.get("baseFeePerGas")
-    return SeenBlock(
-        # Some servers give a pending block no number and no hash.
-        number=int(block["number"] or "0x0", 16),
-        hash=block["hash"] or "",
-        timestamp=int(block["timestamp"], 16),
-        transactions=len(block["transactions"]),
-        gas_used=int(block["gasUsed"], 16),
-        gas_limit=int(block["gasLimit"], 16),
-        base_fee=None if base_fee is None else int(base_fee, 16),
-    )
-
-
-# --- History -------------------------------------------------------------------------------
 
 MOST_GROWTHS: Final = 512
 MOST_BLOCKS: Final = 128
@@ -127,7 +43,7 @@ class History:
     status: NetworkStatus | None = None  # unknown for other servers
     since: float = 0.0  # when the reading last changed
     begun: float | None = None
-    answer_seconds: float = 0.0  # how long the last answer took
+    response_seconds: float = 0.0  # duration of the last request
     growths: deque[SeenGrowth] = field(default_factory=lambda: deque(maxlen=MOST_GROWTHS))
     blocks: deque[SeenBlock] = field(default_factory=lambda: deque(maxlen=MOST_BLOCKS))
 
@@ -139,7 +55,7 @@ class History:
         if before is None:
             self.blocks.append(found.latest)
             return []
-        if _place(before) == _place(found):
+        if before == found:
             return []
         self.since = now
         grown = list(_growths(before, found, now))
@@ -183,10 +99,6 @@ class History:
         """The status of the source."""
         found = () if self.status is None else details(self.status)
         return [f"{name}: {text}" for name, text in found if name in SHOWN]
-
-
-def _place(reading: Reading) -> tuple[object, ...]:
-    return reading.latest, reading.pending, reading.index
 
 
 def _distance(reading: Reading | None) -> int:

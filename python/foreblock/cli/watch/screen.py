@@ -80,14 +80,14 @@ def panel(shown: Shown, now: float, width: int, height: int) -> Panel:
 
 def _state(history: History, alerts: Sequence[str]) -> tuple[str, str]:
     if history.failure:
-        return "no answer", "red"
+        return "no response", "red"
     if history.reading is None:
         return "connecting", "dim"
     return ("attention", "red") if alerts else ("live", "green")
 
 
 def _numbers(history: History, now: float, width: int) -> Table:
-    """Two lines: what it is at, and how fast it moves."""
+    """Two lines: the heads of the chain, and its rates."""
     grid = Table.grid(expand=True, padding=(0, 1))
     for _ in range(4):
         grid.add_column(no_wrap=True, ratio=1)
@@ -99,12 +99,12 @@ def _numbers(history: History, now: float, width: int) -> Table:
     block = reading.pending or reading.latest
     transactions, gas = history.rates(now)
     fee = "" if block.base_fee is None else f"{block.base_fee / GWEI:.4g} gwei"
-    answered = f"{history.answer_seconds * 1000:.1f} ms"
+    response = f"{history.response_seconds * 1000:.1f} ms"
     grid.add_row(
         _named("latest", f"{reading.latest.number}", SEALED),
-        _named("pending", _place(history), EARLY),
+        _named("pending", reading.pending_position, EARLY),
         _named("age", f"{history.age(now):.1f} s"),
-        _named("answer", answered) if width > 60 else Text(answered, style="dim"),
+        _named("response", response) if width > 60 else Text(response, style="dim"),
     )
     grid.add_row(
         _named("tx/s", f"{transactions:.1f}"),
@@ -117,14 +117,6 @@ def _numbers(history: History, now: float, width: int) -> Table:
 
 def _named(name: str, value: str, style: str = "bold") -> Text:
     return Text.assemble((f"{name} ", "dim"), (value, style))
-
-
-def _place(history: History) -> str:
-    reading = history.reading
-    if reading is None or reading.pending is None:
-        return "= latest"
-    index = "" if reading.index is None else f".{reading.index}"
-    return f"{reading.pending.number}{index}"
 
 
 def _bars(history: History, width: int) -> Text:
@@ -173,8 +165,8 @@ def _blocks(history: History, rows: int, width: int) -> Table:
     room = max(4, width - 30)
     if pending is not None:
         bar = Text("█" * _part(pending.gas_used, top, room), style=EARLY, no_wrap=True)
-        place = Text(_place(history), style=EARLY)
-        table.add_row(place, str(pending.transactions), amount(pending.gas_used), bar)
+        position = Text(reading.pending_position, style=EARLY)
+        table.add_row(position, str(pending.transactions), amount(pending.gas_used), bar)
     for block in shown[: max(0, rows - (pending is not None))]:
         bar = Text("█" * _part(block.gas_used, top, room), style=SEALED, no_wrap=True)
         table.add_row(str(block.number), str(block.transactions), amount(block.gas_used), bar)
@@ -224,40 +216,40 @@ def keys() -> Iterator[Callable[[float], str]]:
         termios.tcsetattr(source, termios.TCSADRAIN, before)
 
 
-class Looking:
-    """Looks at endpoints in threads of their own, so that one that hangs holds up no other."""
+class Polling:
+    """Polls each endpoint in its own thread, so that one that hangs does not delay others."""
 
-    def __init__(self, looks: Sequence[Callable[[], None]], every: float) -> None:
+    def __init__(self, polls: Sequence[Callable[[], object]], every: float) -> None:
         self.paused = False
         self._every: Final = every
         self._stopped: Final = threading.Event()
-        for look in looks:
-            threading.Thread(target=self._run, args=(look,), daemon=True).start()
+        for poll in polls:
+            threading.Thread(target=self._run, args=(poll,), daemon=True).start()
 
-    def _run(self, look: Callable[[], None]) -> None:
+    def _run(self, poll: Callable[[], object]) -> None:
         while not self._stopped.is_set():
             begun = time.monotonic()
             if not self.paused:
-                look()
+                poll()
             self._stopped.wait(max(0.01, self._every - (time.monotonic() - begun)))
 
     def stop(self) -> None:
-        """Stop after the current look; nobody waits for it."""
+        """Stop each thread after its current request."""
         self._stopped.set()
 
 
-def show(shown: Sequence[Shown], looking: Looking, every: float) -> None:
-    """Draw the screen until somebody quits; its size is asked for each time."""
+def show(shown: Sequence[Shown], polling: Polling, every: float) -> None:
+    """Draw the screen, whose size may change, until a key quits."""
     console = Console()
     with keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             now = time.monotonic()
             size = console.size
-            drawn = screen(shown, now, size.width, size.height, paused=looking.paused)
+            drawn = screen(shown, now, size.width, size.height, paused=polling.paused)
             live.update(drawn, refresh=True)
             key = pressed(every)
             if key in QUITS:
-                looking.stop()
+                polling.stop()
                 return
             if key == "p":
-                looking.paused = not looking.paused
+                polling.paused = not polling.paused

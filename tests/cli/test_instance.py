@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from foreblock.cli.watch.history import QUESTION, SNAPSHOT, read_answer, read_status
+from foreblock.cli.instance import BLOCKS, SNAPSHOT, parse_blocks, parse_status
 from foreblock.errors import NotAnAnswer
 from foreblock.status.network_status import InstanceStatus, NetworkStatus
 from support.each_case import each_case
@@ -19,14 +19,14 @@ BLOCK: dict[str, Any] = {
 
 def answer(latest: object, pending: object) -> bytes:
     results = {1: latest, 2: pending}
-    asked = [each["id"] for each in json.loads(QUESTION)]
+    asked = [each["id"] for each in json.loads(BLOCKS)]
     return json.dumps([{"id": number, "result": results[number]} for number in asked]).encode()
 
 
 def test_a_pending_block_is_seen_with_its_flashblock() -> None:
     pending = BLOCK | {"number": "0x8", "transactions": []}
     line = f"commit=12; latest=0x7:0x{'01' * 32}; pending=0x8.3:0x{'02' * 32}"
-    found = read_answer("here", answer(BLOCK, pending), {SNAPSHOT: line})
+    found = parse_blocks("here", answer(BLOCK, pending), {SNAPSHOT: line})
     assert found.pending is not None
     assert (found.latest.number, found.pending.number, found.index) == (7, 8, 3)
     assert (found.latest.transactions, found.pending.transactions) == (1, 0)
@@ -34,29 +34,29 @@ def test_a_pending_block_is_seen_with_its_flashblock() -> None:
 
 
 def test_where_pending_means_latest_there_is_none() -> None:
-    found = read_answer("here", answer(BLOCK, BLOCK), {SNAPSHOT: "commit=12; latest=0x7:0x01"})
+    found = parse_blocks("here", answer(BLOCK, BLOCK), {SNAPSHOT: "commit=12; latest=0x7:0x01"})
     assert (found.pending, found.index) == (None, None)
 
 
 def test_other_servers_are_read_as_far_as_they_tell() -> None:
     pending = BLOCK | {"number": None, "hash": None}
     del pending["baseFeePerGas"]
-    found = read_answer("here", answer(BLOCK, pending), {})
+    found = parse_blocks("here", answer(BLOCK, pending), {})
     assert (found.pending, found.index, found.commit) == (None, None, None)
 
 
 @each_case("body", [b"", b"{}", b"[1]", b"[]", answer(None, BLOCK), answer(7, 8)])
 def test_what_holds_no_blocks_is_refused(body: bytes) -> None:
     with pytest.raises(NotAnAnswer, match="no blocks"):
-        read_answer("here", body, {})
+        parse_blocks("here", body, {})
 
 
 def test_the_status_comes_from_the_json_of_readiness() -> None:
     network = NetworkStatus("main", "dev", ready=False, store_error="it is gone")
     text = msgspec.json.encode(InstanceStatus(False, (network,))).decode()
-    assert read_status(text) == network
+    assert parse_status(text) == network
 
 
 @each_case("text", ["", "not found", "ready", '{"ready":true,"networks":[]}'])
 def test_other_servers_have_no_status(text: str) -> None:
-    assert read_status(text) is None
+    assert parse_status(text) is None

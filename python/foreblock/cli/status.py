@@ -12,9 +12,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from foreblock.cli.status.reading import FoundNetwork, Status, read_instance
+from foreblock.cli.instance import FoundNetwork, Instance, Reading, SeenBlock, read_instance
 from foreblock.cli.verb import json_option, size, stop, verb
-from foreblock.cli.watch.history import Reading, SeenBlock
 from foreblock.cli.watch.screen import EARLY, SEALED, amount
 from foreblock.errors import ForeblockError
 from foreblock.status.status_text import details
@@ -23,15 +22,15 @@ from foreblock.upstream.rpc_client import DEFAULT_URL
 SHOWN: Final = ("log", "feed", "canonical", "following", "maintenance", "logs")  # details
 
 
-def screen(found: Status) -> RenderableType:
-    """All of it, one part below the other."""
+def screen(found: Instance) -> RenderableType:
+    """The instance, its networks and its processes."""
     parts: list[RenderableType] = [_instance(found)]
     parts += [_panel(each, found) for each in found.networks]
     processes = _processes(found)
     return Group(*parts, *([processes] if processes.row_count else []))
 
 
-def _instance(found: Status) -> Text:
+def _instance(found: Instance) -> Text:
     state = ("ready", "green") if found.is_ready else ("not ready", "red")
     said = found.client or "a server that does not name itself"
     text = Text.assemble((said, "bold"), "  ", state)
@@ -47,7 +46,7 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def _panel(network: FoundNetwork, found: Status) -> Panel:
+def _panel(network: FoundNetwork, found: Instance) -> Panel:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -62,7 +61,7 @@ def _panel(network: FoundNetwork, found: Status) -> Panel:
     return Panel(content, title=title, title_align="left", border_style=border, padding=(0, 1))
 
 
-def _lines(network: FoundNetwork, found: Status) -> list[tuple[str, RenderableType]]:
+def _lines(network: FoundNetwork, found: Instance) -> list[tuple[str, RenderableType]]:
     lines: list[tuple[str, RenderableType]] = []
     status, reading = network.status, network.reading
     chain = [] if network.chain_id is None else [f"id {network.chain_id}"]
@@ -94,20 +93,19 @@ def _blocks(
     if pending is None:
         yield "pending", "= latest"
     else:
-        index = "" if reading.index is None else f".{reading.index}"
-        yield "pending", _block(pending, f"{pending.number}{index}", pending_age, EARLY)
+        yield "pending", _block(pending, reading.pending_position, pending_age, EARLY)
 
 
-def _block(block: SeenBlock, place: str, seconds: float | None, style: str) -> Text:
-    told = f", {age(seconds)} old" if seconds is not None else ""
+def _block(block: SeenBlock, position: str, seconds: float | None, style: str) -> Text:
+    old = f", {age(seconds)} old" if seconds is not None else ""
     return Text.assemble(
-        (place, style),
-        f"{told}, {_counted(block.transactions, 'transaction')}, {amount(block.gas_used)} gas  ",
+        (position, style),
+        f"{old}, {_counted(block.transactions, 'transaction')}, {amount(block.gas_used)} gas  ",
         (block.hash[:18], "dim"),
     )
 
 
-def _use(network: FoundNetwork, found: Status) -> str:
+def _use(network: FoundNetwork, found: Instance) -> str:
     def sample(name: str) -> float | None:
         return found.samples.value(f"foreblock_{name}", network=network.name)
 
@@ -123,7 +121,7 @@ def _use(network: FoundNetwork, found: Status) -> str:
     return ", ".join(parts)
 
 
-def _store(network: FoundNetwork, found: Status) -> str:
+def _store(network: FoundNetwork, found: Instance) -> str:
     def sample(name: str) -> float | None:
         return found.samples.value(f"foreblock_{name}", network=network.name)
 
@@ -136,7 +134,7 @@ def _store(network: FoundNetwork, found: Status) -> str:
     return ", ".join(parts)
 
 
-def _processes(found: Status) -> Table:
+def _processes(found: Instance) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("process", no_wrap=True)
     for heading in ("memory", "CPU", "up"):
@@ -155,7 +153,7 @@ def _processes(found: Status) -> Table:
 
 
 def age(seconds: float) -> str:
-    """A time for people."""
+    """A duration in its largest unit."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
@@ -188,8 +186,8 @@ def status(*, url: str, as_json: bool) -> None:
     sys.exit(0 if found.is_ready else NOT_READY)
 
 
-def as_object(found: Status) -> dict[str, object]:
-    """All of it as JSON has it."""
+def as_object(found: Instance) -> dict[str, object]:
+    """The instance as values of JSON."""
     uptime = found.uptime
     return {
         "url": found.url,
@@ -209,7 +207,7 @@ def as_object(found: Status) -> dict[str, object]:
     }
 
 
-def _network_object(network: FoundNetwork, found: Status) -> dict[str, object]:
+def _network_object(network: FoundNetwork, found: Instance) -> dict[str, object]:
     def sample(name: str) -> int | None:
         value = found.samples.value(f"foreblock_{name}", network=network.name)
         return None if value is None else int(value)

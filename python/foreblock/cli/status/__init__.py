@@ -1,1 +1,0 @@
-"""`foreblock status`: the status and health of a running instance."""
