@@ -118,7 +118,7 @@ def test_missed_slots_are_those_that_other_blocks_have() -> None:
 def test_a_small_run_sees_what_was_sent(tmp_path: Path) -> None:
     wrk = Path(shutil.which("wrk") or "")
     options = PreconfOptions(
-        wrk, tps=50, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1
+        wrk, tps=50, seconds=1, connections=2, workers=1, folder=tmp_path, warm_up=1
     )
     found = run(options)
     sent, answered, refused = found.sent

@@ -9,16 +9,19 @@ At the end the whole chain is executed anew, every root verified.
 
 import os
 import time
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
 from crash.witness import Witness, watching
 from foreblock._engine import Store
 from foreblock.ledger.importing.importer import Chain
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.settings import ChainSettings
 from support.chains.dev_chain import sealed_blocks
+from support.servers.asking import asker
 from support.servers.dev_processes import Dev, dev_chain
 from support.servers.waiting import until
 
@@ -89,8 +92,9 @@ def test_nothing_is_lost_however_often_the_writer_is_killed(tmp_path: Path) -> N
     sealed = max(witness.sealed)
     assert {len(jobs) for jobs in witness.jobs.values()} == {1}, "a block was begun twice"
 
-    with dev_chain(*options) as dev:
-        chain = [dev.main.ask("eth_getBlockByNumber", hex(it), False) for it in range(sealed + 1)]
+    opened = Ledger.open(str(tmp_path / "data" / "main"))
+    with closing(opened) as ledger, asker(ledger) as client:
+        chain = [client.ask("eth_getBlockByNumber", hex(it), False) for it in range(sealed + 1)]
     for number, block in witness.sealed.items():
         assert chain[number] == block
     in_blocks = {each for block in chain for each in block["transactions"]}

@@ -38,35 +38,40 @@ class Held(NamedTuple):
     accounts: dict[bytes, int]  # balances of those that are known
 
 
-def kills(options: CheckOptions, times_killed: int = 0) -> Outcome:
-    """Check 11; so many times where that is said."""
-    outcome, pick = Outcome(), Random(options.seed)
-    asked = [TOKEN, *CONTRACTS]
-    times, lost, epochs = [], 0, 0
+def kills(options: CheckOptions) -> Outcome:
+    """Check 11."""
+    outcome = Outcome()
     with scene(options) as found:
-        _live(found.follower.network, pick, asked, options)
-        found.follower.kill()
-        held = _held(found.plan.data, asked)
-        for _ in range(times_killed or (KILLS if options.is_whole else FEW_KILLS)):
-            found.proxy.silent(3600)
-            begun = time.monotonic()
-            with follower(found.plan, stand_in=options.stand_in, is_ready=False) as running:
-                times.append(_warm(outcome, running.network, held) - begun)
-                found.proxy.faults(STORM)
-                found.proxy.silent(0)
-                _go_on(found, running)
-                _live(running.network, pick, asked, options)
-                running.kill()
-            before, held = held, _held(found.plan.data, asked)
-            epochs += before.epoch != held.epoch
-            if before.epoch == held.epoch:
-                lost += len(before.accounts.keys() - held.accounts.keys())
+        judge_kills(outcome, options, found, KILLS if options.is_whole else FEW_KILLS)
+    return outcome
+
+
+def judge_kills(outcome: Outcome, options: CheckOptions, found: Scene, count: int) -> None:
+    """Kill the follower, and its successors this often."""
+    pick, asked = Random(options.seed), [TOKEN, *CONTRACTS]
+    times, lost, epochs = [], 0, 0
+    _live(found.follower.network, pick, asked, options)
+    found.follower.kill()
+    held = _held(found.plan.data, asked)
+    for _ in range(count):
+        found.proxy.silent(3600)
+        begun = time.monotonic()
+        with follower(found.plan, stand_in=options.stand_in, is_ready=False) as running:
+            times.append(_warm(outcome, running.network, held) - begun)
+            found.proxy.faults(STORM)
+            found.proxy.silent(0)
+            _go_on(found, running)
+            _live(running.network, pick, asked, options)
+            running.kill()
+        before, held = held, _held(found.plan.data, asked)
+        epochs += before.epoch != held.epoch
+        if before.epoch == held.epoch:
+            lost += len(before.accounts.keys() - held.accounts.keys())
     outcome.must(lost == 0, f"{lost} accounts lost that a commit held, {epochs} new epochs")
     outcome.must(len(held.accounts) > 1, f"{len(held.accounts)} accounts known at the end")
     is_soon = max(times) <= WARM_SECONDS or options.at_any_speed
     told = f"{len(times)} kills, the first warm answer after {max(times):.1f} s at most"
     outcome.must(is_soon, told)
-    return outcome
 
 
 def _live(network: Network, pick: Random, asked: list[bytes], options: CheckOptions) -> None:

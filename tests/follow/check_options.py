@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from follow.busy_load import BusyLoad
@@ -96,3 +96,11 @@ def scene(
         )  # fmt: skip
         with follower(plan, stand_in=options.stand_in) as found:
             yield Scene(dev, load, proxy, found, plan)
+
+
+@contextmanager
+def another(found: Scene, *, trust: str) -> Iterator[Scene]:
+    """Another follower of the same chain through the same proxy, begun from an empty store."""
+    plan = replace(found.plan, trust=trust, data=found.plan.data.with_name(trust))
+    with follower(plan) as other:
+        yield replace(found, plan=plan, follower=other)

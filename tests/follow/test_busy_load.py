@@ -42,6 +42,7 @@ def busy() -> Iterator[tuple[str, BusyLoad]]:
         yield dev.main.url, load
 
 
+@pytest.mark.heavy
 def test_all_kinds_end_as_they_are_meant_to(busy: tuple[str, BusyLoad]) -> None:
     url, load = busy
     assert load.refused == []
@@ -55,6 +56,7 @@ def _settled(url: str, load: BusyLoad) -> dict[str, dict[str, int]] | None:
     return None if any("status missing" in each for each in found.values()) else dict(found)
 
 
+@pytest.mark.heavy
 def test_the_contracts_are_where_they_were_expected(busy: tuple[str, BusyLoad]) -> None:
     url, _ = busy
     for each in CONTRACTS:
@@ -63,6 +65,7 @@ def test_the_contracts_are_where_they_were_expected(busy: tuple[str, BusyLoad]) 
     assert bytes.fromhex(slot[26:]) in CONTRACTS[:2]
 
 
+@pytest.mark.heavy
 def test_a_multicall_reads_all_tokens(busy: tuple[str, BusyLoad]) -> None:
     url, _ = busy
     owner = senders(4)[0].address
@@ -105,6 +108,7 @@ def test_equal_seeds_make_equal_transactions() -> None:
     assert made[0] != made[2]
 
 
+@pytest.mark.heavy
 def test_a_transaction_that_ends_otherwise_is_told(busy: tuple[str, BusyLoad]) -> None:
     url, load = busy
     good = next(each for each in load.sent if each.kind == "ether")

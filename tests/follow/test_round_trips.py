@@ -66,6 +66,7 @@ def test_anvil_asks_for_one_thing_after_the_other(forked: tuple[Proxy, str]) -> 
     assert nine.items >= nine.requests >= nine.waves
 
 
+@pytest.mark.heavy
 def test_a_question_that_needs_nothing_has_no_trip(forked: tuple[Proxy, str]) -> None:
     proxy, url = forked
     assert trips_of(proxy, lambda: ask(url, "eth_chainId")) == Trips(0, 0, 0)

@@ -1,6 +1,6 @@
-"""`foreblock follow` itself, for seconds: short forms of the checks, no times judged.
+"""`foreblock follow`: short forms of the checks, which judge no times.
 
-Not of the last one, which needs the build of another checkout.
+The speed check has none: it needs the build of another checkout.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ import pytest
 from follow.check_calls import judge_ours
 from follow.check_chains import judge_abuse
 from follow.check_economy import count
-from follow.check_kills import kills
+from follow.check_kills import judge_kills
 from follow.check_live import NEED_PROOFS, judged
-from follow.check_options import CheckOptions, Outcome, Scene, scene
+from follow.check_options import CheckOptions, Outcome, Scene, another, scene
 from follow.check_outages import judge_reorg, judge_silence
 from follow.check_trust import judge_audit
 from follow.check_weather import DAMAGE, FAULTS, LIE_RATE, judge_lacking, judge_storm
@@ -50,12 +50,6 @@ def test_calls_take_few_round_trips_and_none_at_another_anchor() -> None:
     assert not outcome.complaints, outcome.lines
 
 
-@pytest.mark.heavy
-def test_what_was_learned_is_known_after_a_kill() -> None:
-    outcome = kills(SHORT, times_killed=1)
-    assert not outcome.complaints, outcome.lines
-
-
 def test_nothing_wrong_is_served_where_everything_is_damaged_now_and_then(proven: Scene) -> None:
     proven.proxy.faults(",".join(f"{kind}={LIE_RATE}" for kind in DAMAGE))
     verdict = judged(SHORT, proven, 3, NEED_PROOFS)
@@ -66,11 +60,23 @@ def test_nothing_wrong_is_served_where_everything_is_damaged_now_and_then(proven
     assert struck
 
 
-@pytest.mark.heavy
-def test_a_lie_that_was_believed_is_dropped_with_all_that_stood_on_it() -> None:
+def test_a_lie_that_was_believed_is_dropped_with_all_that_stood_on_it(proven: Scene) -> None:
     outcome = Outcome()
-    with scene(SHORT, trust="audited") as found:
+    with another(proven, trust="audited") as found:
         judge_audit(outcome, SHORT, found)
+    assert not outcome.complaints, outcome.lines
+
+
+def test_a_reorganisation_is_followed(proven: Scene) -> None:
+    outcome = Outcome()
+    judge_reorg(outcome, SHORT, proven, 2)
+    assert not outcome.complaints, outcome.lines
+
+
+def test_what_was_learned_is_known_after_a_kill(proven: Scene) -> None:
+    """The last test of this follower."""
+    outcome = Outcome()
+    judge_kills(outcome, SHORT, proven, 1)
     assert not outcome.complaints, outcome.lines
 
 

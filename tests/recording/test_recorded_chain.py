@@ -22,7 +22,8 @@ from foreblock.recording.offline_node import OfflineNode
 from foreblock.recording.offline_run import run_offline
 from foreblock.recording.state_file import RecordedState, read_state, write_state
 from support.payloads.flashblocks import first, hash_of, later
-from support.servers.dev_processes import PACKAGE, Network, dev_chain
+from support.servers.command import run
+from support.servers.dev_processes import PACKAGE, SOLO, Network, dev_chain
 from support.servers.waiting import PATIENCE, until
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}
@@ -56,14 +57,12 @@ def foreblock(*arguments: object) -> list[str]:
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     folder = tmp_path_factory.mktemp("recording")
     made = Recording(folder)
-    options = ("--data", str(folder / "dev"), "--load", "30", "--block-time", "1")
-    with dev_chain(*options) as dev:
+    options = (f"--data={folder / 'dev'}", "--load=30", "--block-time=1")
+    with dev_chain(*options, *SOLO) as dev:
         until(lambda: dev.main.latest() >= 3, "the chain has some past")
-        done = subprocess.run(
-            foreblock("record", dev.main.feed, made.feed, "--messages", 25,
-                      "--with-state", made.file, "--chain", made.genesis,
-                      "--upstream", f"{dev.main.url}?units=100000"),
-            capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=PATIENCE,
+        done = run(
+            "record", dev.main.feed, made.feed, "--messages", 25, "--with-state", made.file,
+            "--chain", made.genesis, "--upstream", f"{dev.main.url}?units=100000",
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
         state = made.state()

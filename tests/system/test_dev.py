@@ -1,16 +1,37 @@
-"""`foreblock dev` as its processes live and die."""
+"""`foreblock dev`: its networks, its page, the README's examples, and how its processes end."""
 
+import json
 import os
+import re
 import resource
+import shlex
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from conftest import CHECKOUT
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from support.servers.dev_processes import SOLO, Dev, Network, dev_chain, refused
+from foreblock.upstream.rpc_client import Endpoint
+from support.servers.dev_processes import (
+    SOLO,
+    Dev,
+    Network,
+    dev_chain,
+    package_environment,
+    refused,
+)
 from support.servers.waiting import PATIENCE, until
+
+README = (CHECKOUT / "README.md").read_text("utf-8")
+START = (CHECKOUT / "docs" / "index.md").read_text("utf-8")
+EXAMPLES = re.findall(r"<!-- dev -->\n```console\n\$ (.*)\n(.*)\n```", README + START)
+MAIN, TEST = "http://127.0.0.1:8545", "http://127.0.0.1:9545"
 
 
 def number(block: dict[str, str]) -> int:
@@ -67,6 +88,88 @@ def test_readiness_says_how_the_network_is(dev: Dev) -> None:
     assert text.startswith("ready\n")
     assert "flashblock" in text
     assert dev.main.probe("/healthz") == (200, "ok\n")
+
+
+def pattern(shown: str) -> str:
+    """Match what is shown; … stands for what differs from time to time."""
+    return ".*".join(map(re.escape, shown.split("…")))
+
+
+def answer(dev: Dev, command: str) -> str:
+    words = shlex.split(command)
+    if words[0] == "curl":
+        *_, url, header_option, header, data_option, body = words
+        assert (header_option, header, data_option) == (
+            "-H",
+            "Content-Type: application/json",
+            "-d",
+        )
+        assert dev.test is not None
+        with Endpoint({MAIN: dev.main.url, TEST: dev.test.url}[url]) as endpoint:
+            return endpoint.exchange(body.encode()).decode()
+    assert words[0] == "foreblock"
+    done = subprocess.run(
+        [sys.executable, "-m", "foreblock", *words[1:]], capture_output=True, text=True,
+        timeout=PATIENCE, check=True, env={**package_environment(), "FOREBLOCK_URL": dev.main.url},
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_every_line_of_the_readme_answers_as_shown(dev: Dev) -> None:
+    """In their order: what is sent in one is seen in the next."""
+    methods = set()
+    for command, shown in EXAMPLES:
+        found = answer(dev, command)
+        assert re.fullmatch(pattern(shown), found.strip(), re.DOTALL), (command, found)
+        methods |= set(re.findall(r'"(eth_\w+)"', command))
+    assert methods == {"eth_getBlockByNumber", "eth_getBalance", "eth_call", "eth_simulateV1"}
+
+
+def test_what_it_prints_at_its_start_is_shown_as_it_is(dev: Dev) -> None:
+    said = "".join(dev.said)
+    shown = re.search(r"```console\n(main  http.*?)```", README, re.DOTALL)
+    assert shown is not None
+    ports = re.compile(r"127\.0\.0\.1:\d+")
+    assert ports.sub("HERE", shown[1]) in ports.sub("HERE", said)
+
+
+def get(network: Network, path: str, accept: str = "*/*") -> tuple[HTTPResponse, bytes]:
+    connection = HTTPConnection(network.url.removeprefix("http://"), timeout=PATIENCE)
+    connection.request("GET", path, headers={"Accept": accept})
+    response = connection.getresponse()
+    text = response.read()
+    connection.close()
+    return response, text
+
+
+def test_every_network_has_the_page_and_names_all(dev: Dev) -> None:
+    assert dev.test is not None
+    for network, name in ((dev.main, "main"), (dev.test, "test")):
+        response, text = get(network, "/", "text/html")
+        assert response.status == 200
+        assert text.startswith(b"<!doctype html>")
+        assert text == get(network, "/ui")[1]
+        told = json.loads(get(network, "/ui/networks.json")[1])
+        ports = {each["name"]: each["port"] for each in told["networks"]}
+        assert told["here"] == name
+        assert ports == {
+            "main": urlsplit(dev.main.url).port,
+            "test": urlsplit(dev.test.url).port,
+        }
+        policy = response.headers["Content-Security-Policy"]
+        other = dev.test if network is dev.main else dev.main
+        assert other.url.replace("http", "ws", 1) in policy
+    response, text = get(dev.main, "/")
+    assert (response.status, text) == (200, b"")
+
+
+@pytest.mark.heavy
+def test_the_page_can_be_switched_off() -> None:
+    with dev_chain("--page=false", *SOLO) as dev:
+        response, text = get(dev.main, "/", "text/html")
+        assert (response.status, text) == (200, b"")
+        assert get(dev.main, "/ui")[0].status == 404
+        assert dev.main.ask("eth_chainId") == hex(31337)
 
 
 @pytest.mark.heavy

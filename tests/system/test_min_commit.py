@@ -21,6 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from conftest import CHECKOUT
 from foreblock.service.running import serving
+from support.chains.dev_chain import DevChain
 from support.each_case import each_case
 from support.servers.dev_processes import Dev, Network, dev_chain
 from support.servers.waiting import PATIENCE, until
@@ -33,6 +34,7 @@ READS = json.dumps(
     ]
 )
 FAR = 10**9
+ONE = ["--workers=1"]
 FUTURE = f"?min_commit={FAR};wait=0"
 CONNECTIONS = 40  # so many come to both workers
 PAGE = "http://localhost:3000"
@@ -160,25 +162,28 @@ def test_sessions_of_one_instance_never_go_backwards(dev: Dev) -> None:
 
 
 def test_a_client_between_instances_never_goes_backwards(tmp_path: Path) -> None:
-    options = ("--test-listen=", "--workers=1", f"--data={tmp_path / 'dev'}")
-    with dev_chain(*options) as dev:
-        until(lambda: ask(dev.main.url).commit >= 3, "there are commits")
-    behind = tmp_path / "behind"
-    shutil.copytree(tmp_path / "dev" / "main", behind)
-    with dev_chain(*options) as dev, serving(behind, ["--workers=1"]) as lagging:
+    chain, behind = DevChain(tmp_path / "store"), tmp_path / "behind"
+    chain.run(1_000)
+    chain.kill()
+    shutil.copytree(tmp_path / "store", behind)
+    chain.open()
+    with serving(tmp_path / "store", ONE) as current, serving(behind, ONE) as lagging:
         copied = ask(lagging.url).commit
+        chain.run(1_000)
         seen = until(
-            lambda: found if (found := ask(dev.main.url).commit) > copied else None, "it goes on"
+            lambda: found if (found := ask(current.url).commit) > copied else None, "it goes on"
         )
         assert ask(lagging.url).commit == copied < seen, "without the header it goes backwards"
         for _ in range(5):
-            found = ask(dev.main.url, Foreblock_Min_Commit=str(seen))
+            chain.run(1_000)
+            found = ask(current.url, Foreblock_Min_Commit=str(seen))
             assert found.commit >= seen
             seen = found.commit
             refused = ask(lagging.url, Foreblock_Min_Commit=str(seen))
             assert (refused.status, refused.commit) == (503, 0)
             assert refused.text.endswith(f"this instance is at {copied}\n")
         assert ask(lagging.url, Foreblock_Min_Commit=str(copied)).commit == copied
+    chain.kill()
 
 
 def shown_as(text: str) -> re.Pattern[str]:

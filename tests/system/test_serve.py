@@ -20,13 +20,6 @@ from support.servers.wire import post
 CLIENTS = 8
 
 
-def test_workers_answer() -> None:
-    with serving("workers=2") as service, service.connect() as client:
-        found = client.ask(b"hello")
-        pid, _, body = found.text.partition(":")
-        assert (int(pid) in service.workers(), body) == (True, "hello")
-
-
 def kill_one_worker(service: Service, load: Load) -> None:
     """Kill a worker amid its answers, and wait for the next one."""
     answered, victim = load.answered, min(service.workers())
@@ -37,6 +30,9 @@ def kill_one_worker(service: Service, load: Load) -> None:
 
 def test_killed_worker_costs_its_own_requests_and_nothing_else() -> None:
     with serving("workers=2") as service:
+        with service.connect() as client:
+            pid, _, body = client.ask(b"hello").text.partition(":")
+            assert (int(pid) in service.workers(), body) == (True, "hello")
         load = Load(service)
         with load.running(CLIENTS):
             for _ in range(3):
@@ -102,7 +98,7 @@ def test_worker_that_cannot_be_started_again_is_tried_until_it_can() -> None:
         until(lambda: open_files(supervisor) == files, "nothing is left of what failed")
 
 
-def test_nobody_waits_for_who_reads_the_logs() -> None:
+def test_neither_answers_nor_stopping_wait_for_who_reads_the_logs() -> None:
     with serving("workers=1", logs=subprocess.PIPE) as service:
         with service.connect() as client:
             assert client.ask(b"noise").text.endswith(":noise")
@@ -119,10 +115,6 @@ def test_nobody_waits_for_who_reads_the_logs() -> None:
                 assert line["event"] == "log_lines_dropped"
                 told, dropped = told + line["count"], dropped + line["count"]
         assert (told, dropped > 0) == (NOISE, True)
-
-
-def test_stopping_does_not_wait_for_who_reads_the_logs() -> None:
-    with serving("workers=1", logs=subprocess.PIPE) as service:
         with service.connect() as client:
             client.ask(b"noise")
         service.process.send_signal(signal.SIGTERM)
@@ -155,20 +147,14 @@ def test_stopping_under_load_answers_all_that_was_accepted(body: bytes, pipeline
         assert load.refused == CLIENTS, "each client came once more and found nobody"
 
 
-def test_stopping_does_not_wait_for_resting_clients() -> None:
-    with serving("workers=1", "drain_grace=2") as service, service.connect() as client:
-        client.ask(b"x")
-        service.process.send_signal(signal.SIGTERM)
-        assert client.receive_all() == b""
-        client.sock.close()
-        assert service.process.wait(PATIENCE) == 0
-
-
-def test_grace_bounds_the_drain() -> None:
-    with serving("workers=1", "drain_grace=0.5") as service, service.connect() as client:
-        client.send(post()[:20])
-        service.process.send_signal(signal.SIGTERM)
-        assert service.process.wait(PATIENCE) == 0
+def test_stopping_closes_resting_clients_and_bounds_the_wait_for_slow_ones() -> None:
+    with serving("workers=1", "drain_grace=0.5") as service, service.connect() as resting:
+        resting.ask(b"x")
+        with service.connect() as slow:
+            slow.send(post()[:20])
+            service.process.send_signal(signal.SIGTERM)
+            assert resting.receive_all() == b""
+            assert service.process.wait(PATIENCE) == 0
 
 
 def test_second_interrupt_kills() -> None:
@@ -221,7 +207,9 @@ def test_second_instance_is_refused_in_one_line() -> None:
             assert client.ask(b"still here").status == 200
 
 
-@pytest.mark.parametrize("listen", ["8545", "nowhere:8545x", "::1:8545", "127.0.0.1:70000"])
+@pytest.mark.parametrize(
+    "listen", sampled(["8545", "nowhere:8545x", "::1:8545", "127.0.0.1:70000"], 1)
+)
 def test_bad_address_is_refused_in_one_line(listen: str) -> None:
     done = run(f"listen={listen}")
     assert done.returncode == 1
