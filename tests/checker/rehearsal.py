@@ -26,6 +26,7 @@ from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Client, Text
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, dev_genesis
+from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings import ChainSettings
@@ -116,7 +117,8 @@ class Rehearsal:
         """Begin a sequencer, which begins a block; another seed makes it another block."""
         self.writer = LedgerWriter(self.store, self.clock)
         chain, state = ChainSettings(seed=seed), DevState(bytes(32), interval_ms=INTERVAL_MS)
-        self._sequencer = Sequencer(self.writer, self.clock, chain, state, self._publish)
+        sink = FeedSink(self._publish)
+        self._sequencer = Sequencer(self.writer, self.clock, chain, state, sink)
         self.go_on(0)
 
     def _publish(self, flashblock: Flashblock) -> None:

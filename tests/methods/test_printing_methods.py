@@ -11,15 +11,24 @@ def test_what_is_printed_is_kept_with_the_chain(tmp_path: Path) -> None:
         assert client.ask("anvil_enableTraces") is None
         chain.kill()
         chain.open()
-        assert (chain.sequencer.state.prints, chain.sequencer.state.prints_traces) == (False, True)
+        assert (
+            chain.sequencer.mining.state.prints,
+            chain.sequencer.mining.state.prints_traces,
+        ) == (False, True)
 
 
 def test_each_is_switched_alone(tmp_path: Path) -> None:
     with dev_service(tmp_path) as (chain, client):
         client.ask("anvil_setLoggingEnabled", True)
-        assert (chain.sequencer.state.prints, chain.sequencer.state.prints_traces) == (True, None)
+        assert (
+            chain.sequencer.mining.state.prints,
+            chain.sequencer.mining.state.prints_traces,
+        ) == (True, None)
         client.ask("anvil_enableTraces", False)
-        assert (chain.sequencer.state.prints, chain.sequencer.state.prints_traces) == (True, False)
+        assert (
+            chain.sequencer.mining.state.prints,
+            chain.sequencer.mining.state.prints_traces,
+        ) == (True, False)
 
 
 def test_a_chain_that_is_taken_back_or_begun_anew_prints_as_before(tmp_path: Path) -> None:
@@ -27,9 +36,9 @@ def test_a_chain_that_is_taken_back_or_begun_anew_prints_as_before(tmp_path: Pat
         snapshot = client.ask("evm_snapshot")
         client.ask("anvil_setLoggingEnabled", True)
         assert client.ask("evm_revert", snapshot) is True
-        assert chain.sequencer.state.prints is True
+        assert chain.sequencer.mining.state.prints is True
         client.ask("anvil_reset")
-        assert chain.sequencer.state.prints is True
+        assert chain.sequencer.mining.state.prints is True
 
 
 def test_other_parameters_are_refused(tmp_path: Path) -> None:

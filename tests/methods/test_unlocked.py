@@ -132,7 +132,7 @@ def test_a_nonce_that_another_worker_took_is_left_to_it(tmp_path: Path) -> None:
         fee = {"maxFeePerGas": hex(1000 * GWEI), "maxPriorityFeePerGas": hex(500 * GWEI)}
         sent = client.ask("eth_sendTransaction", {"from": ALICE, "to": NOBODY, **fee})
         assert client.ask("eth_getTransactionByHash", sent)["nonce"] == "0x1"
-        assert len(list(chain.sequencer.pooled())) == 2
+        assert len(list(chain.sequencer.builder.pooled())) == 2
 
 
 def test_a_nonce_that_is_named_may_replace(tmp_path: Path) -> None:
@@ -141,7 +141,11 @@ def test_a_nonce_that_is_named_may_replace(tmp_path: Path) -> None:
         faster = {"maxFeePerGas": hex(9 * GWEI), "maxPriorityFeePerGas": hex(2 * GWEI)}
         again = {"from": ALICE, "to": NOBODY, "nonce": "0x0", **faster}
         second = client.ask("eth_sendTransaction", again)
-        assert [each.hash.hex() for each in chain.sequencer.pooled()] == [second[2:]] != [first]
+        assert (
+            [each.hash.hex() for each in chain.sequencer.builder.pooled()]
+            == [second[2:]]
+            != [first]
+        )
 
 
 @pytest.mark.parametrize(
@@ -330,9 +334,9 @@ def test_transactions_that_wait_are_dropped(tmp_path: Path) -> None:
         assert client.ask("hardhat_dropTransaction", hashes[4]) is False
         assert client.ask("eth_getTransactionCount", ALICE, "pending") == "0x1"
         assert client.ask("anvil_removePoolTransactions", BOB) is None
-        assert [each.hash.hex() for each in chain.sequencer.pooled()] == [hashes[0][2:]]
+        assert [each.hash.hex() for each in chain.sequencer.builder.pooled()] == [hashes[0][2:]]
         assert client.ask("hardhat_dropAllTransactions") is None
-        assert not list(chain.sequencer.pooled())
+        assert not list(chain.sequencer.builder.pooled())
         sent = client.ask("eth_sendTransaction", {"from": ALICE, "to": NOBODY})
         client.ask("evm_mine")
         assert client.ask("anvil_dropTransaction", sent) is None, "it is in a block"

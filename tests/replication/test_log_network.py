@@ -36,7 +36,7 @@ from foreblock.log.append import Appender
 from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.replication.leading import HintPublisher
 from foreblock.replication.log_network import FOLLOWS
-from foreblock.sequencer.dev.dev_sequencer import FeedSink
+from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.snapshot.server import SnapshotOffers, SnapshotServer
 from foreblock.sources.dev_network import DevChainSource
 from support.chains.dev_chain import ACCOUNTS, send

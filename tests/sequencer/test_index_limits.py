@@ -101,4 +101,4 @@ def test_one_that_takes_too_long_is_put_aside_then_dropped_and_others_go_on(
     raws = [raw for each in chain.published for raw in each.diff.transactions]
     assert heavy.raw not in raws
     assert all(each.raw in raws for each in plain)
-    assert chain.sequencer.waiting == 0
+    assert chain.sequencer.builder.waiting == 0

@@ -119,7 +119,7 @@ def test_a_clean_stop_loses_nothing_that_waits(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store")
     gapped, ready = send(ACCOUNTS[0], 1), send(ACCOUNTS[1], 0)
     chain.submit(gapped, ready)
-    save_pool(tmp_path / "pool", chain.sequencer.pooled())
+    save_pool(tmp_path / "pool", chain.sequencer.builder.pooled())
     chain.kill()
     chain.open()
     chain.submit(*taken(tmp_path / "pool"))

@@ -126,7 +126,7 @@ def test_a_fork_may_begin_in_the_middle_of_a_chain(tmp_path: Path) -> None:
     with pytest.raises(PoolRefusal, match="transaction gas limit too high"):
         chain.submit(send(ALICE, 1, gas=2**24 + 1))
     chain.run(100)
-    assert chain.sequencer.waiting == 0, "what waited for a nonce as well"
+    assert chain.sequencer.builder.waiting == 0, "what waited for a nonce as well"
     most = send(ALICE, 1, gas=2**24)
     chain.submit(most)
     assert set(places(chain.run(2_000))) >= {most.raw}
@@ -263,12 +263,12 @@ def test_what_has_run_and_is_not_committed_waits_all_the_same(chain: DevChain) -
         chain.submit(first)
     assert chain.sequencer.next_nonce(ALICE.address) == 1
     chain.submit(second)
-    assert chain.sequencer.waiting == 2
-    assert list(chain.sequencer.pooled()) == [first, second]
+    assert chain.sequencer.builder.waiting == 2
+    assert list(chain.sequencer.builder.pooled()) == [first, second]
     (flashblock,) = chain.run(25)
     assert flashblock.diff.transactions == (first.raw, second.raw)
-    assert chain.sequencer.waiting == 0
-    assert list(chain.sequencer.pooled()) == []
+    assert chain.sequencer.builder.waiting == 0
+    assert list(chain.sequencer.builder.pooled()) == []
 
 
 def test_nothing_runs_after_the_last_index_of_a_block(chain: DevChain) -> None:
@@ -277,7 +277,7 @@ def test_nothing_runs_after_the_last_index_of_a_block(chain: DevChain) -> None:
     chain.submit(late)
     chain.run(74)
     assert chain.sequencer.next_nonce(ALICE.address) == 1
-    assert list(chain.sequencer.pooled()) == [late]
+    assert list(chain.sequencer.builder.pooled()) == [late]
     assert places(chain.run(126))[late.raw] == (2, 1)
 
 
@@ -305,7 +305,7 @@ def test_a_nonce_gap_that_is_filled_later_gets_in(chain: DevChain) -> None:
     (flashblock,) = chain.run(200)
     assert flashblock.diff.transactions == (first.raw, second.raw)
     assert chain.sequencer.next_nonce(ALICE.address) == 2
-    assert chain.sequencer.waiting == 0
+    assert chain.sequencer.builder.waiting == 0
 
 
 def test_a_replaced_transaction_never_gets_in(chain: DevChain) -> None:
@@ -333,7 +333,7 @@ def test_what_cannot_pay_when_its_turn_comes_is_dropped(chain: DevChain) -> None
     chain.submit(late, last, first)
     (flashblock,) = chain.run(125)
     assert flashblock.diff.transactions == (first.raw,)
-    assert list(chain.sequencer.pooled()) == [last]
+    assert list(chain.sequencer.builder.pooled()) == [last]
     again = send(ALICE, 1)
     chain.submit(again)
     (flashblock,) = chain.run(200)

@@ -26,8 +26,8 @@ from foreblock.ledger.genesis.genesis_file import (
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.storage.partial_rows import decode_partial_row, partial_key
-from foreblock.sequencer.dev.dev_sequencer import FeedSink
 from foreblock.sequencer.dev_genesis import dev_genesis
+from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings import ChainSettings
 from foreblock.settings.networks import Network
@@ -69,7 +69,7 @@ def test_a_start_that_fails_loses_nothing_of_the_saved_pool(
     del source
     assert (tmp_path / POOL_FILE).exists()
 
-    def fails(_sequencer: Sequencer, transaction: Transaction, *, may_replace: bool) -> None:  # noqa: ARG001
+    def fails(_sequencer: Sequencer, transaction: Transaction) -> None:
         if transaction == GAPPED[1]:
             raise OSError("the disk is gone")
 

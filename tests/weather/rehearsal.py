@@ -22,9 +22,9 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.ledger.reading.view import Ledger
-from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.chaos.feed_faults import FeedFaults
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, dev_genesis
+from foreblock.sequencer.faults.feed import FeedFaults
+from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.settings import ChainSettings
 from foreblock.settings.networks import FeedChain, Network
@@ -44,7 +44,9 @@ PINS = 12  # that are remembered
 class Weather:
     """A source, what comes between, and who follows it."""
 
-    def __init__(self, folder: Path, faults: Faults, seed: int, *, canonical: bool = True) -> None:
+    def __init__(
+        self, folder: Path, faults: tuple[str, ...], seed: int, *, canonical: bool = True
+    ) -> None:
         options = ChainSettings()
         self.clock = DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND)
         self.journal = Journal(
@@ -59,8 +61,8 @@ class Weather:
         )
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "genesis.json").write_bytes(genesis_text(dev_genesis(options)))
-        self._source = SourceChain(folder / "source", self.clock, faults, self.journal)
-        self._feed = FeedFaults(faults)
+        self._source = SourceChain(folder / "source", self.clock, faults, seed, self.journal)
+        self._feed = FeedFaults(Faults.parse(faults, seed))
         self._folder = folder
         self._chance = Random(seed)
         now = self.clock.monotonic_ns

@@ -15,9 +15,8 @@ from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.partials import sealed_number
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
-from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev_genesis import dev_genesis
+from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings import ChainSettings
@@ -38,7 +37,14 @@ class Published(NamedTuple):
 class SourceChain:
     """The chain as its sequencer knows it; others are told of it as a canonical source."""
 
-    def __init__(self, folder: Path, clock: DrivenClock, faults: Faults, journal: Journal) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: DrivenClock,
+        faults: tuple[str, ...],
+        seed: int,
+        journal: Journal,
+    ) -> None:
         self._clock = clock
         self._journal = journal
         self._sent = 0  # payments
@@ -47,11 +53,9 @@ class SourceChain:
         self._writer = LedgerWriter(self._store, clock)
         self._published: list[Published] = []
         self._other: Flashblock | None = None  # for the place that is published next
-        chain, state = ChainSettings(), DevState(bytes(32))
-        plain = (self._writer, clock, chain, state, self._publish, None)
-        self._sequencer = (
-            ChaoticSequencer(*plain, faults, self._contradict) if faults else Sequencer(*plain)
-        )
+        chain, state = ChainSettings(seed=seed), DevState(bytes(32), faults=faults)
+        sink = FeedSink(self._publish, self._contradict)
+        self._sequencer = Sequencer(self._writer, clock, chain, state, sink)
 
     def close(self) -> None:
         """Let go of the store."""

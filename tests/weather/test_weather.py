@@ -18,7 +18,6 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.following import message_execution as execution
 from foreblock.ledger.following.verdict import Applied
 from foreblock.ledger.reading import view as ledger_view
-from foreblock.sequencer.chaos.faults import Faults
 from support.each_case import sampled
 from weather.convergence import Lateness
 from weather.faults import (
@@ -41,7 +40,7 @@ SLACK_NS = 200 * 10**6  # requests are 90 ms apart, so nothing is seen at once
 
 @contextmanager
 def weather(folder: Path, rates: dict[str, float], **options: Any) -> Iterator[Weather]:  # noqa: ANN401
-    made = Weather(folder, Faults.parse(words(rates), SEED), SEED, **options)
+    made = Weather(folder, tuple(words(rates)), SEED, **options)
     try:
         yield made
     finally:

@@ -7,7 +7,17 @@ commit may follow later, but before the next read. A chain that is not built her
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    Union,
+)
 
 from msgspec import Struct
 
@@ -15,6 +25,20 @@ from foreblock.types import Transaction
 
 Mining = Literal["clock", "automine", "manual"]
 Word = bytes  # a number of up to 256 bits, big-endian: MessagePack has none above 64
+
+
+MANY_BLOCKS: Final = 1 << 32  # more than any command has
+# Changes of an account that take as long as a block takes to mine.
+CODE_OF_A_BLOCK: Final = 16_384  # bytes
+SLOTS_OF_A_BLOCK: Final = 64
+
+
+class ChainProgress(NamedTuple):
+    """The properties of a chain that decide how long a command takes."""
+
+    partials: int  # of the block in progress
+    blocks_since: Callable[[int], int]  # sealed since a snapshot
+    merges_edits: bool  # of the block in progress, before the next state edit
 
 
 class Command(Struct, frozen=True, tag=True, array_like=True):
@@ -28,6 +52,15 @@ class Command(Struct, frozen=True, tag=True, array_like=True):
     joins_uncommitted: ClassVar[bool] = False
     # Its own changes can be committed later, before the next read.
     commits_later: ClassVar[bool] = False
+    # It changes what is printed.
+    changes_output: ClassVar[bool] = False
+
+    def blocks_of_work(self, chain: ChainProgress) -> int:
+        """How many blocks can be mined in the time that this command takes, at most.
+
+        Transactions that wait or have run are not counted.
+        """
+        return chain.partials
 
 
 # --- Blocks and time --------------------------------------------------------------------
@@ -45,6 +78,9 @@ class Mine(Command, frozen=True):
     blocks: int = 1
     interval: int | None = None
     timestamp: int | None = None
+
+    def blocks_of_work(self, _: ChainProgress) -> int:
+        return self.blocks
 
 
 class SetMining(Command, frozen=True):
@@ -113,6 +149,12 @@ class SetAccount(Command, frozen=True):
     code: bytes | None = None
     storage: dict[Word, Word] | None = None  # these slots
 
+    def blocks_of_work(self, chain: ChainProgress) -> int:
+        if chain.merges_edits:
+            return MANY_BLOCKS
+        code, slots = self.code or b"", self.storage or ()
+        return len(code) // CODE_OF_A_BLOCK + len(slots) // SLOTS_OF_A_BLOCK
+
 
 class AddBalance(Command, frozen=True):
     """Add to a balance."""
@@ -124,6 +166,9 @@ class AddBalance(Command, frozen=True):
     address: bytes
     amount: Word
 
+    def blocks_of_work(self, chain: ChainProgress) -> int:
+        return MANY_BLOCKS if chain.merges_edits else 0
+
 
 class SetAccounts(Command, frozen=True):
     """Set several accounts in one commit."""
@@ -134,11 +179,17 @@ class SetAccounts(Command, frozen=True):
 
     accounts: list[SetAccount | AddBalance]
 
+    def blocks_of_work(self, _: ChainProgress) -> int:
+        return MANY_BLOCKS
+
 
 class LoadState(Command, frozen=True):
     """Set all accounts in a file, which is written and removed by who sends this."""
 
     path: str
+
+    def blocks_of_work(self, _: ChainProgress) -> int:
+        return MANY_BLOCKS
 
 
 # --- Snapshots and branches -------------------------------------------------------------
@@ -161,15 +212,24 @@ class Revert(Command, frozen=True):
 
     id: int
 
+    def blocks_of_work(self, chain: ChainProgress) -> int:
+        return chain.blocks_since(self.id)
+
 
 class Reset(Command, frozen=True):
-    """Begin the chain anew, on its genesis."""
+    """Begin the chain again, on its genesis."""
+
+    def blocks_of_work(self, _: ChainProgress) -> int:
+        return MANY_BLOCKS
 
 
 class Rollback(Command, frozen=True):
-    """Give up this many sealed blocks, with what is in them."""
+    """Abandon this many sealed blocks, with what is in them."""
 
     depth: int
+
+    def blocks_of_work(self, _: ChainProgress) -> int:
+        return self.depth
 
 
 class SetHead(Command, frozen=True):
@@ -188,6 +248,9 @@ class Reorganize(Command, frozen=True):
     depth: int
     placed: tuple[tuple[int, bytes, bytes], ...] = ()  # block, raw transaction, sender
     put_back: bool = False
+
+    def blocks_of_work(self, _: ChainProgress) -> int:
+        return self.depth
 
 
 # --- Accounts and the pool --------------------------------------------------------------
@@ -290,8 +353,9 @@ class SetPrinting(Command, frozen=True):
     """Print what happens on the chain, and calls of transactions, or no longer."""
 
     abandons_nothing = True
+    changes_output = True
 
-    is_on: bool | None = None  # none stays
+    is_on: bool | None = None  # None leaves it unchanged
     traces: bool | None = None
 
 

@@ -22,7 +22,7 @@ from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
 from foreblock.errors import BadGenesis, BadSetting
 from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.primitives import format_data, parse_number
-from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.server.head import LOOPBACK
 from foreblock.server.sockets import is_loopback_host, parse_address

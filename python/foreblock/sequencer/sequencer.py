@@ -1,61 +1,66 @@
 """The sequencer of a dev chain: transactions in, blocks out, index by index.
 
-It never waits. The caller sleeps until `next_due_ns` and calls `tick`, on the one thread
-that writes the network. Published flashblocks have been committed; between two commits
-nothing is kept but the pool, so a sequencer that is killed goes on with the block that its
-last commit left, under the same payload id.
+It never waits. The caller sleeps until `next_due_ns` and calls `tick`, on the one thread that
+writes the network. Between two commits nothing is kept but the pool, so a sequencer that is
+killed continues with the block that its last commit left, under the same payload id.
 
-`attributes` says what a block begins with, `timing` when things are due, the pool what goes
-first. Index 0 holds the attributes deposit alone. Slots that were missed are left out, not
-made up for: everything that waits goes into the next index.
+    Mining         when indices and blocks are due, and what blocks begin with
+    BlockBuilder   the block in progress and the pool: fill, commit, seal
+    BlockChanges   restart the block in progress, set its time, edit its state
+    Rewriter       drop a tail, replace or abandon sealed blocks, snapshots
 
-Transactions run shortly before their index is due, so that little but the commit is left to
-do then. A transaction that has run and is not committed still counts as waiting. One that
-would make its index late is stopped and put aside (`overruns`).
+Slots that were missed are left out: everything that waits goes into the next index. A fault of the
+chain happens instead of one step: a restart instead of an index, a reorganisation or a dropped
+tail instead of a seal. Commands are in `commands`; they use the same operations.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
-from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolRefusal
-from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE
-from foreblock.ledger.storage.dev_rows import DevState
-from foreblock.sequencer.admission import Pooled, Terms
-from foreblock.sequencer.attributes import (
-    first_transactions,
-    next_base,
-    payload_id,
-    terms_of,
+from foreblock.bus.commands import SendUnsigned
+from foreblock.clock import Clock
+from foreblock.errors import (
+    AlreadyKnown,
+    FeeCapBelowBaseFee,
+    PoolRefusal,
+    ReplacementUnderpriced,
 )
-from foreblock.sequencer.index_limits import LEAST_US, Budget, Overruns, budget, runs_until_ns
+from foreblock.ledger.building.chain_rewriting import BlockRun
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
+from foreblock.ledger.storage.dev_rows import DevState
+from foreblock.sequencer.admission import admit
+from foreblock.sequencer.block_builder import BlockBuilder
+from foreblock.sequencer.block_changes import BlockChanges
+from foreblock.sequencer.faults.feed import FeedSink
+from foreblock.sequencer.faults.plan import ChainFaults, FaultKind
 from foreblock.sequencer.load import Load
+from foreblock.sequencer.mining import MILLISECOND_NS, REFRESH_NS, Mining
 from foreblock.sequencer.pool_look import PoolWindow
-from foreblock.sequencer.timing import Schedule, next_timestamp, schedule
-from foreblock.sequencer.transaction_pool import TransactionPool
-from foreblock.sequencer.unsigned import run_in_turn
+from foreblock.sequencer.rewriter import Rewriter
+from foreblock.sequencer.transaction_pool import outbids
+from foreblock.sequencer.unsigned import make_unsigned
 from foreblock.settings import ChainSettings
-from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction
+from foreblock.types import Transaction
 
-# With `instant`, the least time from one flashblock to the next.
-INSTANT_GAP_NS: Final = 10 * 10**6
 # No slice of work behind the head is begun within this time of something due.
-QUIET_NS: Final = 5 * 10**6
-# Of a block's transactions where its size is limited (EIP-7934), with the room that geth leaves.
-MOST_BYTES: Final = MAXIMUM_BLOCK_SIZE - 1_000_000
-AHEAD: Final = 32  # transactions that run at once before they are due, a millisecond or two
+QUIET_NS: Final = 5 * MILLISECOND_NS
+# Without the clock: how long work behind the head waits for a pause, and for how many blocks.
+REST_NS: Final = 10 * MILLISECOND_NS
+MOST_UNFOLLOWED: Final = 16
+CATCH_UP_NS: Final = 20 * MILLISECOND_NS  # then, at once, before the next transaction
+STEPS_NS: Final = MILLISECOND_NS  # of such work in one go, otherwise
+MOST_STACKED: Final = 64  # blocks that are built on one view of the store
+LONGEST_REORG: Final = 3  # sealed blocks that a fault replaces
 
 log = structlog.get_logger()
 
 
 class Sequencer:
-    """Builds the blocks of one network."""
+    """Builds the blocks of one network, and changes the chain on command."""
 
     def __init__(
         self,
@@ -63,346 +68,207 @@ class Sequencer:
         clock: Clock,
         chain: ChainSettings,
         state: DevState,
-        publish: Callable[[Flashblock], None],
+        sink: FeedSink,
         load: Load | None = None,
     ) -> None:
-        """Goes on with the block that is open, or begins one; the first `tick` commits it."""
+        """Continue with the block that is open, or begin one; the first `tick` commits it.
+
+        `state` is that of a chain that has none yet.
+        """
+        self.mining: Final = Mining(writer, clock, chain, state)
+        self.faults: Final = ChainFaults(self.mining.state.faults, chain.seed, sink.set_faults)
+        self.builder: Final = BlockBuilder(writer, clock, self.mining, sink, self.faults)
+        self.changes: Final = BlockChanges(self.builder)
+        self.rewriter: Final = Rewriter(self.builder, self.changes, load)
         self._writer: Final = writer
         self._clock: Final = clock
-        self._chain: Final = chain
-        self._state = state
-        self._publish: Final = publish
         self._load: Final = load
+        self._refreshed_at_ns = 0
+        self._followed_to = 0  # the block in progress when nothing was behind
 
-        # The block, its schedule, and which of its slots has ended.
-        block = writer.open_block()
-        self._block = self._begin_on(writer.latest) if block is None else block
-        self._schedule = self._schedule_of(self._block)
-        self._slot = self._schedule.slots_before
-
-        self._terms = self._terms_of(self._block)
-        self._pool = TransactionPool(self._terms, self._account, order=chain.order)
-        self._closed_at_ns = 0  # the last index
-        self._instant_due_ns: int | None = None  # when a transaction closes the next one
-        self._ran: dict[bytes, Transaction] = {}  # by hash, in the index that is open
-        self._may_run_more = True  # there may be something in the pool that fits
-        self._overruns: Final = Overruns()
-
-        # Work behind the head.
-        self._pool_is_stale = False
-        self._writer_is_behind = True
-
-    # --- From outside ------------------------------------------------------------------
+    # --- Transactions ------------------------------------------------------------------
 
     def submit(self, transaction: Transaction, *, may_replace: bool = True) -> None:
-        """Take a transaction into the pool; raises a `PoolRefusal`."""
-        if transaction.hash in self._ran:
-            raise AlreadyKnown
-        self._pool.add(transaction, may_replace=may_replace)
-        self._may_run_more = True
-        self._close_soon()
+        """Add a transaction to the pool; raises a `PoolRefusal`.
+
+        If only sealed blocks are shown it has to pay the base fee of the block in progress, as in
+        anvil, and may replace one that has run in it.
+        """
+        if self.mining.state.shows_sealed:
+            self._check_base_fee(transaction)
+        old = self._replaceable(transaction.sender, transaction.nonce) if may_replace else None
+        if old is not None:
+            self._check_replacing(transaction, old)
+            self.restart_block()
+        self.builder.add(transaction, may_replace=may_replace)
+
+    def submit_unsigned(self, wanted: SendUnsigned) -> Transaction:
+        """Add a transaction without a signature to the pool; raises a `PoolRefusal`."""
+        nonce = self.next_nonce(wanted.sender) if wanted.nonce is None else wanted.nonce
+        base_fee, profile = self.builder.base.base_fee_per_gas, self._writer.profile
+        seed = self.mining.chain.seed
+        transaction = make_unsigned(wanted, nonce, seed, base_fee, profile)
+        self.submit(transaction, may_replace=False)
+        return transaction
+
+    def drop(self, hash: bytes | None, sender: bytes | None) -> list[bytes]:
+        """Drop transactions that wait: one, those of a sender, or all; returns their hashes.
+
+        What has run stays, unless it waits for its block to be sealed by a command.
+        """
+        if any(
+            hash in (None, each.hash) and sender in (None, each.sender)
+            for each in self._shown_as_waiting()
+        ):
+            self.restart_block()
+        pool = self.builder.pool
+        if hash is not None:
+            return pool.drop(each for each in (hash,) if each in pool)
+        if sender is not None:
+            return pool.drop([each.hash for each, _ in pool.of_sender(sender)])
+        return pool.drop([each.hash for each in pool])
+
+    def settle(self) -> None:
+        """Do what must have happened when those who sent transactions are answered."""
+        mining = self.mining
+        if mining.waits_for_commands:
+            self.changes.flush()
+        if mining.seals_with_transactions or mining.waits_for_commands:
+            self._do_what_is_due(self._clock.monotonic_ns())
 
     def next_nonce(self, sender: bytes) -> int:
-        """The nonce of the sender's next transaction: after its account and what can run."""
-        return self._pool.next_nonce(sender)
+        """The nonce of the sender's next transaction, after its account and what can run."""
+        return self.builder.pool.next_nonce(sender)
 
     def next_nonces(self, most: int) -> dict[bytes, int]:
         """The next nonces of at most `most` senders whose transactions are not committed."""
-        ran = (each.sender for each in self._ran.values())
-        senders = itertools.islice(itertools.chain(ran, self._pool.senders()), most)
+        ran = (each.sender for each in self.builder.ran.values())
+        senders = itertools.islice(itertools.chain(ran, self.builder.pool.senders()), most)
         return {sender: self.next_nonce(sender) for sender in set(senders)}
 
     @property
-    def waiting(self) -> int:
-        """How many transactions are in no committed index yet."""
-        return len(self._pool) + len(self._ran)
-
-    @property
     def window(self) -> PoolWindow:
-        """A look at the transactions that wait."""
-        return PoolWindow(self._pool, self._ran)
+        return PoolWindow(self.builder.pool, self.builder.ran)
 
-    def pooled(self) -> Iterator[Transaction]:
-        """The transactions that wait, in an order in which they can run."""
-        return itertools.chain(self._ran.values(), self._pool)
+    def _shown_as_waiting(self) -> list[Transaction]:
+        """The transactions of the block in progress that are shown as in the pool."""
+        is_shown = self.mining.waits_for_commands and self.builder.has_transactions
+        return self.builder.open_transactions() if is_shown else []
+
+    def _replaceable(self, sender: bytes, nonce: int) -> Transaction | None:
+        """The transaction with this nonce that has run and is shown as waiting."""
+        account = self.builder.block.account(sender)
+        if account is None or nonce >= account.nonce:
+            return None
+        waiting = self._shown_as_waiting()
+        return next((one for one in waiting if (one.sender, one.nonce) == (sender, nonce)), None)
+
+    def _check_base_fee(self, transaction: Transaction) -> None:
+        cap = transaction.max_fee_per_gas
+        cap = transaction.gas_price if cap is None else cap
+        base_fee = self.builder.base.base_fee_per_gas
+        if transaction.type != DEPOSIT and cap is not None and cap < base_fee:
+            raise FeeCapBelowBaseFee(cap, base_fee)
+
+    def _check_replacing(self, new: Transaction, old: Transaction) -> None:
+        if new.hash == old.hash:
+            raise AlreadyKnown
+        terms = self.builder.terms
+        if not outbids(admit(new, terms, 0), admit(old, terms, 0)):
+            raise ReplacementUnderpriced
+
+    # --- What is due -------------------------------------------------------------------
 
     @property
     def next_due_ns(self) -> int:
         """When there is something to do, on the monotonic clock; 0 for at once."""
-        if self._block.index == 0:
+        due = self._block_due_ns
+        if (flush_due := self.changes.due_ns) is not None:
+            due = min(due, flush_due)
+        return due if self.mining.by_clock else min(due, self._refreshed_at_ns + REFRESH_NS)
+
+    @property
+    def _block_due_ns(self) -> int:
+        builder = self.builder
+        if builder.block.index == 0:
             return 0
-        due = self._index_due_ns
-        if (fill_from := self._fill_from_ns) is not None:
+        due = builder.index_due_ns
+        if (fill_from := builder.fill_from_ns) is not None:
             due = min(due, fill_from)
         if self._load is not None and (load_due := self._load.next_due_ns) is not None:
             due = min(due, load_due)
-        if self._is_behind:
+        if self.is_behind:
             behind_from = self._behind_from_ns
             if max(self._clock.monotonic_ns(), behind_from) < due - QUIET_NS:
                 return behind_from
         return due
 
     def tick(self) -> None:
-        """Do what is due, in order; where nothing is, a slice of the work behind the head."""
+        """Do what is due, in order; if nothing is, a slice of the work behind the head."""
+        self.changes.flush()
         now = self._clock.monotonic_ns()
         if self._load is not None:
             self._take_load(self._load, now)
-        if not self._do_what_is_due(now) and not self._fill_ahead(now):
+        if not self._do_what_is_due(now) and not self.builder.fill_ahead(now):
             self._catch_up()
 
-    def _close_soon(self) -> None:
-        """Let an index be due by itself, where transactions close them and one can run."""
-        gap_ns = self._gap_ns
-        if gap_ns is not None and self._instant_due_ns is None and self._pool.best() is not None:
-            earliest = self._closed_at_ns + gap_ns
-            self._instant_due_ns = max(self._clock.monotonic_ns(), earliest)
-
-    @property
-    def _stores_quietly(self) -> bool:
-        """Return True if an empty index is stored by its position alone."""
-        return True
-
-    @property
-    def _gap_ns(self) -> int | None:
-        """From one index to the next where transactions close them; none where slots do."""
-        return INSTANT_GAP_NS if self._chain.instant else None
-
-    # --- What is due -------------------------------------------------------------------
-
-    @property
-    def _index_due_ns(self) -> int:
-        """When the next index is to be closed, or the block where it was the last."""
-        due = self._schedule.next_end_ns(self._slot)
-        return due if self._instant_due_ns is None else min(due, self._instant_due_ns)
-
-    @property
-    def _fill_from_ns(self) -> int | None:
-        """When transactions may start to run before their index is due; none: there are none.
-
-        Where transactions close indices, an index is due when there is one.
-        """
-        if self._gap_ns is not None or not self._may_run_more:
-            return None
-        fill_from = self._schedule.fill_from_ns(self._slot)
-        is_empty = not self._block.open_count
-        if is_empty and self._overruns.waits_for_all_the_time(self._pool.best()):
-            return self._closed_at_ns
-        return fill_from
-
     def _do_what_is_due(self, now_ns: int) -> bool:
+        builder = self.builder
         done = False
-        if self._block.index == 0:
-            self._announce(self._writer.extend(self._block), now_ns, now_ns)
-            self._close_soon()  # what came before the block began
+        if builder.block.index == 0:
+            builder.commit_index(now_ns)
+            builder.close_soon()  # what came before the block began
             done = True
-        ended = self._schedule.ended(now_ns)
-        instant = self._instant_due_ns is not None and now_ns >= self._instant_due_ns
-        if ended > self._slot or instant:
+        ended, instant_due_ns = builder.schedule.ended(now_ns), builder.instant_due_ns
+        if ended > builder.slot or (instant_due_ns is not None and now_ns >= instant_due_ns):
             self._end_index(ended, now_ns)
             done = True
-        if now_ns >= self._schedule.end_ns:
-            assert not self._ran, "the last index has been closed, and nothing runs after it"
-            self._turn_over(now_ns)
+        if now_ns >= builder.schedule.end_ns:
+            assert not builder.ran, "the last index has been closed, and nothing runs after it"
+            self._seal(now_ns)
             done = True
+        if not self.mining.by_clock and now_ns >= self._refreshed_at_ns + REFRESH_NS:
+            self._refresh(now_ns, is_committed=done)
         return done
 
     def _end_index(self, slot: int, now_ns: int) -> None:
-        """Fill the index up to the end of this slot and commit it."""
-        due_ns = self._index_due_ns
-        self._slot = slot
-        self._pool.begin_index()
-        self._fill(self._budget(slot), due_ns)
-        flashblock = self._writer.extend(self._block, quietly=self._stores_quietly)
-        self._announce(flashblock, now_ns, due_ns)
-
-    def _budget(self, slot: int) -> Budget:
-        """By the end of a slot; where transactions close indices, of the whole block."""
-        limit, slots = self._block.base.gas_limit, self._schedule.slots
-        if self._gap_ns is not None or not slots:
-            return Budget(limit)
-        return budget(slot, slots, limit)
-
-    def _fill_ahead(self, now_ns: int) -> bool:
-        """Run a few of those that wait for the next index; false where it is not time to."""
-        fill_from = self._fill_from_ns
-        if fill_from is None or now_ns < fill_from:
-            return False
-        self._fill(self._budget(self._slot + 1), self._index_due_ns, AHEAD)
-        return True
-
-    def _fill(self, until: Budget, due_ns: int, most: int | None = None) -> None:
-        """Run what fits into an index, the best first, `most` of them at most."""
-        block, pool, ran = self._block, self._pool, self._ran
-        enough = None if most is None else block.count + most
-        now = self._clock.monotonic_ns()
-        ends_ns = runs_until_ns(due_ns, now, self._schedule.interval_ns)
-        allowance = Allowance(time_us=(ends_ns - now) // 1_000, least_us=LEAST_US)
-        while not until.is_spent(block.gas_used) and (best := pool.best()) is not None:
-            if block.count == enough:
-                return
-            if not self._fits(best, until):
-                pool.set_aside(best)
-                continue
-            try:
-                run_in_turn(block, best.transaction, allowance)
-            except InvalidTransaction as invalid:
-                log.info("transaction_dropped", hash=best.hash.hex(), why=invalid.why)
-                pool.failed(best)
-            except OverBudget:
-                self._overran(best)
-                break
-            else:
-                pool.included(best)
-                ran[best.hash] = best.transaction
-            if self._clock.monotonic_ns() >= ends_ns:
-                break
-        self._may_run_more = False
-
-    def _fits(self, pooled: Pooled, until: Budget) -> bool:
-        block = self._block
-        if not until.fits(pooled, block.gas_used, block.da_footprint):
-            return False
-        if pooled.blobs and not (self._terms.blobs and self._terms.blobs.take(pooled, block.blobs)):
-            return False
-        if block.rules.block_size_limited and block.size + pooled.size > MOST_BYTES:
-            return False
-        return self._overruns.may_run(pooled, is_first=not block.open_count)
-
-    def _overran(self, pooled: Pooled) -> None:
-        """Put a transaction aside that takes too long for its index, or give it up."""
-        is_last_try = self._overruns.add(pooled)
-        log.warning(
-            "transaction_dropped" if is_last_try else "transaction_put_aside",
-            hash=pooled.hash.hex(),
-            gas=pooled.gas_limit,
-            why=f"it runs for longer than an interval of {self._interval_ms} ms allows",
-        )
-        if is_last_try:
-            self._pool.failed(pooled)
+        builder = self.builder
+        if self.mining.seals_with_transactions:
+            while builder.pool.best() is not None and self.mine(only_with_transactions=True):
+                pass
+            builder.instant_due_ns = None
+        elif slot > builder.slot and self._strikes(FaultKind.RESTART):
+            due_ns = builder.index_due_ns
+            builder.slot = slot
+            self.changes.restart(now_ns=now_ns, due_ns=due_ns)
         else:
-            self._pool.set_aside(pooled)
+            builder.end_index(slot, now_ns)
 
-    def _turn_over(self, now_ns: int, builder: CommitBuilder | None = None) -> None:
-        """Seal the block and begin the next, in one commit with the steps of `builder`."""
-        block, writer, due_ns = self._block, self._writer, self._schedule.end_ns
-        sealed = writer.header_if_sealed(block)
-        base = self._base_on(sealed)
-        following = writer.begin_next(block, sealed, base, self._id_of(base))
-        self._start(following)
-        flashblock = writer.seal_and_extend(block, sealed, following, builder)
-        self._go_on_with(following, flashblock, now_ns, due_ns)
+    def _seal(self, now_ns: int) -> None:
+        """Seal the block when its time is over."""
+        self.changes.flush()
+        self.mining.end_block()
+        builder, latest = self.builder, self._writer.latest.number
+        if latest >= LONGEST_REORG and self._strikes(FaultKind.REORG):
+            depth = self.faults.depth(latest, LONGEST_REORG)
+            self.rewriter.shift(depth, now_ns, builder.schedule.end_ns)
+        elif len(builder.block.partials) > 1 and self._strikes(FaultKind.TAIL):
+            self.rewriter.drop_tail(now_ns)
+        else:
+            builder.seal(now_ns)
 
-    def _go_on_with(
-        self, block: BlockInProgress, flashblock: Flashblock, now_ns: int, due_ns: int
-    ) -> None:
-        """Go on with a block that has its first index, or its cheats as well."""
-        self._block = block
-        self._schedule = self._schedule_of(block)
-        self._slot = self._schedule.slots_before
-        self._terms = self._terms_of(block)
-        self._pool.begin_block(self._terms)
-        self._overruns.keep_only(self._pool)
-        self._pool_is_stale = True
-        self._announce(flashblock, now_ns, due_ns)
+    def _strikes(self, kind: FaultKind) -> bool:
+        block = self.builder.block
+        return self.faults.strikes(kind, block.number, block.index)
 
-    def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
-        self._closed_at_ns = now_ns
-        self._instant_due_ns = None
-        self._ran.clear()
-        self._pool.begin_index()
-        self._overruns.end_index()
-        self._may_run_more = True
-        self._writer_is_behind = True
-        self._writer.metrics.readable(self._writer.committed_at_ns - now_ns)
-        self._publish(flashblock)
-        log.debug(
-            "flashblock",
-            block=flashblock.block_number,
-            index=flashblock.index,
-            transactions=len(flashblock.diff.transactions),
-            waiting=self.waiting,
-            due_ns=due_ns,
-            begun_ns=now_ns,
-            committed_ns=self._writer.committed_at_ns,
-            commit_ns=self._writer.commit_took_ns,
-        )
-
-    # --- Beginning a block -------------------------------------------------------------
-
-    def _begin_on(self, latest: Header) -> BlockInProgress:
-        base = self._base_on(latest)
-        block = self._writer.begin(base, self._id_of(base))
-        self._start(block)
-        return block
-
-    def _start(self, block: BlockInProgress) -> None:
-        """Run the transactions that a block begins with."""
-        seed, block_time = self._chain.seed, self._state.block_time
-        for transaction in first_transactions(block.base, block.rules, seed, block_time):
-            block.run(transaction)
-
-    def _id_of(self, base: Base) -> bytes:
-        """The payload id of a block that is begun for the first time."""
-        return payload_id(base, self._chain.seed)
-
-    def _base_on(self, parent: Header) -> Base:
-        wall_ns = self._wall_ns()
-        timestamp = next_timestamp(parent.timestamp, wall_ns, self._state.block_time)
-        _tell_about_time(parent, timestamp, wall_ns, self._state.block_time)
-        return self._next_base(parent, timestamp)
-
-    def _next_base(self, parent: Header, timestamp: int, instead_of: bytes = b"") -> Base:
-        return next_base(
-            parent, timestamp, self._writer.profile, self._chain.seed, self._state, instead_of
-        )
-
-    def _terms_of(self, block: BlockInProgress) -> Terms:
-        """The terms on which a block takes transactions."""
-        cap = self._chain.transaction_gas or None
-        return terms_of(block.base, self._writer.profile, cap, block.excess_blob_gas)
-
-    def _schedule_of(self, block: BlockInProgress) -> Schedule:
-        return schedule(
-            self._state.block_time,
-            self._interval_ms,
-            block.base.timestamp,
-            self._wall_ns(),
-            self._clock.monotonic_ns(),
-            slots_before=max(block.index - 1, 0),
-        )
-
-    @property
-    def _interval_ms(self) -> int:
-        """The time between flashblocks; that of the settings if they are closed on demand."""
-        return self._state.interval_ms or self._chain.interval_ms
-
-    def _wall_ns(self) -> int:
-        """The date by which the chain goes."""
-        return self._clock.wall_ns()
-
-    def _account(self, address: bytes) -> Account | None:
-        return self._block.account(address)
-
-    # --- Behind the head ---------------------------------------------------------------
-
-    @property
-    def _is_behind(self) -> bool:
-        wanting = self._load is not None and self._load.wants_to_sign
-        return self._pool_is_stale or self._writer_is_behind or wanting
-
-    @property
-    def _behind_from_ns(self) -> int:
-        """When work behind the head may be done; 0 for at once."""
-        return 0
-
-    def _catch_up(self) -> None:
-        if self._pool_is_stale:
-            self._pool.drop_invalid()
-            self._pool_is_stale = False
-        elif self._writer_is_behind:
-            self._writer_is_behind = self._writer.follow_up()
-        elif self._load is not None and self._load.wants_to_sign:
-            self._load.sign_some(self.next_nonce)
+    def _refresh(self, now_ns: int, *, is_committed: bool) -> None:
+        """Without the clock: mark the pending block as fresh, and renew its view."""
+        self._refreshed_at_ns = now_ns
+        if not is_committed:
+            self._writer.refresh()
+        builder = self.builder
+        if builder.block.index == 1 and not builder.block.open_count:
+            builder.block = builder.on_new_view(builder.block)
 
     def _take_load(self, load: Load, now_ns: int) -> None:
         for transaction in load.due(now_ns):
@@ -412,12 +278,107 @@ class Sequencer:
                 log.debug("load_refused", why=str(refusal))
                 load.refused(transaction)
 
+    # --- On demand ---------------------------------------------------------------------
 
-def _tell_about_time(parent: Header, timestamp: int, wall_ns: int, block_time: int) -> None:
-    """Say when the chain's time and the date have come apart."""
-    ahead = parent.timestamp - wall_ns // SECOND_NS
-    if ahead > block_time:
-        log.warning("clock_behind_chain", seconds=ahead, block=parent.number + 1)
-    skipped = (timestamp - parent.timestamp) // block_time - 1
-    if skipped and parent.number:
-        log.warning("blocks_skipped", count=skipped, block=parent.number + 1)
+    def mine(
+        self,
+        blocks: int = 1,
+        timestamp: int | None = None,
+        interval: int | None = None,
+        *,
+        only_with_transactions: bool = False,
+    ) -> int:
+        """Seal the block in progress with what can run, and more after it, in one commit.
+
+        The first has the timestamp, if one is given; others are `interval` seconds apart.
+        Returns how many transactions ran; with `only_with_transactions`, 0 seals nothing.
+        """
+        builder, changes, mining = self.builder, self.changes, self.mining
+        changes.flush_before_mining()
+        now_ns, before = self._clock.monotonic_ns(), builder.block
+        run = BlockRun(self._writer, self._clock, before)
+        changes.renew(run, timestamp)
+        builder.fill_whole(run)
+        if only_with_transactions and not builder.ran:
+            run.close()
+            builder.block = before
+            return 0
+        changes.forget_time()
+        mining.end_block()
+        for left in reversed(range(blocks)):
+            base = builder.base_on(run.seal())
+            if interval is not None and left:
+                base = replace(base, timestamp=run.latest.timestamp + max(interval, 1))
+            builder.block = run.begin(base, mining.id_of(base))
+            builder.start(builder.block)
+            run.close_index()
+            if left and builder.pool.best() is not None:
+                builder.pool.begin_block(mining.terms_of(builder.block))
+                builder.fill_whole(run)
+        ran = len(builder.ran)
+        flashblocks, block = run.commit(), run.block
+        if block.stacked >= MOST_STACKED:
+            block = builder.on_new_view(block)
+        builder.adopt(block, flashblocks, now_ns)
+        return ran
+
+    def restart_block(self) -> None:
+        """Restart the block in progress; its transactions wait again."""
+        self.changes.flush()
+        self.changes.restart()
+
+    def drop_tail(self) -> None:
+        """Seal the block in progress without its last stored index and what came after it."""
+        ran = list(self.builder.ran.values())
+        self.builder.ran.clear()
+        self.mining.end_block()
+        self.rewriter.drop_tail(self._clock.monotonic_ns())
+        self.builder.put_back(ran)
+
+    # --- Behind the head ---------------------------------------------------------------
+
+    @property
+    def is_behind(self) -> bool:
+        """Return True if there is work behind the head."""
+        wanting = self._load is not None and self._load.wants_to_sign
+        return self.builder.pool_is_stale or self.builder.writer_is_behind or wanting
+
+    @property
+    def _is_far_behind(self) -> bool:
+        """Return True if work behind the head can wait no longer, without the clock."""
+        is_long = self.builder.block.number - self._followed_to >= MOST_UNFOLLOWED
+        return is_long and not self.mining.by_clock
+
+    @property
+    def _behind_from_ns(self) -> int:
+        """When work behind the head may be done; 0 for at once.
+
+        Without the clock, a client that has just sent something probably sends more, and would
+        wait.
+        """
+        at_once = self.mining.by_clock or self._is_far_behind
+        return 0 if at_once else self._writer.committed_at_ns + REST_NS
+
+    def _catch_up(self) -> None:
+        """Do work behind the head: one step by the clock, several otherwise.
+
+        Most are short, and handing over each costs as much. A client that sends without a pause
+        adds as much in between as one step does.
+        """
+        steps_ns = CATCH_UP_NS if self._is_far_behind else STEPS_NS
+        until_ns = 0 if self.mining.by_clock else self._clock.monotonic_ns() + steps_ns
+        self._catch_up_once()
+        while self.is_behind and self._clock.monotonic_ns() < until_ns:
+            self._catch_up_once()
+        if not self.is_behind:
+            self._followed_to = self.builder.block.number
+
+    def _catch_up_once(self) -> None:
+        builder = self.builder
+        if builder.pool_is_stale:
+            builder.pool.drop_invalid()
+            builder.pool_is_stale = False
+        elif builder.writer_is_behind:
+            builder.writer_is_behind = self._writer.follow_up()
+        elif self._load is not None and self._load.wants_to_sign:
+            self._load.sign_some(self.next_nonce)

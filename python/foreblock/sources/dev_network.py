@@ -15,7 +15,6 @@ from foreblock.bus.commands import (
     AddBalance,
     AnyCommand,
     SetAccount,
-    SetPrinting,
 )
 from foreblock.bus.messages import ToWorker
 from foreblock.clock import SECOND_NS, Clock
@@ -35,19 +34,19 @@ from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.ledger.tracing.chain_report import ReachedPosition
 from foreblock.metrics.meters import NetworkMetrics
-from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.chaos.feed_faults import FaultyFeed
-from foreblock.sequencer.dev.branching import BranchingSequencer
-from foreblock.sequencer.dev.dev_sequencer import FeedSink
-from foreblock.sequencer.dev.execution import execute, execute_together, is_short
+from foreblock.sequencer.commands import execute, is_short
+from foreblock.sequencer.commands.state import execute_together
 from foreblock.sequencer.dev_genesis import (
     dev_genesis,
     read_dev_genesis,
 )
+from foreblock.sequencer.faults.feed import FaultyFeed, FeedSink
+from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
+from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings import ChainSettings
 from foreblock.settings.networks import Network
 from foreblock.sources.network_store import StaleReaders, open_network_store
@@ -121,7 +120,7 @@ class DevChainSource:
                 commits=commits,
             )
             load = _load(chain, self._writer.profile.chain_id)
-            self._sequencer: Final = BranchingSequencer(
+            self._sequencer: Final = Sequencer(
                 self._writer,
                 clock,
                 chain,
@@ -212,11 +211,11 @@ class DevChainSource:
     @property
     def has_uncommitted(self) -> bool:
         """Return True if a command has changed something that is not committed."""
-        return self._sequencer.has_uncommitted
+        return self._sequencer.changes.are_uncommitted
 
     def flush(self) -> None:
         """Commit what commands have changed."""
-        self._sequencer.flush()
+        self._sequencer.changes.flush()
         self._tell_printer()
 
     def execute(self, command: AnyCommand, *, lazily: bool = False) -> Any:  # noqa: ANN401, its own
@@ -224,11 +223,11 @@ class DevChainSource:
 
         It is committed when this returns or, `lazily`, by `flush`, unless commits take long.
         """
-        if self._sequencer.has_transactions or not command.abandons_nothing:
+        if self._sequencer.builder.has_transactions or not command.abandons_nothing:
             self._printer.catch_up()
         result = execute(self._sequencer, command, lazily=lazily and self._commits_lazily)
         self._tell_printer()
-        if isinstance(command, SetPrinting):
+        if command.changes_output:
             self._print()
         return result
 
@@ -236,14 +235,14 @@ class DevChainSource:
         self, commands: Sequence[SetAccount | AddBalance]
     ) -> list[RefusedCommand | None]:
         """Carry out commands that set accounts, in one commit; gives which were refused."""
-        if self._sequencer.has_transactions:
+        if self._sequencer.builder.has_transactions:
             self._printer.catch_up()
         return execute_together(self._sequencer, commands)
 
     @property
     def waiting(self) -> int:
         """How many transactions wait."""
-        return self._sequencer.waiting
+        return self._sequencer.builder.waiting
 
     def next_nonce(self, sender: bytes) -> int:
         """The nonce after a sender's transactions that wait."""
@@ -260,14 +259,14 @@ class DevChainSource:
 
     def _print(self) -> None:
         """Print from now on what the state of the chain says."""
-        printing = printing_of(self._chain, self._sequencer.state)
+        printing = printing_of(self._chain, self._sequencer.mining.state)
         self._printer.follow(Ledger(self._store), printing)
 
     def _tell_printer(self) -> None:
         """Let what was committed be printed."""
         if self._printer.is_on:
-            partials = self._sequencer.block.partials
-            latest, last = self._sequencer.parent.number, partials[-1] if partials else 0
+            partials = self._sequencer.builder.block.partials
+            latest, last = self._sequencer.builder.parent.number, partials[-1] if partials else 0
             self._printer.look(ReachedPosition(latest, last))
 
     def _take_up(self, saved: Iterable[Transaction]) -> None:
@@ -288,9 +287,9 @@ class DevChainSource:
     def _save_pool(self) -> None:
         """A disk on which nothing can be committed may not take the pool either."""
         try:
-            save_pool(self._pool_file, self._sequencer.pooled())
+            save_pool(self._pool_file, self._sequencer.builder.pooled())
         except OSError as why:
-            waited = self._sequencer.waiting
+            waited = self._sequencer.builder.waiting
             log.warning("pool_not_saved", file=str(self._pool_file), count=waited, why=str(why))
 
 

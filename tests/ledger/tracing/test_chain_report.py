@@ -93,7 +93,9 @@ def test_a_look_tells_no_more_than_the_chain_had_reached(chain: DevChain) -> Non
     for _ in range(3):
         sent.append(run(chain, LOGGING, LINE))
         reached.append(
-            ReachedPosition(chain.sequencer.parent.number, chain.sequencer.block.partials[-1])
+            ReachedPosition(
+                chain.sequencer.builder.parent.number, chain.sequencer.builder.block.partials[-1]
+            )
         )
     for number, (transaction, place) in enumerate(zip(sent, reached, strict=True), 1):
         lines = [
@@ -146,7 +148,7 @@ def test_by_the_clock_a_transaction_is_told_before_its_block(tmp_path: Path) -> 
     chain = begun(tmp_path, "clock")
     chain.run(4_000)
     following = report(chain)
-    number = chain.sequencer.block.number
+    number = chain.sequencer.builder.block.number
     sent = send(ALICE, 0)
     chain.submit(sent)
     chain.run(400)
@@ -205,7 +207,7 @@ def test_a_flashblock_that_is_given_up_is_told(tmp_path: Path) -> None:
     following = report(chain)
     chain.submit(send(ALICE, 0))
     chain.run(1_000)
-    block = chain.sequencer.block
+    block = chain.sequencer.builder.block
     told(following)
     chain.execute(RestartBlock())
     lines = told(following)

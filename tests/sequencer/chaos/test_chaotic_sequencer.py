@@ -15,8 +15,8 @@ from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import begin_chain
-from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.chaos.feed_faults import FeedFaults
+from foreblock.sequencer.faults.feed import FeedFaults
+from foreblock.sequencer.faults.plan import Faults
 from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, sealed_blocks, send
@@ -98,17 +98,16 @@ def first_reorg(chain: DevChain) -> tuple[list[Flashblock], list[Block], list[Fl
 
 
 def test_sealed_blocks_are_replaced_in_one_commit(tmp_path: Path) -> None:
-    chain = chain_with(tmp_path, "reorg=0.3")
     commits: list[tuple[int, int]] = []  # each with the number of its latest block
 
-    def watch(flashblock: Flashblock) -> None:
-        published(flashblock)
-        with chain.store.view() as view:
-            assert view.heads.latest is not None
-            commits.append((view.heads.commit, view.heads.latest[0]))
+    class Watched(DevChain):
+        def publish(self, flashblock: Flashblock) -> None:
+            super().publish(flashblock)
+            with self.store.view() as view:
+                assert view.heads.latest is not None
+                commits.append((view.heads.commit, view.heads.latest[0]))
 
-    published = chain.sequencer._publish
-    chain.sequencer._publish = watch  # type: ignore[misc]
+    chain = Watched(tmp_path / "store", ChainSettings(seed=3), faults=("reorg=0.3",))
     _, sealed, new = first_reorg(chain)
     after = chain.sealed()
     fork = new[0].block_number - 1
@@ -197,7 +196,7 @@ def test_a_chain_with_faults_goes_on_after_a_kill(tmp_path: Path) -> None:
     for _ in range(12):
         pay(chain, 3)
         chain.run(1_000)
-        assert chain.sequencer.waiting == 0
+        assert chain.sequencer.builder.waiting == 0
         chain.kill()
         chain.open()
     chain.run(6_000)

@@ -3,7 +3,7 @@
 import pytest
 
 from foreblock.errors import InvalidArgument
-from foreblock.sequencer.chaos.faults import FaultKind, Faults
+from foreblock.sequencer.faults.plan import FaultKind, Faults
 from support.each_case import each_case
 
 PLACES = [(block, index) for block in range(1, 200) for index in range(11)]

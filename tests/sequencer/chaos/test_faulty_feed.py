@@ -5,8 +5,8 @@ from typing import cast
 
 from foreblock.clock import DrivenClock
 from foreblock.feed.server import FeedServer
-from foreblock.sequencer.chaos.faults import FaultKind, Faults
-from foreblock.sequencer.chaos.feed_faults import FaultyFeed
+from foreblock.sequencer.faults.feed import FaultyFeed
+from foreblock.sequencer.faults.plan import FaultKind, Faults
 from foreblock.types import Flashblock
 from support.payloads.flashblocks import hash_of, later
 from support.servers.waiting import PATIENCE

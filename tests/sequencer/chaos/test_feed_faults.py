@@ -8,8 +8,8 @@ import pytest
 
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.messages import EndMarker, decode
-from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.chaos.feed_faults import FeedFaults, Sending
+from foreblock.sequencer.faults.feed import FeedFaults, Sending
+from foreblock.sequencer.faults.plan import Faults
 from foreblock.types import Flashblock
 from support.payloads.flashblocks import carrying, first, hash_of, later
 

@@ -79,8 +79,8 @@ def test_one_that_pays_too_little_waits(tmp_path: Path) -> None:
         client.ask("eth_sendRawTransaction", blob_transaction(1, 0, 1, blob_fee=1))
         chain.execute(Mine())
         assert chain.sealed()[-1].transactions == ()
-        assert chain.sequencer.waiting == 1
+        assert chain.sequencer.builder.waiting == 1
         chain.execute(Mine(blocks=40))
         chain.execute(Mine())
-        assert chain.sequencer.waiting == 0
+        assert chain.sequencer.builder.waiting == 0
         check_by_import(chain, tmp_path / "imported")

@@ -26,7 +26,7 @@ from foreblock.bus.commands import (
 from foreblock.errors import NotHere, RefusedCommand
 from foreblock.ledger.reading.blocks import ByIndex, PreconfirmedBlock
 from foreblock.ledger.reading.view import Ledger
-from foreblock.sequencer.dev import branches
+from foreblock.sequencer.commands import branches
 from foreblock.types import Flashblock
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import (
@@ -42,7 +42,7 @@ ALICE, BOB, CAROL = ACCOUNTS[:3]
 
 
 def latest(chain: DevChain) -> int:
-    return chain.sequencer.parent.number
+    return chain.sequencer.builder.parent.number
 
 
 def in_blocks(chain: DevChain) -> dict[bytes, int]:
@@ -54,7 +54,7 @@ def in_blocks(chain: DevChain) -> dict[bytes, int]:
 
 
 def test_a_reset_begins_another_chain_on_the_same_genesis(auto: DevChain, tmp_path: Path) -> None:
-    instance, first = auto.sequencer.state.instance, auto.sequencer.state
+    instance, first = auto.sequencer.mining.state.instance, auto.sequencer.mining.state
     auto.submit(send(ALICE, 0), send(BOB, 3))
     snapshot = auto.execute(TakeSnapshot())
     auto.execute(IncreaseTime(1_000))
@@ -62,9 +62,9 @@ def test_a_reset_begins_another_chain_on_the_same_genesis(auto: DevChain, tmp_pa
     auto.execute(SetMining("manual"))
     auto.execute(Mine(80))
     auto.execute(Reset())
-    state = auto.sequencer.state
+    state = auto.sequencer.mining.state
     assert latest(auto) == 0
-    assert auto.sequencer.waiting == 0
+    assert auto.sequencer.builder.waiting == 0
     assert state.instance != instance
     assert (state.mining, state.offset, state.coinbase, state.gas_limit) == (
         first.mining,
@@ -105,7 +105,7 @@ def test_a_rollback_gives_up_what_is_in_the_blocks(manual: DevChain, tmp_path: P
     assert latest(manual) == 3
     assert manual.latest_balance(NOBODY) == 3
     assert manual.sequencer.next_nonce(ALICE.address) == 3
-    assert manual.sequencer.waiting == 0, "what was sealed is lost"
+    assert manual.sequencer.builder.waiting == 0, "what was sealed is lost"
     assert [manual.execute(Revert(each)) for each in (gone, kept)] == [False, False]
     manual.submit(send(CAROL, 0, value=7))
     manual.execute(CloseFlashblock())
@@ -129,10 +129,10 @@ def test_a_snapshot_below_a_rollback_stays(auto: DevChain) -> None:
 @pytest.mark.parametrize("command", [Rollback(2), Reorganize(2)])
 def test_no_chain_goes_below_its_genesis(auto: DevChain, command: Rollback | Reorganize) -> None:
     auto.execute(Mine())
-    commit = auto.sequencer.parent
+    commit = auto.sequencer.builder.parent
     with pytest.raises(RefusedCommand, match="current height 1, depth 2"):
         auto.execute(command)
-    assert auto.sequencer.parent == commit
+    assert auto.sequencer.builder.parent == commit
 
 
 # --- Reorganisation --------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_blocks_are_replaced_by_as_many_others(
     assert not {each.hash for each in after[2:]} & {each.hash for each in before}
     assert in_blocks(manual)[placed.raw] == 4
     assert manual.latest_balance(NOBODY) == 2 + 500
-    assert manual.sequencer.waiting == (3 if put_back else 0)
+    assert manual.sequencer.builder.waiting == (3 if put_back else 0)
     manual.execute(Mine())
     assert manual.latest_balance(NOBODY) == (5 if put_back else 2) + 500
     check_by_import(manual, tmp_path / "check")
@@ -277,7 +277,7 @@ def test_what_was_set_by_hand_outlives_a_reorganisation_that_puts_back(auto: Dev
     auto.execute(Reorganize(1, put_back=True))
     assert auto.latest_balance(NOBODY) == 101
     with auto.store.view() as view:
-        assert view.state(auto.sequencer.parent.number).nonce(NOBODY) == 5
+        assert view.state(auto.sequencer.builder.parent.number).nonce(NOBODY) == 5
     auto.execute(Reorganize(2))
     assert auto.pending_balance(NOBODY) == 0
 
@@ -334,7 +334,7 @@ def test_faults_are_switched_while_it_runs(tmp_path: Path) -> None:
     assert [len(restarted[each]) for each in range(begun + 2, begun + 5)] == [2, 2, 2]
     chain.kill()
     chain.open()
-    assert chain.sequencer.state.faults == ("restart=1",)
+    assert chain.sequencer.mining.state.faults == ("restart=1",)
     assert bool(chain.struck[-1])
     assert any(len(jobs) > 1 for jobs in jobs_by_block(chain.run(6_000)).values())
     chain.execute(SetFaults(()))

@@ -8,7 +8,7 @@ from foreblock.bus.commands import AddBalance, IncreaseTime, Mine, SetAccount, S
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.blocks import ByIndex
 from foreblock.ledger.reading.view import Ledger
-from foreblock.sequencer.dev.cheating import MOST_CHEATED
+from foreblock.sequencer.block_changes import MOST_EDITED
 from support.chains.dev_chain import ACCOUNTS, ETHER, DevChain, indices, send
 from support.chains.whole_state import check_roots
 
@@ -119,14 +119,14 @@ def test_a_killed_chain_goes_on_with_its_cheats(auto: DevChain) -> None:
 
 def test_many_cheats_are_put_together(auto: DevChain) -> None:
     """No block has more indices than followers take, whatever is set."""
-    for slot in range(2 * MOST_CHEATED + 50):
+    for slot in range(2 * MOST_EDITED + 50):
         auto.execute(SetAccount(SOMEBODY, storage={word(slot): word(slot + 1)}))
-    assert max(each.index for each in auto.published) <= MOST_CHEATED
+    assert max(each.index for each in auto.published) <= MOST_EDITED
     auto.execute(SetMining("manual"))
     auto.execute(Mine())
     with auto.store.view() as view:
-        values = [view.state(1).storage(SOMEBODY, slot) for slot in range(2 * MOST_CHEATED + 50)]
-    assert values == [slot + 1 for slot in range(2 * MOST_CHEATED + 50)]
+        values = [view.state(1).storage(SOMEBODY, slot) for slot in range(2 * MOST_EDITED + 50)]
+    assert values == [slot + 1 for slot in range(2 * MOST_EDITED + 50)]
     check_roots(auto)
 
 

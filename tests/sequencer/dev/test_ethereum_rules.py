@@ -60,10 +60,10 @@ def test_a_block_begins_with_nothing(tmp_path: Path) -> None:
     published = [*chain.published, *chain.run(2_000)]
     assert indices(published)[:2] == [(1, 0), (1, 1)]
     assert all(each.diff.transactions == () for each in published)
-    assert not chain.sequencer.has_transactions
+    assert not chain.sequencer.builder.has_transactions
     chain.submit(send(ALICE, 0))
     chain.run(400)
-    assert chain.sequencer.has_transactions
+    assert chain.sequencer.builder.has_transactions
 
 
 def test_the_base_fee_falls_while_nothing_happens(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_follower_ends_in_the_same_blocks(tmp_path: Path, rules: str, fork: st
 def test_a_follower_refuses_a_deposit_on_a_chain_that_has_none(tmp_path: Path) -> None:
     chain = ethereum(tmp_path)
     (first,) = chain.published
-    deposit = attributes_deposit(chain.sequencer.base, 0, 2)
+    deposit = attributes_deposit(chain.sequencer.builder.base, 0, 2)
     diff = replace(first.diff, transactions=(deposit.raw,))
     chain.published[:] = [replace(first, diff=diff)]
     with pytest.raises(AssertionError, match="deposit"):

@@ -19,9 +19,8 @@ from foreblock.bus.commands import (
     SetNextTimestamp,
     TakeSnapshot,
 )
-from foreblock.sequencer.dev.cheating import MOST_OPEN
-from foreblock.sequencer.dev.dev_sequencer import LONGEST_UNCOMMITTED_NS
-from foreblock.sequencer.dev.execution import execute
+from foreblock.sequencer.block_changes import LONGEST_UNCOMMITTED_NS, MOST_OPEN
+from foreblock.sequencer.commands import execute
 from support.chains.dev_chain import ACCOUNTS, MS, DevChain, send
 from support.chains.whole_state import check_roots
 
@@ -53,7 +52,11 @@ def world(chain: DevChain) -> dict[bytes, tuple[int, list[int]]]:
 def times(chain: DevChain) -> tuple[int, int, int]:
     """Of the latest block, of the one in progress, and of the chain."""
     sequencer = chain.sequencer
-    return sequencer.parent.timestamp, sequencer.base.timestamp, sequencer.time
+    return (
+        sequencer.builder.parent.timestamp,
+        sequencer.builder.base.timestamp,
+        sequencer.mining.time,
+    )
 
 
 people = st.sampled_from(PEOPLE)
@@ -103,20 +106,20 @@ def test_commands_have_the_same_effect_whenever_they_are_committed(
             if step in CHANGES:
                 CHANGES[step](eager)
                 CHANGES[step](lazy)
-            lazy.sequencer.flush()
-            assert not lazy.sequencer.has_uncommitted
+            lazy.sequencer.changes.flush()
+            assert not lazy.sequencer.changes.are_uncommitted
             if step == "kill":
                 lazy.kill()
                 lazy.open()
             assert world(lazy) == world(eager)
             assert times(lazy) == times(eager)
-            assert lazy.sequencer.parent.number == eager.sequencer.parent.number
-            ours, theirs = lazy.sequencer.state, eager.sequencer.state
+            assert lazy.sequencer.builder.parent.number == eager.sequencer.builder.parent.number
+            ours, theirs = lazy.sequencer.mining.state, eager.sequencer.mining.state
             assert ours.next_snapshot == theirs.next_snapshot
             assert ours.impersonates_all == theirs.impersonates_all
             for number in range(8):
-                block = lazy.sequencer.snapshots.block_of(number)
-                assert block == eager.sequencer.snapshots.block_of(number)
+                block = lazy.sequencer.rewriter.snapshots.block_of(number)
+                assert block == eager.sequencer.rewriter.snapshots.block_of(number)
         lazy.execute(Mine())
         check_roots(lazy)
 
@@ -131,7 +134,7 @@ def test_accounts_that_are_set_one_after_the_other_are_one_commit(tmp_path: Path
     for number in range(100):
         chain.execute(SetAccount(PEOPLE[0], storage={word(number): word(1)}))
     assert commits(chain) == before
-    chain.sequencer.flush()
+    chain.sequencer.changes.flush()
     assert commits(chain) == before + 1
 
 
@@ -141,7 +144,7 @@ def test_a_limited_number_of_accounts_is_left_uncommitted(tmp_path: Path) -> Non
     for number in range(MOST_OPEN):
         chain.execute(SetAccount(PEOPLE[0], storage={word(number): word(1)}))
     assert commits(chain) == before + 1
-    assert not chain.sequencer.has_uncommitted
+    assert not chain.sequencer.changes.are_uncommitted
 
 
 def test_changes_are_committed_after_a_tenth_of_a_second(tmp_path: Path) -> None:
@@ -169,11 +172,11 @@ def test_a_snapshot_goes_with_the_block_that_follows_it(tmp_path: Path) -> None:
 
 def test_time_goes_with_the_block_that_follows_it(tmp_path: Path) -> None:
     chain = LazyChain(tmp_path, mining="automine")
-    parent = chain.sequencer.base.timestamp
+    parent = chain.sequencer.builder.base.timestamp
     chain.execute(IncreaseTime(100))
     chain.execute(Mine())
-    assert not chain.sequencer.has_uncommitted
-    assert chain.sequencer.parent.timestamp >= parent + 99
+    assert not chain.sequencer.changes.are_uncommitted
+    assert chain.sequencer.builder.parent.timestamp >= parent + 99
 
 
 def test_accounts_that_nobody_read_are_never_committed_after_a_revert(tmp_path: Path) -> None:
@@ -183,7 +186,7 @@ def test_accounts_that_nobody_read_are_never_committed_after_a_revert(tmp_path: 
     chain.execute(AddBalance(PEOPLE[0], word(5)))
     assert chain.execute(Revert(taken)) is True
     assert chain.execute(Revert(taken)) is False, "it is used up"
-    chain.sequencer.flush()
+    chain.sequencer.changes.flush()
     assert len(chain.published) == published
     assert chain.pending_balance(PEOPLE[0]) == 0
     assert chain.execute(TakeSnapshot()) == taken + 1, "no id is given twice"
@@ -193,8 +196,8 @@ def test_other_commands_apply_to_the_committed_chain(tmp_path: Path) -> None:
     chain = LazyChain(tmp_path, mining="automine")
     chain.execute(AddBalance(PEOPLE[0], word(5)))
     chain.execute(IncreaseTime(100))
-    wanted = chain.sequencer.base.timestamp + 500
+    wanted = chain.sequencer.builder.base.timestamp + 500
     chain.execute(SetNextTimestamp(wanted))
-    chain.sequencer.flush()
+    chain.sequencer.changes.flush()
     assert chain.pending_balance(PEOPLE[0]) == 5
-    assert chain.sequencer.base.timestamp == wanted
+    assert chain.sequencer.builder.base.timestamp == wanted

@@ -9,7 +9,7 @@ from foreblock.ledger.building.chain_rewriting import FEW_NODES, LONG
 from foreblock.ledger.building.parent_state import OpenTrie, StateRoots
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.dev_rows import Mining
-from foreblock.sequencer.dev.dev_sequencer import MOST_STACKED
+from foreblock.sequencer.sequencer import MOST_STACKED
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, genesis_of, send
 from support.payloads.bytecode import code
@@ -50,9 +50,9 @@ def test_no_view_of_the_store_is_open_for_long(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")
     for nonce in range(2 * MOST_STACKED):  # within a second, so that no block is begun anew
         chain.submit(send(ALICE, nonce))
-        assert chain.sequencer._block.stacked < MOST_STACKED
+        assert chain.sequencer.builder.block.stacked < MOST_STACKED
     chain.execute(Mine(blocks=3 * MOST_STACKED))
-    assert chain.sequencer._block.stacked == 0
+    assert chain.sequencer.builder.block.stacked == 0
     chain.submit(send(ALICE, 2 * MOST_STACKED))
     assert chain.latest_balance(NOBODY) == 2 * MOST_STACKED + 1
     check_by_import(chain, tmp_path / "imported")
@@ -103,9 +103,9 @@ def test_a_trie_that_goes_on_from_block_to_block_has_the_roots_of_others(
 @pytest.mark.parametrize("mining", ["automine", "manual"])
 def test_nor_while_nothing_is_sent(tmp_path: Path, mining: Mining) -> None:
     chain = DevChain(tmp_path / "store", mining=mining)
-    before = chain.sequencer._block
+    before = chain.sequencer.builder.block
     chain.run(20_000)
-    after = chain.sequencer._block
+    after = chain.sequencer.builder.block
     assert after is not before
     assert after.header == before.header
     chain.submit(send(ALICE, 0))

@@ -20,7 +20,7 @@ from foreblock.bus.commands import (
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_rows import Mining
-from foreblock.sequencer.dev.mining import LATEST_TIME
+from foreblock.sequencer.commands.blocks import LATEST_TIME
 from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.settings import ChainSettings
 from support.chains.checking import check_by_import
@@ -91,8 +91,8 @@ def test_a_killed_chain_goes_on_in_its_mode(auto: DevChain) -> None:
     auto.execute(IncreaseTime(3_600))
     auto.kill()
     auto.open()
-    assert auto.sequencer.state.mining == "automine"
-    assert auto.sequencer.state.offset == 3_601, "the block was a second ahead"
+    assert auto.sequencer.mining.state.mining == "automine"
+    assert auto.sequencer.mining.state.offset == 3_601, "the block was a second ahead"
     auto.submit(send(ALICE, 1))
     assert times(auto) == [1, 3_601]
 
@@ -188,7 +188,7 @@ def test_more_time_is_seen_in_pending_at_once(tmp_path: Path, mining: Mining) ->
     chain = DevChain(tmp_path / "store", mining=mining)
     assert chain.execute(IncreaseTime(3_600)) == 3_600
     assert chain.execute(IncreaseTime(3_600)) == 7_200
-    assert chain.sequencer.base.timestamp - GENESIS_TIME in range(7_200, 7_203)
+    assert chain.sequencer.builder.base.timestamp - GENESIS_TIME in range(7_200, 7_203)
     chain.execute(Mine())
     assert times(chain)[0] in range(7_200, 7_203)
     check_by_import(chain, tmp_path / "check")
@@ -208,7 +208,7 @@ def test_time_is_increased_up_to_the_latest_time_and_not_above(auto: DevChain) -
     auto.execute(Mine())
     auto.execute(IncreaseTime(far))
     auto.execute(Mine())
-    assert 2 * far < auto.sequencer.parent.timestamp < LATEST_TIME
+    assert 2 * far < auto.sequencer.builder.parent.timestamp < LATEST_TIME
     with pytest.raises(RefusedCommand, match="Timestamp error"):
         auto.execute(IncreaseTime(far))
 

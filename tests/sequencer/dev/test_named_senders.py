@@ -115,7 +115,7 @@ def test_it_outlives_a_kill_and_a_stop(tmp_path: Path) -> None:
     chain.kill()
     chain.open()
     waits = chain.execute(unsigned(value=6))
-    save_pool(tmp_path / "pool", chain.sequencer.pooled())
+    save_pool(tmp_path / "pool", chain.sequencer.builder.pooled())
     chain.kill()
     chain.open()
     with saved_pool(tmp_path / "pool") as saved:

@@ -209,7 +209,7 @@ class Trial:
 
     def do(self, name: str, *arguments: object) -> None:
         getattr(self, f"do_{name}")(*arguments)
-        if self.chain.sequencer.state.mining != "automine":
+        if self.chain.sequencer.mining.state.mining != "automine":
             self.chain.execute(CloseFlashblock())
         self.check()
 
@@ -251,7 +251,7 @@ class Trial:
             case "later":
                 self.execute(IncreaseTime(100))
             case "next":
-                self.execute(SetNextTimestamp(sequencer.parent.timestamp + 7))
+                self.execute(SetNextTimestamp(sequencer.builder.parent.timestamp + 7))
             case "apart":
                 self.execute(SetTimestampInterval(3))
             case _:
@@ -330,7 +330,7 @@ class Trial:
             state, nonces = view.state_of_partial(heads.pending), model.nonces()
             self.compare([state.balance(each) for each in PAID], nonces)
             self.compare([state.nonce(each.address) for each in SENDERS], nonces)
-        waiting = {each.raw for each in chain.sequencer.pooled()}
+        waiting = {each.raw for each in chain.sequencer.builder.pooled()}
         assert waiting == {each[2] for each in model.waiting.values()}
         self.follow.hear()
 
@@ -339,7 +339,7 @@ class Trial:
         pairs = zip(self.hashes[: self.model.height], hashes, strict=False)
         same = sum(1 for _ in takewhile(lambda each: each[0] == each[1], pairs))
         if same < self.model.height:
-            assert "reorg=0.5" in self.chain.sequencer.state.faults
+            assert "reorg=0.5" in self.chain.sequencer.mining.state.faults
             self.gone_back(self.model.height - same, lost=False)
         self.hashes = hashes
 

@@ -15,8 +15,9 @@ from foreblock.bus.commands import (
     SetAccount,
     TakeSnapshot,
 )
-from foreblock.sequencer.dev import cheating, execution
-from foreblock.sequencer.dev.execution import is_short
+from foreblock.sequencer import block_changes
+from foreblock.sequencer.commands import is_short
+from foreblock.sequencer.commands.execution import SHORT_BLOCKS
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 
 SHORT: list[AnyCommand] = [
@@ -59,7 +60,7 @@ def test_many_blocks_and_large_changes_are_long(tmp_path: Path, command: AnyComm
 def test_it_depends_on_how_much_a_revert_gives_up(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")
     snapshot = chain.execute(TakeSnapshot())
-    chain.execute(Mine(execution.FEW_BLOCKS))
+    chain.execute(Mine(SHORT_BLOCKS))
     assert is_short(chain.sequencer, Revert(snapshot))
     chain.execute(Mine())
     assert not is_short(chain.sequencer, Revert(snapshot))
@@ -68,8 +69,7 @@ def test_it_depends_on_how_much_a_revert_gives_up(tmp_path: Path) -> None:
 def test_a_cheat_before_which_others_are_put_together_is_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cheating, execution):
-        monkeypatch.setattr(module, "MOST_CHEATED", 6)
+    monkeypatch.setattr(block_changes, "MOST_EDITED", 6)
     chain = DevChain(tmp_path / "store", mining="automine")
     found = []
     for number in range(1, 8):

@@ -32,7 +32,7 @@ from foreblock.ledger.reading.events import (
 from foreblock.ledger.reading.logs import header_of
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage import abandoned_blocks
-from foreblock.ledger.storage.dev_rows import Mining
+from foreblock.ledger.storage.dev_rows import Held, Mining, held_by_snapshots
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import (
     ACCOUNTS,
@@ -51,15 +51,15 @@ def everything(chain: DevChain) -> tuple[object, ...]:
     with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
         heads, pending = view.stored.heads, view.pending
         assert pending is not None
-        state = chain.sequencer.state
+        state = chain.sequencer.mining.state
         return (
             (heads.latest, heads.safe, heads.finalized),
             (pending.number, pending.index, pending.hash, pending.header),
             [chain.pending_balance(each.address) for each in ACCOUNTS],
             chain.pending_balance(NOBODY),
             (state.mining, state.timestamp_interval, state.impersonated, state.block_time),
-            chain.sequencer.time,
-            [each.hash for each in chain.sequencer.pooled()],
+            chain.sequencer.mining.time,
+            [each.hash for each in chain.sequencer.builder.pooled()],
         )
 
 
@@ -76,11 +76,11 @@ def test_a_revert_takes_back_blocks_time_mode_and_pool(auto: DevChain, tmp_path:
     auto.submit(send(CAROL, 0))
     auto.run(1_000)
     assert everything(auto) != before
-    taken = auto.sequencer.time
+    taken = auto.sequencer.mining.time
     assert auto.execute(Revert(snapshot)) is True
-    assert taken > auto.sequencer.time
+    assert taken > auto.sequencer.mining.time
     assert everything(auto) == before
-    assert auto.sequencer.state.mining == "automine"
+    assert auto.sequencer.mining.state.mining == "automine"
     auto.submit(send(ALICE, 1))
     assert auto.latest_balance(NOBODY) == 2
     check_by_import(auto, tmp_path / "check")
@@ -153,7 +153,7 @@ def test_all_that_is_promised_outlives_a_kill(tmp_path: Path, mining: Mining) ->
     if mining != "automine":
         chain.submit(send(ALICE, 1))  # it could run, and is in no flashblock yet
     snapshot, before = chain.execute(TakeSnapshot()), everything(chain)
-    state = chain.sequencer.state
+    state = chain.sequencer.mining.state
     for _ in range(2):
         chain.execute(SetMining("manual" if mining == "clock" else "clock", 5))
         chain.execute(Impersonate(NOBODY, is_on=False))
@@ -167,7 +167,7 @@ def test_all_that_is_promised_outlives_a_kill(tmp_path: Path, mining: Mining) ->
         assert everything(chain) != before
         assert chain.execute(Revert(snapshot)) is True
         assert everything(chain) == before
-        now = chain.sequencer.state
+        now = chain.sequencer.mining.state
         for name in ("impersonated", "impersonates_all", "mining", "block_time", "is_cheated"):
             assert getattr(now, name) == getattr(state, name), name
         snapshot = chain.execute(TakeSnapshot())
@@ -177,7 +177,7 @@ def test_a_sealed_partial_comes_back(manual: DevChain) -> None:
     """The block was sealed as it stood at the snapshot, so the same partial is pending again."""
     manual.submit(send(ALICE, 0))
     manual.execute(CloseFlashblock())
-    manual.execute(SetNextTimestamp(manual.sequencer.base.timestamp + 100))
+    manual.execute(SetNextTimestamp(manual.sequencer.builder.base.timestamp + 100))
     manual.submit(send(ALICE, 1))
     manual.execute(CloseFlashblock())
     snapshot, before = manual.execute(TakeSnapshot()), everything(manual)
@@ -305,13 +305,18 @@ def test_watchers_are_told_of_all_that_is_taken_back(manual: DevChain) -> None:
     assert late[: late.index(("BlockSealed", 1))] == [("BlockRemoved", each) for each in (3, 2, 1)]
 
 
+def held_now(chain: DevChain) -> dict[int, Held]:
+    with chain.store.view() as view:
+        return held_by_snapshots(view)
+
+
 @settings(max_examples=8)
 @given(st.lists(st.sampled_from(["snapshot", "mine", "revert", "rollback", "cheat", "open"])))
 def test_snapshots_that_are_left_were_taken_one_above_the_other(steps: list[str]) -> None:
     with TemporaryDirectory() as folder:
         chain = DevChain(Path(folder) / "store", mining="automine")
         for number, step in enumerate(steps):
-            held = chain.sequencer.snapshots._held
+            held = held_now(chain)
             if step == "snapshot":
                 chain.execute(TakeSnapshot())
             elif step == "mine":
@@ -320,11 +325,11 @@ def test_snapshots_that_are_left_were_taken_one_above_the_other(steps: list[str]
                 chain.execute(SetAccount(NOBODY, balance=number.to_bytes(32)))
             elif step == "revert" and held:
                 chain.execute(Revert(list(held)[len(held) // 2]))
-            elif step == "rollback" and chain.sequencer.parent.number:
+            elif step == "rollback" and chain.sequencer.builder.parent.number:
                 chain.execute(Rollback(1))
             elif step == "open":
                 chain.kill()
                 chain.open()
-            left = list(chain.sequencer.snapshots._held.values())
+            left = list(held_now(chain).values())
             assert left == sorted(left)
         chain.kill()

@@ -14,7 +14,7 @@ from foreblock.bus.commands import (
 )
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.rules.transaction_rules import is_from_user, unsigned_nonce
-from foreblock.sequencer.dev.accounts import MOST_IMPERSONATED
+from foreblock.sequencer.commands.pool import MOST_IMPERSONATED
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.settings import ChainSettings
 from foreblock.types import Transaction, decode_transactions
@@ -125,7 +125,7 @@ def test_a_nonce_that_is_passed_meanwhile_is_dropped(tmp_path: Path) -> None:
     chain.submit(send(BOB, 0, creator, 0, gas=200_000, tip=5 * GWEI))
     chain.execute(Mine())
     assert [each.sender for each in transactions(chain)[-1]] == [BOB.address]
-    assert late not in {each.hash for each in chain.sequencer.pooled()}
+    assert late not in {each.hash for each in chain.sequencer.builder.pooled()}
     assert isinstance(chain.execute(unsigned(creator)), bytes)
     chain.execute(Mine())
     assert [each.sender for each in transactions(chain)[-1]] == [creator]
@@ -158,7 +158,7 @@ def test_they_go_back_to_the_pool_with_a_block_that_is_given_up(tmp_path: Path) 
 def test_they_are_saved_with_the_pool(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", mining="manual")
     sent = [chain.execute(unsigned()) for _ in range(3)]
-    save_pool(tmp_path / "pool", chain.sequencer.pooled())
+    save_pool(tmp_path / "pool", chain.sequencer.builder.pooled())
     chain.kill()
     chain.open()
     with saved_pool(tmp_path / "pool") as saved:
@@ -173,18 +173,18 @@ def test_liberties_outlive_a_kill(tmp_path: Path) -> None:
     chain.execute(ImpersonateAll(is_on=True))
     chain.kill()
     chain.open()
-    assert chain.sequencer.state.impersonated == (STRANGER,)
-    assert chain.sequencer.state.impersonates_all
+    assert chain.sequencer.mining.state.impersonated == (STRANGER,)
+    assert chain.sequencer.mining.state.impersonates_all
 
 
 def test_impersonated_accounts_have_a_limit(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")
     some = tuple(number.to_bytes(20) for number in range(MOST_IMPERSONATED))
-    chain.sequencer.change(impersonated=some)
+    chain.sequencer.mining.change(impersonated=some)
     with pytest.raises(RefusedCommand, match="1000 accounts are impersonated, which is the most"):
         chain.execute(Impersonate(STRANGER))
     chain.execute(Impersonate(some[0]))
-    assert chain.sequencer.state.impersonated == some
+    assert chain.sequencer.mining.state.impersonated == some
 
 
 # --- The pool ----------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_what_is_dropped_makes_later_ones_wait(tmp_path: Path) -> None:
     assert chain.execute(DropTransactions(hash=three[1].hash)) == [three[1].hash]
     chain.execute(Mine())
     assert transactions(chain) == [[three[0]]]
-    assert list(chain.sequencer.pooled()) == [three[2]]
+    assert list(chain.sequencer.builder.pooled()) == [three[2]]
     assert chain.execute(DropTransactions(hash=b"\1" * 32)) == []
     assert chain.execute(DropTransactions(sender=ALICE.address)) == [three[2].hash]
     assert chain.execute(DropTransactions()) == []
@@ -219,15 +219,15 @@ def test_the_first_to_come_goes_first(tmp_path: Path) -> None:
 def test_a_transaction_may_ask_for_all_the_gas_of_a_block(tmp_path: Path) -> None:
     """As some tools do: they send the gas limit that they read in the latest block."""
     chain = DevChain(tmp_path / "store", mining="automine")
-    first = chain.sequencer.parent.gas_limit
+    first = chain.sequencer.builder.parent.gas_limit
     limits = []
     for nonce in range(3):
-        limits.append(chain.sequencer.parent.gas_limit)
+        limits.append(chain.sequencer.builder.parent.gas_limit)
         chain.submit(send(ALICE, nonce, gas=limits[-1]))
     assert [len(each) for each in transactions(chain)] == [1, 1, 1]
     assert all(0 < limit - first <= 500_000 for limit in limits[1:])
     chain.submit(send(ALICE, 3))
-    assert chain.sequencer.parent.gas_limit == first, "others have the usual gas"
+    assert chain.sequencer.builder.parent.gas_limit == first, "others have the usual gas"
     assert "exceeds block gas limit" in chain.execute(unsigned(gas=2 * first))
     check_by_import(chain, tmp_path / "check")
 
@@ -235,10 +235,10 @@ def test_a_transaction_may_ask_for_all_the_gas_of_a_block(tmp_path: Path) -> Non
 def test_by_the_clock_it_gets_a_block_of_its_own(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store")
     chain.run(4_000)
-    limit = chain.sequencer.base.gas_limit
+    limit = chain.sequencer.builder.base.gas_limit
     chain.submit(send(ALICE, 0, gas=limit))
     chain.run(6_000)
     (there,) = (block for block in chain.sealed() if len(block.transactions) > 1)
     assert there.header.gas_limit > limit
-    assert chain.sequencer.base.gas_limit == limit
+    assert chain.sequencer.builder.base.gas_limit == limit
     check_by_import(chain, tmp_path / "check")

@@ -141,10 +141,10 @@ def test_one_who_can_no_longer_pay_waits_in_vain(chain: DevChain) -> None:
 
 def test_a_refused_command_changes_nothing(chain: DevChain) -> None:
     chain.execute(SetAccount(ALICE.address, nonce=1))  # the first of hers can no longer run
-    commit = chain.sequencer.writer.last_commit
+    commit = chain.sequencer.builder.writer.last_commit
     with pytest.raises(RefusedCommand):
         chain.execute(SetAccount(ALICE.address, nonce=0))
-    assert chain.sequencer.writer.last_commit == commit
+    assert chain.sequencer.builder.writer.last_commit == commit
     assert mined(chain) == {send(*SECOND).hash, send(*OF_BOB).hash}
 
 

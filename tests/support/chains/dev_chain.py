@@ -21,13 +21,13 @@ from foreblock.ledger.storage.dev_rows import DevState, Mining
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.dev.branching import BranchingSequencer
-from foreblock.sequencer.dev.dev_sequencer import FeedSink
-from foreblock.sequencer.dev.execution import execute
+from foreblock.sequencer.commands import execute
 from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP, dev_genesis
+from foreblock.sequencer.faults.feed import FeedSink
+from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
+from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock
 from support.payloads.signing import rlp, sign
@@ -123,15 +123,19 @@ class DevChain:
             chooses_bases=True,
             commits=self.commits,
         )
-        self.sequencer = BranchingSequencer(
+        self.sequencer = Sequencer(
             self.writer,
             self.clock,
             self.options,
             self.state,
-            FeedSink(self.published.append, self.others.append, self.struck.append),
+            FeedSink(self.publish, self.others.append, self.struck.append),
             self.load,
         )
         self.settle()
+
+    def publish(self, flashblock: Flashblock) -> None:
+        """Called with each committed flashblock."""
+        self.published.append(flashblock)
 
     def kill(self) -> None:
         """End without a word, as a killed process does."""
@@ -141,7 +145,7 @@ class DevChain:
 
     def settle(self) -> None:
         """Do everything that is due now, and all work behind the head."""
-        while self._is_due or self.sequencer._is_behind:
+        while self._is_due or self.sequencer.is_behind:
             self.sequencer.tick()
 
     @property

@@ -51,7 +51,7 @@ class InProcessPool:
         self.chain = chain
 
     async def find(self, transaction_hash: bytes) -> WaitingTransaction | None:
-        waiting = {each.hash: each for each in self.chain.sequencer.pooled()}
+        waiting = {each.hash: each for each in self.chain.sequencer.builder.pooled()}
         found = waiting.get(transaction_hash)
         if found is None:
             return None
@@ -64,7 +64,7 @@ class InProcessPool:
         return [each for each in await self.all() if each.sender == sender]
 
     async def all(self) -> Sequence[WaitingTransaction]:
-        waiting = self.chain.sequencer.pooled()
+        waiting = self.chain.sequencer.builder.pooled()
         return [WaitingTransaction(each.hash, each.raw, each.sender, True) for each in waiting]
 
 

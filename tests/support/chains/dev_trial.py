@@ -71,7 +71,7 @@ class Trial(HeldChain):
     """The steps."""
 
     def do(self, name: str, *arguments: Any) -> None:  # noqa: ANN401, of the step
-        number = self.life.chain.sequencer.block.number
+        number = self.life.chain.sequencer.builder.block.number
         job = self.life.names.job(number)
         getattr(self, f"do_{name}")(*arguments)
         self.life.settle()
@@ -251,7 +251,7 @@ class Trial(HeldChain):
 
     def do_increase_time(self, seconds: int) -> None:
         offset = self.done("evm_increaseTime", seconds)
-        state = self.life.chain.sequencer.state
+        state = self.life.chain.sequencer.mining.state
         assert offset == state.offset
         if state.mining != "clock" and state.timestamp_interval is None:
             now = self.life.chain.clock.wall_ns() // SECOND + offset

@@ -80,7 +80,7 @@ class DevLife:
     def settle(self) -> None:
         """Do what is due, so that all that can run is in a flashblock."""
         self.chain.settle()
-        if self.chain.sequencer.state.mining != "automine":
+        if self.chain.sequencer.mining.state.mining != "automine":
             self.chain.execute(CloseFlashblock())
 
     def look(self) -> None:
@@ -316,7 +316,7 @@ class HeldChain:
         assert self.life.watchers.sealed == [each.hash for each in sealed]
         times = self.timestamps()
         assert all(one < other for one, other in pairwise(times))
-        assert {each.hash for each in self.life.chain.sequencer.pooled()} == {
+        assert {each.hash for each in self.life.chain.sequencer.builder.pooled()} == {
             each.hash for each in model.waiting.values()
         }
         with self.life.view() as view:

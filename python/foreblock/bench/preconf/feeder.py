@@ -27,6 +27,7 @@ from foreblock.ledger.genesis.genesis_file import GENESIS_FILE, genesis_text
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP, dev_genesis
+from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.sequencer.sequencer import Sequencer
@@ -60,7 +61,7 @@ def build(folder: Path, blocks: int, sizes: Sequence[int]) -> list[Timed]:
             timed.append(Timed(clock.monotonic_ns(), flashblock))
 
         writer = LedgerWriter(store, clock)
-        sequencer = Sequencer(writer, clock, chain, DevState(bytes(32)), publish)
+        sequencer = Sequencer(writer, clock, chain, DevState(bytes(32)), FeedSink(publish))
         slots = blocks * (chain.block_time * SECOND_NS) // (chain.interval_ms * MILLISECOND_NS)
         counts = list(itertools.islice(itertools.cycle(sizes), slots))
         waiting = iter(_transactions(sum(counts)))

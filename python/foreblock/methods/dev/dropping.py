@@ -1,7 +1,7 @@
 """anvil_dropTransaction and others: transactions that are taken out of the pool.
 
 What is in a flashblock is no longer in the pool, and stays; where only sealed blocks are shown and
-a command seals them, it goes too (`sequencer.dev.branching`).
+a command seals them, it goes too (`Sequencer.drop`).
 """
 
 from collections.abc import Awaitable

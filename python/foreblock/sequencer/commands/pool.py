@@ -10,15 +10,17 @@ from foreblock.bus.commands import (
     SetPrinting,
 )
 from foreblock.errors import PoolRefusal, RefusedCommand
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer
+from foreblock.sequencer.commands.execution import executes
+from foreblock.sequencer.sequencer import Sequencer
 
 MOST_IMPERSONATED: Final = 1_000  # accounts; they are in a row that many commits write
 NO_SIGNER: Final = "No Signer available"  # anvil's words, which tools read
 
 
-def impersonate(sequencer: DevSequencer, command: Impersonate) -> None:
+@executes(Impersonate)
+def impersonate(command: Impersonate, sequencer: Sequencer) -> None:
     """Take transactions of an account without a signature, or no longer."""
-    before, who = sequencer.state.impersonated, command.address
+    before, who = sequencer.mining.state.impersonated, command.address
     if command.is_on == (who in before):
         return
     if command.is_on and len(before) >= MOST_IMPERSONATED:
@@ -27,20 +29,22 @@ def impersonate(sequencer: DevSequencer, command: Impersonate) -> None:
             "anvil_autoImpersonateAccount impersonates all"
         )
     after = (*before, who) if command.is_on else tuple(each for each in before if each != who)
-    sequencer.change(impersonated=after)
-    sequencer.mark_changed()
+    sequencer.mining.change(impersonated=after)
+    sequencer.changes.mark()
 
 
-def impersonate_all(sequencer: DevSequencer, command: ImpersonateAll) -> None:
+@executes(ImpersonateAll)
+def impersonate_all(command: ImpersonateAll, sequencer: Sequencer) -> None:
     """Take transactions of every account without a signature, or no longer."""
-    if sequencer.state.impersonates_all != command.is_on:
-        sequencer.change(impersonates_all=command.is_on)
-        sequencer.mark_changed()
+    if sequencer.mining.state.impersonates_all != command.is_on:
+        sequencer.mining.change(impersonates_all=command.is_on)
+        sequencer.changes.mark()
 
 
-def send_unsigned(sequencer: DevSequencer, command: SendUnsigned) -> bytes | str:
+@executes(SendUnsigned)
+def send_unsigned(command: SendUnsigned, sequencer: Sequencer) -> bytes | str:
     """Take a transaction without a signature; gives its hash, or why the pool refuses it."""
-    state, sender = sequencer.state, command.sender
+    state, sender = sequencer.mining.state, command.sender
     if not (command.is_allowed or state.impersonates_all or sender in state.impersonated):
         raise RefusedCommand(NO_SIGNER)
     try:
@@ -51,16 +55,18 @@ def send_unsigned(sequencer: DevSequencer, command: SendUnsigned) -> bytes | str
     return transaction.hash
 
 
-def drop_transactions(sequencer: DevSequencer, command: DropTransactions) -> list[bytes]:
+@executes(DropTransactions)
+def drop_transactions(command: DropTransactions, sequencer: Sequencer) -> list[bytes]:
     """Take transactions out of the pool: one, those of a sender, or all; gives their hashes."""
     return sequencer.drop(command.hash, command.sender)
 
 
-def set_printing(sequencer: DevSequencer, command: SetPrinting) -> None:
+@executes(SetPrinting)
+def set_printing(command: SetPrinting, sequencer: Sequencer) -> None:
     """Turn console output on or off; None leaves a setting unchanged."""
-    state = sequencer.state
-    sequencer.change(
+    state = sequencer.mining.state
+    sequencer.mining.change(
         prints=state.prints if command.is_on is None else command.is_on,
         prints_traces=state.prints_traces if command.traces is None else command.traces,
     )
-    sequencer.mark_changed()
+    sequencer.changes.mark()

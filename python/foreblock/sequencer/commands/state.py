@@ -12,14 +12,15 @@ from typing import Final
 from foreblock.bus.commands import AddBalance, LoadState, SetAccount, SetAccounts
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.storage.dev_rows import read_loaded
-from foreblock.sequencer.dev.cheating import CheatingSequencer
+from foreblock.sequencer.commands.execution import executes
+from foreblock.sequencer.sequencer import Sequencer
 from foreblock.types import Cheat
 
 LARGEST: Final = 2**256 - 1
 
 
 def set_accounts(
-    sequencer: CheatingSequencer, commands: Sequence[SetAccount | AddBalance]
+    sequencer: Sequencer, commands: Sequence[SetAccount | AddBalance]
 ) -> list[RefusedCommand | None]:
     """Carry out these in one index; gives which were refused."""
     refused: list[RefusedCommand | None] = []
@@ -34,52 +35,64 @@ def set_accounts(
             refused.append(None)
             yield cheat
 
-    sequencer.cheat(accepted())
+    sequencer.changes.edit(accepted())
     return refused
 
 
-def set_account(sequencer: CheatingSequencer, command: SetAccount | AddBalance) -> None:
+def execute_together(
+    sequencer: Sequencer, commands: Sequence[SetAccount | AddBalance]
+) -> list[RefusedCommand | None]:
+    """Execute commands that set accounts, in one commit; returns which were refused."""
+    refused = set_accounts(sequencer, commands)
+    sequencer.changes.flush()
+    return refused
+
+
+@executes(SetAccount, AddBalance)
+def set_account(command: SetAccount | AddBalance, sequencer: Sequencer) -> None:
     """Carry out one; raises `RefusedCommand`."""
     (refusal,) = set_accounts(sequencer, (command,))
     if refusal is not None:
         raise refusal
 
 
-def set_all(sequencer: CheatingSequencer, command: SetAccounts) -> None:
+@executes(SetAccounts)
+def set_all(command: SetAccounts, sequencer: Sequencer) -> None:
     """Carry out several in one index; raises `RefusedCommand` for the first that is refused."""
     for refusal in set_accounts(sequencer, command.accounts):
         if refusal is not None:
             raise refusal
 
 
-def load_state(sequencer: CheatingSequencer, command: LoadState) -> None:
+@executes(LoadState)
+def load_state(command: LoadState, sequencer: Sequencer) -> None:
     """Set all accounts in a file; a nonce that is higher already stays."""
     for portion in read_loaded(Path(command.path)):
-        sequencer.cheat(_kept_nonce(sequencer, each) for each in portion)
-        sequencer.flush()
+        sequencer.changes.edit(_kept_nonce(sequencer, each) for each in portion)
+        sequencer.changes.flush()
 
 
-def _kept_nonce(sequencer: CheatingSequencer, cheat: Cheat) -> Cheat:
-    account = sequencer.account(cheat.address)
+def _kept_nonce(sequencer: Sequencer, cheat: Cheat) -> Cheat:
+    account = sequencer.builder.block.account(cheat.address)
     if account is None or cheat.nonce is None or cheat.nonce >= account.nonce:
         return cheat
     return replace(cheat, nonce=None)
 
 
-def _cheat(sequencer: CheatingSequencer, command: SetAccount | AddBalance) -> Cheat:
+def _cheat(sequencer: Sequencer, command: SetAccount | AddBalance) -> Cheat:
     if isinstance(command, AddBalance):
         return _added(sequencer, command)
     return _set(sequencer, command)
 
 
-def _added(sequencer: CheatingSequencer, command: AddBalance) -> Cheat:
+def _added(sequencer: Sequencer, command: AddBalance) -> Cheat:
     """The balance with what is added, up to the largest that there is."""
-    account = sequencer.account(command.address)
+    account = sequencer.builder.block.account(command.address)
     balance = int.from_bytes(command.amount) + (0 if account is None else account.balance)
     return Cheat(command.address, min(balance, LARGEST))
 
 
-def _set(sequencer: CheatingSequencer, command: SetAccount) -> Cheat:
+def _set(sequencer: Sequencer, command: SetAccount) -> Cheat:
     if command.nonce is not None:
         _check_nonce(sequencer, command.address, command.nonce)
     balance, storage = command.balance, command.storage or {}
@@ -92,9 +105,9 @@ def _set(sequencer: CheatingSequencer, command: SetAccount) -> Cheat:
     )
 
 
-def _check_nonce(sequencer: CheatingSequencer, address: bytes, nonce: int) -> None:
+def _check_nonce(sequencer: Sequencer, address: bytes, nonce: int) -> None:
     """The words are Hardhat's."""
-    account = sequencer.account(address)
+    account = sequencer.builder.block.account(address)
     now = 0 if account is None else account.nonce
     if nonce < now:
         raise RefusedCommand(

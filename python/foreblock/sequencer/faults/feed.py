@@ -5,11 +5,12 @@ commits are those of the flashblocks published here.
 """
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 from typing import Final, NamedTuple, Protocol
 
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.sequencer.chaos.faults import FaultKind, Faults
+from foreblock.sequencer.faults.plan import FaultKind, Faults
 from foreblock.types import Flashblock
 
 LONGEST_DELAY_MS: Final = 1_500
@@ -27,6 +28,18 @@ _NOISE: Final = (
     b"[" * 10_000,
     b'{"payload_id":"0x0102030405060708","index":18446744073709551616,"diff":{},"metadata":{}}',
 )
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
+class FeedSink(NamedTuple):
+    """Sends flashblocks to the feed, and the faults that the feed has."""
+
+    publish: Callable[[Flashblock], None]
+    publish_conflicting: Callable[[Flashblock], None] = _ignore  # instead of the next one
+    set_faults: Callable[[Faults], None] = _ignore
 
 
 class Sending(NamedTuple):

@@ -14,7 +14,8 @@ from foreblock.bus.commands import (
     SetTimestampInterval,
 )
 from foreblock.errors import RefusedCommand
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer
+from foreblock.sequencer.commands.execution import executes
+from foreblock.sequencer.sequencer import Sequencer
 
 MOST_BLOCKS: Final = 100_000  # of one command
 LATEST_TIME: Final = 10**12  # the year 33658; above it, numbers of seconds do not fit everywhere
@@ -22,94 +23,103 @@ LEAST_GAS: Final = 2_000_000  # of a block: twice what its first transaction may
 PORTION: Final = 1_000  # blocks of one commit
 
 
-def mine(sequencer: DevSequencer, command: Mine) -> int:
+@executes(Mine)
+def mine(command: Mine, sequencer: Sequencer) -> int:
     """Seal blocks; gives the number of the last."""
     if command.blocks > MOST_BLOCKS:
         raise RefusedCommand(f"{command.blocks} blocks are too many, the most is {MOST_BLOCKS}")
     if command.timestamp is not None:
         _check_time(sequencer, command.timestamp)
-        sequencer.follow_time(command.timestamp)
+        sequencer.mining.follow_time(command.timestamp)
     if command.interval is not None:
-        _check_range(sequencer.parent.timestamp + command.blocks * command.interval)
+        _check_range(sequencer.builder.parent.timestamp + command.blocks * command.interval)
     left, timestamp = command.blocks, command.timestamp
     while left:
         portion = min(left, PORTION)
         sequencer.mine(portion, timestamp, command.interval)
         left, timestamp = left - portion, None
         if command.interval is not None:
-            sequencer.catch_up_with_blocks()
+            sequencer.mining.catch_up_with(sequencer.builder.parent)
             if left:
-                timestamp = sequencer.parent.timestamp + max(command.interval, 1)
-    return sequencer.parent.number
+                timestamp = sequencer.builder.parent.timestamp + max(command.interval, 1)
+    return sequencer.builder.parent.number
 
 
-def set_mining(sequencer: DevSequencer, command: SetMining) -> None:
+@executes(SetMining)
+def set_mining(command: SetMining, sequencer: Sequencer) -> None:
     """Change what seals blocks, from the block in progress on."""
-    block_time = command.block_time or sequencer.state.block_time
-    sequencer.change(
+    block_time = command.block_time or sequencer.mining.state.block_time
+    sequencer.mining.change(
         mining=command.mining,
         also_clock=command.also_clock,
         block_time=block_time,
-        interval_ms=min(sequencer.state.interval_ms, block_time * 1000),
+        interval_ms=min(sequencer.mining.state.interval_ms, block_time * 1000),
     )
-    sequencer.reschedule()
+    _reschedule(sequencer)
 
 
-def set_flashblock_interval(sequencer: DevSequencer, command: SetFlashblockInterval) -> None:
+@executes(SetFlashblockInterval)
+def set_flashblock_interval(command: SetFlashblockInterval, sequencer: Sequencer) -> None:
     """Change how often indices are closed; 0 closes them on demand."""
-    longest = sequencer.state.block_time * 1000
+    longest = sequencer.mining.state.block_time * 1000
     if command.milliseconds and not 10 <= command.milliseconds <= longest:
         raise RefusedCommand(f"the interval is 0, or 10 to {longest} ms")
-    sequencer.change(interval_ms=command.milliseconds)
-    sequencer.reschedule()
+    sequencer.mining.change(interval_ms=command.milliseconds)
+    _reschedule(sequencer)
 
 
-def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
+@executes(IncreaseTime)
+def increase_time(command: IncreaseTime, sequencer: Sequencer) -> int:
     """Let time run further ahead; gives by how much it is ahead in all.
 
     Blocks that were mined at once may be ahead of it: it goes on from the latest.
     """
-    offset = sequencer.state.offset
-    behind = sequencer.parent.timestamp - (sequencer.wall_seconds + offset)
+    offset = sequencer.mining.state.offset
+    behind = sequencer.builder.parent.timestamp - (sequencer.mining.machine_time + offset)
     offset += max(behind, 0) + command.seconds
-    _check_range(sequencer.wall_seconds + offset)
-    sequencer.set_offset(offset)
+    _check_range(sequencer.mining.machine_time + offset)
+    sequencer.mining.change(offset=offset, keeps_time=False)
+    sequencer.changes.retime()
     return offset
 
 
-def set_time(sequencer: DevSequencer, command: SetTime) -> int:
+@executes(SetTime)
+def set_time(command: SetTime, sequencer: Sequencer) -> int:
     """Set the time; gives by how much it changed."""
     _check_range(command.timestamp)
-    before = sequencer.state.offset
-    sequencer.follow_time(command.timestamp)
-    sequencer.change(keeps_time=False)
-    sequencer.begin_at(None)
-    return sequencer.state.offset - before
+    before = sequencer.mining.state.offset
+    sequencer.mining.follow_time(command.timestamp)
+    sequencer.mining.change(keeps_time=False)
+    sequencer.changes.begin_at(None)
+    return sequencer.mining.state.offset - before
 
 
-def set_next_timestamp(sequencer: DevSequencer, command: SetNextTimestamp) -> None:
+@executes(SetNextTimestamp)
+def set_next_timestamp(command: SetNextTimestamp, sequencer: Sequencer) -> None:
     """Give the block in progress this timestamp, and let time go on from there.
 
     With a clock it is sealed at that time, one block time from now: the block is for what comes.
     """
     _check_time(sequencer, command.timestamp)
-    state = sequencer.state
+    state = sequencer.mining.state
     ahead = state.block_time if state.mining == "clock" else 0
-    sequencer.follow_time(command.timestamp - ahead)
-    sequencer.change(keeps_time=True)
-    sequencer.begin_at(command.timestamp)
+    sequencer.mining.follow_time(command.timestamp - ahead)
+    sequencer.mining.change(keeps_time=True)
+    sequencer.changes.begin_at(command.timestamp)
 
 
-def set_timestamp_interval(sequencer: DevSequencer, command: SetTimestampInterval) -> bool:
+@executes(SetTimestampInterval)
+def set_timestamp_interval(command: SetTimestampInterval, sequencer: Sequencer) -> bool:
     """Fix the distance of timestamps, from the block in progress on; gives whether one was set."""
-    _check_range(sequencer.parent.timestamp + (command.seconds or 0))
-    was_set = sequencer.state.timestamp_interval is not None
-    sequencer.change(timestamp_interval=command.seconds, keeps_time=False)
-    sequencer.begin_at(None)
+    _check_range(sequencer.builder.parent.timestamp + (command.seconds or 0))
+    was_set = sequencer.mining.state.timestamp_interval is not None
+    sequencer.mining.change(timestamp_interval=command.seconds, keeps_time=False)
+    sequencer.changes.begin_at(None)
     return was_set
 
 
-def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
+@executes(NextBlock)
+def next_block(command: NextBlock, sequencer: Sequencer) -> None:
     """Change what the block in progress begins with, and what all do that follow."""
     if command.gas_limit is not None and command.gas_limit < LEAST_GAS:
         raise RefusedCommand(f"a block needs at least {LEAST_GAS} gas")
@@ -118,8 +128,8 @@ def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
         for name in ("coinbase", "gas_limit", "minimum_base_fee")
         if (value := getattr(command, name)) is not None
     }
-    sequencer.change(**lasting)
-    base = sequencer.base
+    sequencer.mining.change(**lasting)
+    base = sequencer.builder.base
     if command.base_fee is not None:
         base = replace(base, base_fee_per_gas=command.base_fee)
     if command.prev_randao is not None:
@@ -129,17 +139,24 @@ def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
     if command.gas_limit is not None:
         base = replace(base, gas_limit=command.gas_limit)
     if command.minimum_base_fee is not None:
-        base = replace(base, extra_data=sequencer.extra_data())  # where blocks say it to the next
-    if base != sequencer.base:
-        sequencer.begin_anew(base)
+        # Blocks tell it the next one in their extra data.
+        extra_data = sequencer.mining.next_base(sequencer.builder.parent).extra_data
+        base = replace(base, extra_data=extra_data)
+    if base != sequencer.builder.base:
+        sequencer.changes.begin_with(base)
     else:
-        sequencer.mark_changed()
+        sequencer.changes.mark()
 
 
-def _check_time(sequencer: DevSequencer, timestamp: int) -> None:
+def _reschedule(sequencer: Sequencer) -> None:
+    sequencer.builder.reschedule()
+    sequencer.changes.mark()
+
+
+def _check_time(sequencer: Sequencer, timestamp: int) -> None:
     """Blocks have rising timestamps; the words are anvil's."""
     _check_range(timestamp)
-    last = sequencer.parent.timestamp
+    last = sequencer.builder.parent.timestamp
     if timestamp <= last:
         raise RefusedCommand(
             f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp "

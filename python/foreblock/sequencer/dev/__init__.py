@@ -1,1 +1,0 @@
-"""The modes of a development chain, and the commands that change it."""
