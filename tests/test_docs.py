@@ -90,14 +90,13 @@ def test_every_documented_option_exists(checkout: Path) -> None:
 @each_case("name", ERRORS)
 def test_every_exception_is_documented(checkout: Path, name: str) -> None:
     text = (checkout / "docs" / "errors.md").read_text("utf-8")
-    row = f"| `{name}` |"
-    heading = f"## `{name}`:"
-    assert row in text or heading in text or name == "ForeblockError"
+    forms = (f"| `{name}` |", f"- `{name}`: ", f"## `{name}`: ")
+    assert any(form in text for form in forms) or name == "ForeblockError"
 
 
 def test_every_documented_exception_exists(checkout: Path) -> None:
     text = (checkout / "docs" / "errors.md").read_text("utf-8")
-    assert set(re.findall(r"^(?:\| |## )`([A-Z]\w+)`", text, flags=re.MULTILINE)) <= set(ERRORS)
+    assert set(re.findall(r"^(?:\| |- |## )`([A-Z]\w+)`", text, flags=re.MULTILINE)) <= set(ERRORS)
 
 
 def test_every_method_is_documented_with_a_request_that_is_answered(

@@ -1,4 +1,4 @@
-"""The table of passes and times, and what of it is a failure."""
+"""The table of passes, and what of it is a failure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,13 +33,13 @@ def excuse(target: str, flow: Flow, step: str) -> Exemption | None:
 
 
 def cell(found: Outcome | None, excused: int) -> str:
-    """One result: how many steps passed of how many, and the time."""
+    """One result: how many steps passed, and of how many if some did not."""
     if found is None:
         return ""
     steps = len(found.passed) + len(found.failed)
     passed = f"{len(found.passed)} of {steps}" if found.failed else f"{steps}"
     note = f", {excused} excepted" if excused else ""
-    return f"{passed}{note}, {found.seconds:.1f} s"
+    return f"{passed}{note}"
 
 
 def table(results: Results, targets: list[str]) -> str:

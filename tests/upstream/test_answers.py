@@ -316,6 +316,6 @@ def test_texts_of_others_are_made_harmless() -> None:
 def test_every_kind_is_documented(checkout: Path) -> None:
     text = (checkout / "docs" / "follow.md").read_text("utf-8")
     section = text.split("## Refused responses")[1].split("\n## ")[0]
-    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    rows = [line.split(": ")[0] for line in section.splitlines() if line.startswith("- `")]
     named = [name for row in rows for name in re.findall("`([^`]+)`", row)]
     assert sorted(named) == sorted(KINDS)
