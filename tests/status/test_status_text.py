@@ -33,7 +33,7 @@ OUTCOMES = {"Applied": 30, "Duplicate": 4, "Gap": 1, "Orphan": 2, "Diverged": 1,
 CANONICAL = CanonicalStatus("http://c", 7, 5, 1, "timed out")
 LOG = LogStatus(is_open=True, connected=True, epoch=3, sequence=8812, commit=9120, silence=0.1)
 CHAIN = ChainStatus(
-    9, BlockStatus(7, "0x07", 1.04), PendingStatus(8, 3, "0x08", 0.126), 0, 5, 2, 1,
+    9, BlockStatus(7, "0x07", 1.04), PendingStatus(8, "0x08", 0.126, 3), 0, 5, 2, 1,
     base=BaseStatus(1, "0x01", 2, "proven"), rules_end=RulesStatus(50, "fork lagoon"),
     addresses_to_index=4, first_edit=6,
 )  # fmt: skip

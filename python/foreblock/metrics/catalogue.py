@@ -68,7 +68,7 @@ OUTCOMES: Final = ("ok", "error", "refused", "failed", "cancelled")
 UNKNOWN: Final = "unknown"
 INVALID: Final = "invalid"
 
-# What became of a message of a feed, as `/readyz?verbose` has them; others count as `other`.
+# Outcomes of the messages of feeds, as in `/readyz?verbose`; others count as `other`.
 FEED_OUTCOMES: Final = (
     "ahead", "applied", "bad_canonical", "broken_link", "canonical_diverged", "canonical_overrun",
     "cheats", "competing", "diverged", "driven_out", "dropped_job", "duplicate", "equivocation",
@@ -131,10 +131,10 @@ SLICES: Final = _counter("slices", "Slices of workers' loops given to long reque
 THREAD_CALLS: Final = _gauge("thread_calls", "Slow calls that wait for or run on threads.")
 THREAD_CALLS_BEGUN: Final = _counter("thread_calls_begun", "Slow calls passed to threads.")
 
-# --- State that workers ask for, of networks that follow a public chain ---
+# --- State that workers request, on networks that follow a public chain ---
 
-# What became of a question: found, no upstream answered, the budget was spent, the store had begun
-# anew at another block, or what came was not proven.
+# Outcomes of a request: found, no upstream responded, the budget was spent, the store was anchored
+# at another block, or the response was not proven.
 STATE_OUTCOMES: Final = ("found", "unavailable", "spent", "moved", "untrue")
 STATE_QUESTIONS: Final = _counter(
     "state_questions",
@@ -150,7 +150,7 @@ LEARNED_BYTES: Final = _gauge(
     "learned_bytes", "Memory of workers for state that they have learned.", *NETWORK
 )
 
-# --- Chains, read from the store by the worker that is asked ---
+# --- Chains, read from the store by the worker that is scraped ---
 
 READY: Final = _gauge("ready", "1 if the network is ready, as at /readyz.", *NETWORK)
 COMMIT_NUMBER: Final = _gauge("commit_number", "Number of the last commit.", *NETWORK)

@@ -125,7 +125,7 @@ class StateMetrics:
         return cls(CounterFile(), "")
 
     def ended(self, outcome: str, seconds: float) -> None:
-        """Count a question by what became of it, and its time."""
+        """Count a request for state by its outcome, and its time."""
         self._questions[outcome].add()
         self._wait.observe(seconds)
 

@@ -1,11 +1,10 @@
 """A node that follows a log into its own store: a replica, or a standby until it takes over.
 
-The loop hears the log and waits; every commit and all maintenance happen on the network's
-thread, as for other networks. What workers hear is the same as from a writer: commits, nonces,
-and that the chain was taken back.
+The loop reads the log; commits and maintenance happen on the network's thread, as for other
+networks. Workers get the same messages as from a writer: commits, nonces, and changes of the chain.
 
-A standby also watches the writer, and ends when it may take over. The store is opened before
-there is a connection, so that what it has is served meanwhile.
+A standby also watches the writer, and ends when it may take over. The store is opened before the
+connection, so that its blocks are served meanwhile.
 """
 
 import asyncio
@@ -158,7 +157,7 @@ class LogFollowing:
             raise
 
     async def close(self) -> None:
-        """Close the store, and end the thread even where that fails."""
+        """Close the store, and end the thread even if that fails."""
         for task in self._tasks:
             task.cancel()
         await self._thread.close(self._close)
@@ -179,7 +178,7 @@ class LogFollowing:
         return self._store
 
     def position(self) -> LogPosition:
-        """On the thread: what the store has of the log, and where that is in the stream."""
+        """The last commit of the store, and its position in the stream; on the thread."""
         replica, row = self._replica, self._replica.row
         if row is None:
             found = LogPosition(commit=replica.last_commit, log_id=replica.store_id)
@@ -195,17 +194,17 @@ class LogFollowing:
 
     @property
     def log_id(self) -> bytes:
-        """The id of the log, as far as it was read; else of one that this store begins."""
+        """The id of the log; if nothing was read, of one that this store would begin."""
         known = None if self._tail is None else self._tail.position.log_id
         return known or self._replica.store_id
 
     # --- Following ---------------------------------------------------------------------------
 
     async def run(self, *, is_first: bool) -> None:
-        """Follow until this node may lead; for ever where it may not.
+        """Follow until this node may lead; a replica follows for ever.
 
-        `is_first` says that it has not followed before: it may be the only one. Raises what
-        ends a `LogTail`, and as `ReplicaWriter`.
+        `is_first` says that it has not followed before and may be the only node. Raises as
+        `LogTail` and `ReplicaWriter`.
         """
         position = await self.on_thread(self.position)
         connection, options = self._session.connection, self._session.options
@@ -243,7 +242,7 @@ class LogFollowing:
         await first_of(tail.run(), standby.until_silent(tail))
 
     async def _first_role(self, tail: LogTail) -> Role:
-        """Read the log to its end, and look for a writer."""
+        """Read the log to its end, and query its writer."""
         while True:
             try:
                 await tail.catch_up()
@@ -260,7 +259,7 @@ class LogFollowing:
         return first_role(may_write=True, log_is_empty=is_empty, writer_listens=listens)
 
     async def _apply(self, commits: Sequence[NextCommit]) -> int:
-        """Apply the next commits, and let workers hear of the last; gives how many fit."""
+        """Apply the next commits and announce the last; return how many fit."""
         position = commits[-1].position
         applying = partial(
             self._replica.apply, list(map(_of_log, commits)), self._clock_keeper.localize
@@ -294,14 +293,14 @@ class LogFollowing:
         return len(commits)
 
     def _keep_refused(self, commit: StoredCommit, why: Exception) -> None:
-        """Keep what should have fitted, for those who look for the reason."""
+        """Store a refused commit in a file, for diagnosis."""
         file = Path(self._network.data) / f"refused-{commit.last}.commit"
         if not file.exists():
             file.write_bytes(b"".join(commit.parts))
         log.error("log_commit_refused", network=self._network.name, file=str(file), why=str(why))
 
     def _look_at_chain(self) -> None:
-        """On the thread: watch a store that has a chain, which is that of the genesis."""
+        """Watch a store that has a chain, and compare it with the genesis; on the thread."""
         if not self._replica.has_chain:
             return
         if self._watch is None:
@@ -310,7 +309,7 @@ class LogFollowing:
             begin_chain(self._store, self._genesis())  # only compares
             self._is_same = True
 
-    # --- Beside ---------------------------------------------------------------------------
+    # --- In the background ----------------------------------------------------------------
 
     async def _renew_note(self) -> None:
         await self.on_thread(partial(self._replica.renew_note, self._clock_keeper.localize))

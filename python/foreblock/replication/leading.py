@@ -1,8 +1,8 @@
 """A node that writes a log: one epoch, from its first commit to the moment it is deposed.
 
 The source of the network, a dev chain or feeds, runs as it does without a log; only its commits
-go through the log. Beside it heads are announced, questions about the clock are answered, and
-transactions of replicas are taken in.
+go through the log. In the background, heads are announced, requests for the clock are served, and
+transactions of replicas are accepted.
 """
 
 import asyncio
@@ -94,13 +94,13 @@ class Leading:
     def take_over(self, store: Store) -> None:
         """On the thread of the store: begin the epoch with an empty commit.
 
-        It is the election. Raises `Deposed` where another was first.
+        This is the election. Raises `Deposed` if another node was first.
         """
         self.commits.commit(store, store.batch())
         self.commits.store = None  # it is closed before the source opens it
 
     async def run(self, open_source: OpenSource) -> None:
-        """Open the source and run it until it is told to stop; raises `Deposed`."""
+        """Open the source and run it until `stop` is called. Raises `Deposed`."""
         source = self.source = await self._opened(open_source)
         log.info("log_writing", network=self._network, epoch=self.commits.epoch)
         examine = Reception(self._network, source, self._session.clock).examine
@@ -110,7 +110,7 @@ class Leading:
                 await first_of(source.run(), self.commits.until_lost())
 
     async def _opened(self, open_source: OpenSource) -> RunningNetwork:
-        """The source; one that is cancelled is waited for, since its thread waits for the loop."""
+        """Open the source. If cancelled, wait for it, since its thread waits for the loop."""
         opening = asyncio.ensure_future(open_source(self.commits, self.broadcast))
         try:
             return await asyncio.shield(opening)
@@ -121,14 +121,14 @@ class Leading:
             raise
 
     def stop(self) -> None:
-        """End after the commit that is under way, if the log takes it soon."""
+        """End after the current commit, if the log accepts it soon."""
         self._is_stopped = True
         if self.source is not None:
             self.source.stop()
         asyncio.get_running_loop().call_later(STOP_SECONDS, self.commits.stop)
 
     async def close(self) -> None:
-        """Close the source, and say no more."""
+        """Close the source and stop announcing."""
         self.commits.stop()
         try:
             if self.source is not None:
@@ -151,9 +151,9 @@ class Leading:
             self._hints.put(message.sender, message.nonce)
 
     def _committed(self, position: LogPosition) -> None:
-        """On the loop, after a commit: announce it; the first one begins the announcements.
+        """Announce a commit, on the loop; the first one starts the announcements.
 
-        A source that runs tells workers by itself.
+        A source that runs notifies the workers itself.
         """
         if self.source is None:
             self._broadcast(Committed(self._network, position.commit))

@@ -1,12 +1,12 @@
-"""A network with a log, in the writer process: it follows, leads, follows.
+"""A network with a log, in the writer process: it follows, leads, and follows again.
 
-Each node begins by following: it reads the log to its end into its own store. One that may
-write goes on to lead where there is no writer, or once the writer is silent; deposed, it throws
-away what it was building and follows again. A replica only follows. `log.takeover`
-decides which role comes when; this runs one after the other, and passes calls to the one that runs.
+Each node starts by following: it reads the log to its end into its own store. A node that may write
+then leads if there is no writer, or once the writer is silent. When it is deposed, it discards the
+block in progress and follows again. A replica only follows. `log.takeover` decides the role; this
+module runs one role after the other and passes calls to it.
 
-The first start waits until there is a block to serve; a node whose store has one serves it at
-once, whatever the log does.
+The first start waits until there is a block to serve. A node whose store has one serves it at once,
+whatever the state of the log.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from foreblock.sources.network_thread import RunningNetwork
 from foreblock.status.network_status import SourceStatus
 
 FOLLOWS: Final = "this node follows a log: only the node that writes it changes the chain"
-# A store that cannot go on with its log needs a copy of one that can.
+# A store that cannot continue with its log is replaced by a copy of one that can.
 NEEDS_COPY: Final = (LogBeginsLater, ForkedLog, ForeignLog, WrongStateRoot)
 
 log = structlog.get_logger()
@@ -77,7 +77,7 @@ class LogNetwork(RunningNetwork):
     ) -> None:
         """Without `source` it is a replica. `journal` outlives this network.
 
-        `copies` are taken where the store cannot go on with the log; without them, that is
+        `copies` replace a store that cannot continue with the log; without them the error is
         raised.
         """
         assert network.log is not None, "a network with a log has its settings"
@@ -117,7 +117,7 @@ class LogNetwork(RunningNetwork):
         finally:
             has_chain.cancel()
 
-    # --- What the writer process asks of every network ------------------------------------
+    # --- Called by the writer process -----------------------------------------------------
 
     def on_call(self, request: BusRequest) -> None:
         """Pass a call on to the source if this node writes the log."""
@@ -155,18 +155,18 @@ class LogNetwork(RunningNetwork):
         return structs.replace(found or SourceStatus(), log=log_status)
 
     def stop(self) -> None:
-        """End after the commit that is under way."""
+        """End after the current commit."""
         self._stopping.set()
         if self._leading is not None:
             self._leading.stop()
 
     async def run(self) -> None:
-        """Run until told to stop."""
+        """Run until `stop` is called."""
         assert self._living is not None, "it was opened"
         await self._living
 
     async def close(self) -> None:
-        """Close what is open; a task that failed has been reported."""
+        """End the role and close the connection; a failed task was reported before."""
         self.stop()
         if self._living is not None:
             await end([self._living])
@@ -187,7 +187,7 @@ class LogNetwork(RunningNetwork):
                 await self._lead(leading)
 
     async def _follow(self, *, is_first: bool) -> Leading | None:
-        """Follow until this node has begun an epoch of its own, or was told to stop."""
+        """Follow until this node has begun its own epoch or `stop` is called."""
         genesis = None if self._source is None else self._source.genesis
         following = LogFollowing(
             self._network, self._session, self._listeners(), self._seen, genesis
@@ -219,7 +219,7 @@ class LogNetwork(RunningNetwork):
             await following.close()
 
     async def _take_over(self, following: LogFollowing) -> Leading | None:
-        """Begin an epoch; none where another node was first."""
+        """Begin an epoch; None if another node was first."""
         position = await following.on_thread(following.position)
         log_id = await self._session.log_id_at(position)
         leading = Leading(
@@ -243,11 +243,11 @@ class LogNetwork(RunningNetwork):
             self._leading = None
             await leading.close()
             raise
-        await self._announce_change(self.name)  # nonces were told of a pool that is lost
+        await self._announce_change(self.name)  # announced nonces are of a lost pool
         return leading
 
     async def _lead(self, leading: Leading) -> None:
-        """Write until deposed, or told to stop."""
+        """Write until deposed or `stop` is called."""
         self._leading = leading
         self._begun.add()
         try:
@@ -274,7 +274,7 @@ class LogNetwork(RunningNetwork):
         await self._until_stopped(self._copies.fetch(why))
 
     async def _until_stopped(self, work: Awaitable[None]) -> bool:
-        """Wait for something; true where the node is told to stop before."""
+        """Wait for this work; true if `stop` is called before it is done."""
         working = asyncio.ensure_future(work)
         stopping = asyncio.create_task(self._stopping.wait())
         try:

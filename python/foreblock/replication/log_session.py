@@ -71,7 +71,7 @@ class LogSession:
 
         A node that may write creates the stream if its store `begins` a log. Otherwise a lost
         stream is created by the writer that runs, or by `foreblock log begin`.
-        Raises `LogServerTooOld`, or `LogUnreachable` where a server lacks TLS.
+        Raises `LogServerTooOld`, or `LogUnreachable` if a server lacks TLS.
         """
         if self.is_open:
             return
@@ -114,7 +114,7 @@ class LogSession:
         )
 
     async def writer_listens(self, epoch: int) -> bool:
-        """Return true if the writer of an epoch responds; it is asked several times."""
+        """Return true if the writer of an epoch responds to one of several requests."""
         for number in range(ASKED):
             if number:
                 await asyncio.sleep(ASKED_EVERY_SECONDS)
@@ -122,13 +122,13 @@ class LogSession:
                 await ask_writer(self.connection, epoch)
             except NobodyListens:
                 continue
-            except LogError:  # it listens, or the log does not respond: that is no absence
+            except LogError:  # it listens, or the log does not respond: it is not absent
                 return True
             return True
         return False
 
     async def log_id_at(self, position: LogPosition) -> bytes | None:
-        """The id of the log, from the commit at a position; none where it is not there."""
+        """The id of the log, from the commit at a position; None without that commit."""
         if position.log_id is not None:
             return position.log_id
         found = await self.reader.commit_covering(position.sequence)
@@ -139,7 +139,7 @@ LONGEST_SLEEP: Final = 1.0
 
 
 class WriterClockKeeper:
-    """Asks the writer of a log for its clock."""
+    """Requests the clock of a log's writer."""
 
     def __init__(self, session: LogSession, epoch: Callable[[], int]) -> None:
         """`epoch` is the one that was applied last."""
@@ -156,11 +156,11 @@ class WriterClockKeeper:
         return Freshness(self._boot_id, max(0, until_ns or 0), freshness.empty_tail)
 
     def look(self) -> None:
-        """There may be a new epoch."""
+        """Check for a new epoch."""
         self._wake.set()
 
     async def run(self, answered: Callable[[], Awaitable[None]]) -> None:
-        """Ask until cancelled; `answered` is awaited after each answer."""
+        """Request it until cancelled; `answered` is awaited after each response."""
         while True:
             self._wake.clear()
             epoch, now_ns = self._epoch(), self._session.clock.monotonic_ns()
@@ -178,7 +178,7 @@ class WriterClockKeeper:
         try:
             head = await ask_writer(self._session.connection, epoch)
         except LogError:
-            return  # it is asked again soon
+            return  # it is requested again soon
         self._clock.answered(asked_ns, head)
         self.answered_ns = self._session.clock.monotonic_ns()
         await answered()

@@ -59,7 +59,7 @@ class WorkerMetrics:
     def __init__(
         self, runtime: str = "", process: str = "", connections: Counted | None = None
     ) -> None:
-        """Without `runtime`, the folder that all processes share, nobody reads them."""
+        """`runtime` is the folder that all processes share; without it the metrics are private."""
         self.runtime: Final = runtime
         self.counters: Final = open_counter_file(runtime, process)
         self._process: Final = ProcessMetrics(self.counters, process)
@@ -148,7 +148,7 @@ def _disk(network: Network) -> Iterator[tuple[Metric, float]]:
 
 
 class Scraper:
-    """Answers questions for metrics."""
+    """Serves `/metrics`."""
 
     def __init__(
         self,

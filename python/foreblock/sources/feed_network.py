@@ -1,8 +1,8 @@
-"""A followed network in the writer process: feeds and a canonical source, and one thread.
+"""A followed network in the writer process: feeds, a canonical source, and one thread.
 
-The loop holds the connections and waits; the engine's work and every commit happen on the
-network's own thread, as for a development chain. Messages come before work behind the head,
-and blocks of the canonical source come in between.
+The loop owns the connections; execution and commits happen on the network's thread, as for a dev
+chain. Messages are handled before work behind the head, and blocks of the canonical source in
+between.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class FeedNetwork(RunningNetwork):
     ) -> None:
         """`publish` and `broadcast` are called on the running loop; `open` comes next.
 
-        `seen` is what was served of the network.
+        `seen` is the last commit that was served.
         """
         self.name: Final = network.name
         self._network: Final = network
@@ -118,7 +118,7 @@ class FeedNetwork(RunningNetwork):
             await self.close()
             raise
 
-    # --- What the writer asks of every network -------------------------------------------
+    # --- Called by the writer ------------------------------------------------------------
 
     async def status(self) -> SourceStatus:
         """The status of feeds and canonical source. Raises `StoreReplaced`."""
@@ -127,12 +127,12 @@ class FeedNetwork(RunningNetwork):
         return SourceStatus(feeds=feeds, messages=messages, canonical=self._canonical_status())
 
     def stop(self) -> None:
-        """End after the commit that is under way."""
+        """End after the current commit."""
         self._stopping = True
         self._wake.set()
 
     async def run(self) -> None:
-        """Follow until told to stop."""
+        """Follow until `stop` is called."""
         beside = [asyncio.create_task(client.run()) for client in self._clients]
         beside += map(asyncio.create_task, self._beside())
         if self._canonical is not None:
@@ -147,10 +147,10 @@ class FeedNetwork(RunningNetwork):
             await asyncio.wait([working, *beside])
         for task in (working, *beside):
             if not task.cancelled():
-                task.result()  # what failed is the writer's to report
+                task.result()  # the writer reports a failure
 
     async def close(self) -> None:
-        """Close the source, and end the thread even where that fails."""
+        """Close the source, and end the thread even if that fails."""
         await self._thread.close(self._source.close)
 
     # --- Inside --------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class FeedNetwork(RunningNetwork):
                 client.pause(wasted[client.url] * PRICE_OF_OVERRUN / SECOND_NS)
 
     async def _rest(self, seconds: float) -> None:
-        """Wait for what is due, or for something to come."""
+        """Wait until work is due or something arrives."""
         handle = asyncio.get_running_loop().call_later(min(seconds, LONGEST_REST), self._wake.set)
         try:
             await self._wake.wait()

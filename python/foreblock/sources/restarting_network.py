@@ -25,18 +25,18 @@ from foreblock.sources.network_thread import RunningNetwork
 from foreblock.status.network_status import SourceStatus, map_texts
 from foreblock.status.status_metrics import SourceMetrics
 
-# The longest leaves two of six seconds to begin, and to follow what was missed meanwhile.
+# The longest leaves two of six seconds to start and to catch up.
 WAITS: Final = Waits(shortest=0.1, longest=4.0)
 STATUS_SECONDS: Final = 1.0  # between two reports
 
-# What ends the whole process, and is no failure of a network.
+# These end the whole process and are not failures of a network.
 _ENDS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 log = structlog.get_logger()
 
 
 class RestartingNetwork:
-    """Restarts one network."""
+    """Runs one network, reports its status and restarts it."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RestartingNetwork:
         self._stopping: Final = asyncio.Event()
 
     async def begin(self) -> None:
-        """Begin before running. Raises what beginning raises."""
+        """Begin before running. Raises the exceptions of `begin`."""
         self._running = await self._begin()
 
     def on_call(self, request: BusRequest) -> None:
@@ -78,7 +78,7 @@ class RestartingNetwork:
             yield from self._running.hints()
 
     def stop(self) -> None:
-        """End after the commit that is under way."""
+        """End after the current commit."""
         self._stopping.set()
         if self._running is not None:
             self._running.stop()
@@ -96,7 +96,7 @@ class RestartingNetwork:
                 await self._rest(self._backoff.after(self._since(begun)))
 
     async def close(self) -> None:
-        """Close the network. A failure at that is logged, and the network is gone anyway."""
+        """Close the network; a failure is logged."""
         running, self._running = self._running, None
         if running is not None:
             try:
@@ -118,7 +118,7 @@ class RestartingNetwork:
                 await self._run_and_report(self._running)
         except _ENDS:
             raise
-        except BaseException as failure:  # a panic of the engine is no Exception
+        except BaseException as failure:  # a panic of the engine is not an Exception
             log.exception("network_failed", network=self.name)
             return " ".join(str(failure).split()) or type(failure).__name__
         return ""

@@ -156,13 +156,10 @@ class BlockStatus(Struct, frozen=True):
     age: float
 
 
-class PendingStatus(Struct, frozen=True):
-    """The block in progress."""
+class PendingStatus(BlockStatus, frozen=True):
+    """The block in progress; its age is that of its newest flashblock."""
 
-    number: int
     flashblock: int
-    hash: str
-    age: float
 
 
 class BaseStatus(Struct, frozen=True):

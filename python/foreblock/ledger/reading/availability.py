@@ -1,13 +1,12 @@
-"""Decide whether a network can be served, and whether it is ready.
+"""Availability of a network: an absent store, readiness, and the status of its chain.
 
-A worker whose store was removed or replaced keeps running with an `AbsentLedger`, which
-refuses every request with the reason. If the worker ended instead, it would be restarted
-again and again, and clients would wait in between. It ends when a store can be served again.
+A worker whose store was removed or replaced keeps running with an `AbsentLedger`, which refuses
+every request with the reason. If the worker ended instead, it would be restarted again and again,
+and clients would wait in between. It ends when a store can be served again.
 
-An imported chain is always ready: it does not move. One with a source is ready while its
-pending block is fresh, which shows that the source lives; one that is followed may have no
-flashblocks, and is ready too while its latest block is only a few block times old. Readers
-decide that by their own clocks, so a writer that stands still is noticed.
+A chain without a source is always ready. Any other chain is ready while its pending block is
+fresh. A followed chain may have no flashblocks, so it is also ready while its latest block is only
+a few block times old. Workers decide this by their own clocks, so they notice a writer that hangs.
 """
 
 from collections.abc import Callable, Hashable
@@ -36,7 +35,7 @@ READY_SECONDS: Final = 2.0
 
 
 class AbsentLedger:
-    """The place of a ledger whose store cannot be served; every view is refused."""
+    """Stands in for a ledger whose store cannot be served; refuses every view."""
 
     def __init__(self, path: str, reason: StoreReplaced, *, announce: bool) -> None:
         self._path: Final = path
@@ -51,7 +50,7 @@ class AbsentLedger:
         raise StoreReplaced(self._reason.path, self._reason.why)
 
     def watch(self, seen: SeenCommit) -> Callable[[], None]:
-        """A check that raises `StoreReplaced` once there is a store to serve again."""
+        """Return a check that raises `StoreReplaced` once a store can be served again."""
 
         def check() -> None:
             found = open_served(self._path, seen, announce=self._announce)
@@ -71,9 +70,9 @@ def open_served(
     max_readers: int | None = None,
     followed: bool = False,
 ) -> Ledger | AbsentLedger:
-    """The ledger in a folder, or an `AbsentLedger` where the one served before is gone or behind.
+    """Open the ledger in a folder; an `AbsentLedger` if the one served before is gone or behind.
 
-    Errors of opening are raised where nothing was served before.
+    Raises `StoreError` if nothing was served before.
     """
     try:
         return Ledger.open(
@@ -129,7 +128,7 @@ def _chain(view: LedgerView, wall_ns: int) -> ChainStatus:
 
 def _pending(pending: PreconfirmedBlock, wall_ns: int) -> PendingStatus:
     age = (wall_ns - pending.received_at_ns) / SECOND_NS
-    return PendingStatus(pending.number, pending.index, format_data(pending.hash), age)
+    return PendingStatus(pending.number, format_data(pending.hash), age, pending.index)
 
 
 def _base(view: LedgerView) -> BaseStatus:
