@@ -34,8 +34,8 @@ main.add_section(
         "watch": "watch",
         "status": "status",
         "config": "config",
-        "log": "log.command",
-        "cluster": "cluster.demo",
+        "log": "log",
+        "cluster": "cluster",
         "chains": "chains",
     },
 )
@@ -64,4 +64,4 @@ main.add_section(
     "Measure and verify",
     {"bench": "bench", "conformance": "conformance", "execute": "execute"},
 )
-main.add_section("Set up", {"completion": "completion"})
+main.add_section("Set up", {"completion": "config"})

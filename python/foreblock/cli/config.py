@@ -1,4 +1,7 @@
-"""Settings on the command line: an option for each, and `foreblock config`, which prints them."""
+"""Settings on the command line: an option for each, `foreblock config`, and shell completion.
+
+The script that a shell loads calls `foreblock` at each TAB, so it never has to be updated.
+"""
 
 import functools
 import json
@@ -9,14 +12,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
-from foreblock.cli import completion
 from foreblock.cli.verb import FILE as EXISTING_FILE
 from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
 from foreblock.secret_urls import redact_urls
 from foreblock.settings import SECTIONS, EverySetting, Settings
 from foreblock.settings.declare import Declared, declared, flat
 from foreblock.settings.loading import FILE, NO_DEFAULTS, Loaded, S, load
+
+PROGRAM = "foreblock"
+SHELLS = ("bash", "zsh", "fish")
+_VARIABLE = "_FOREBLOCK_COMPLETE"  # which click's script sets
+_PATHS = {"FILE": "file", "DIRECTORY": "dir"}
 
 
 class Given(NamedTuple):
@@ -61,7 +69,7 @@ def setting_option(it: Declared, default: object, *, hidden: bool = False) -> De
         form: dict[str, Any] = {"metavar": f"[{it.type}]", "is_flag": False, "flag_value": "true"}
     else:
         form = {"metavar": it.type, "multiple": typing.get_origin(it.kind) is tuple}
-    form["shell_complete"] = lambda _context, _option, text: completion.values(it.type, text)
+    form["shell_complete"] = lambda _context, _option, text: _complete(it.type, text)
     return option(it.flag, it.name, help=help_text, section=it.section, hidden=hidden, **form)
 
 
@@ -112,3 +120,28 @@ def config(given: Given, *, as_json: bool) -> None:
     value_width = max(map(len, shown.values()))
     for name, text in shown.items():
         click.echo(f"{name:<{name_width}}  {text:<{value_width}}  {origins[name]}")
+
+
+@verb("completion")
+@click.argument("shell", metavar="[bash|zsh|fish]", type=click.Choice(SHELLS))
+def completion(*, shell: str) -> None:
+    """Print the script that completes this command in a shell.
+
+    For bash, add `eval "$(foreblock completion bash)"` to ~/.bashrc; zsh does the same in
+    ~/.zshrc, after compinit. fish reads it from ~/.config/fish/completions/foreblock.fish.
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    command = click.get_current_context().find_root().command
+    # The method of the base class searches for the shell, which need not be installed here.
+    click.echo(ShellComplete.source(kind(command, {}, PROGRAM, _VARIABLE)), nl=False)
+
+
+def _complete(type: str, incomplete: str) -> list[CompletionItem[str]]:
+    """Complete a value of a setting by its type: `[a|b]`, `BOOL`, `FILE`, `DIRECTORY`."""
+    if type in _PATHS:
+        return [CompletionItem(incomplete, type=_PATHS[type])]
+    words = ["true", "false"] if type == "BOOL" else []
+    if type.startswith("["):
+        words = type.strip("[]").split("|")
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]

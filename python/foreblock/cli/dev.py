@@ -56,7 +56,7 @@ class DevVerb(Verb):
         rest = without_like(args)
         if rest is None:
             return super().make_context(info_name, args, parent, **extra)
-        from foreblock.cli.anvil.command import like_anvil  # noqa: PLC0415, only when it is used
+        from foreblock.cli.anvil import like_anvil  # noqa: PLC0415, only when it is used
 
         return like_anvil.make_context(f"{info_name} {LIKE} {ANVIL}", rest, parent, **extra)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from foreblock.cli import anvil as command
 from foreblock.cli import main
-from foreblock.cli.anvil import command
-from foreblock.cli.anvil.command import FLAGS
+from foreblock.cli.anvil import FLAGS
 from foreblock.cli.anvil.flag_table import IGNORED, NOT_TO_BE_HAD, TAKEN, AnvilFlag
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings import DevSettings
