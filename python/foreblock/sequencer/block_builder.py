@@ -31,8 +31,8 @@ from foreblock.sequencer.admission import Pooled
 from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, first_transactions, stray_deposit
 from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.sequencer.faults.plan import ChainFaults, FaultKind
-from foreblock.sequencer.index_limits import LEAST_US, Budget, Overruns, budget, runs_until_ns
 from foreblock.sequencer.mining import Mining
+from foreblock.sequencer.timing import LEAST_US, Budget, Overruns, budget, runs_until_ns
 from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sequencer.unsigned import run_in_turn
 from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction

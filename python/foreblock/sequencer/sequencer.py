@@ -39,7 +39,7 @@ from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.sequencer.faults.plan import ChainFaults, FaultKind
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mining import MILLISECOND_NS, REFRESH_NS, Mining
-from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.sequencer.pool_snapshot import PoolReader
 from foreblock.sequencer.rewriter import Rewriter
 from foreblock.sequencer.transaction_pool import outbids
 from foreblock.sequencer.unsigned import make_unsigned
@@ -147,8 +147,8 @@ class Sequencer:
         return {sender: self.next_nonce(sender) for sender in set(senders)}
 
     @property
-    def window(self) -> PoolWindow:
-        return PoolWindow(self.builder.pool, self.builder.ran)
+    def window(self) -> PoolReader:
+        return PoolReader(self.builder.pool, self.builder.ran)
 
     def _shown_as_waiting(self) -> list[Transaction]:
         """The transactions of the block in progress that are shown as in the pool."""

@@ -1,25 +1,41 @@
-"""When a block and its flashblocks are due: values in, values out; nothing here asks a clock.
+"""When a block and its flashblocks are due, and the limits of each. Nothing here reads a clock.
 
-A block with timestamp S is built before S, during one block time, and sealed at S. Its
-index 0 goes out at once; the time left, less the leeway, is cut into slots of one interval,
-counted back from the end, so that the first may be shorter and a late start has fewer.
-At the end of each slot an index goes out. The leeway is for what sealing needs. The last
-part of a slot is for running what waits, so that at its end little is left to do.
+A block with timestamp S is built before S, during one block time, and sealed at S. Its index 0 is
+published at once; the time left, less the leeway for sealing, is cut into slots of one interval,
+counted back from the end, so that the first may be shorter and a late start has fewer. At the end
+of each slot an index is published. Transactions run in the last part of a slot, so that little is
+left to do at its end. Timestamps follow the date, everything else the monotonic clock: a date that
+is set back or forward while a block is built changes nothing in it.
 
-Timestamps follow the date, everything else the monotonic clock: a date that is set back or
-forward while a block is built moves nothing in it.
+The gas limit and the data footprint of an index are a share of the block's that grows with the
+slots, which keeps space in a crowded block for later transactions. A transaction larger than one
+share waits until the shares add up. The data of a dev chain is not posted, so bytes have no limit.
+
+Transactions have until three quarters of an interval after their index is due, or a quarter from
+now if it is later already; so none makes an index late by more than one interval. One that has not
+ended by then is stopped and set aside. It is tried once more, as the first of an index, with its
+whole time; then it is dropped. The rest of an index that was overrun, and the whole next one, are
+for small transactions that never overran, so these are included in at least every second index.
 """
 
+from collections.abc import Container
 from typing import Final
 
 from msgspec import Struct
 
 from foreblock.clock import SECOND_NS
+from foreblock.ledger.rules.transaction_rules import TRANSACTION
+from foreblock.sequencer.admission import Pooled
 
 NEVER_NS: Final = 2**63 - 1
-UNSCHEDULED_NS: Final = 10 * SECOND_NS  # that transactions have where nothing is due
+UNSCHEDULED_NS: Final = 10 * SECOND_NS  # that transactions have if nothing is due
 LEEWAY_NS: Final = 75 * 10**6  # between the last flashblock of a block and its seal
 FILLING_PART: Final = 8  # transactions run in the last 1/8 of a slot
+
+LEAST_GAS: Final = TRANSACTION  # no transaction fits into less
+MOST_TRIES: Final = 2
+SMALL_GAS: Final = 1 << 20  # no transaction of so much gas takes more than a tenth of a second
+LEAST_US: Final = 5_000  # of work that is done however late it is: it makes nothing late
 
 
 class Schedule(Struct, frozen=True):
@@ -39,13 +55,13 @@ class Schedule(Struct, frozen=True):
         return min(self.slots_before + passed, self.slots)
 
     def next_end_ns(self, slot: int) -> int:
-        """When the slot after this number of them ends, or the block when there is none."""
+        """When the slot after this number of them ends, or the block if there is none."""
         if slot >= self.slots:
             return self.end_ns
         return self.first_end_ns + (slot - self.slots_before) * self.interval_ns
 
     def fill_from_ns(self, slot: int) -> int | None:
-        """When filling the slot after this number of them begins; none when there is no other."""
+        """When filling the slot after this number of them begins; None if there is no other."""
         if slot >= self.slots:
             return None
         return self.next_end_ns(slot) - self.interval_ns // FILLING_PART
@@ -78,7 +94,7 @@ def schedule(
 
 
 def unscheduled(slots_before: int, end_ns: int = NEVER_NS) -> Schedule:
-    """A block without slots, which ends then or when it is told to."""
+    """A block without slots, which ends then, or on command."""
     return Schedule(
         first_end_ns=NEVER_NS,
         interval_ns=UNSCHEDULED_NS,
@@ -89,10 +105,75 @@ def unscheduled(slots_before: int, end_ns: int = NEVER_NS) -> Schedule:
 
 
 def next_timestamp(parent: int, wall_ns: int, block_time: int) -> int:
-    """The timestamp of the block that begins now.
+    """The timestamp of the block that begins now, by the clock.
 
     One block time after the parent, or as many as have passed since, so that a machine that
     slept goes on with one jump instead of a block for each that it missed.
     """
     passed = (wall_ns // SECOND_NS - parent) // block_time
     return parent + block_time * (max(passed, 0) + 1)
+
+
+class Budget(Struct, frozen=True):
+    """The gas that the block may have used when a slot ends, its deposits included."""
+
+    gas: int
+
+    def is_spent(self, gas_used: int) -> bool:
+        """Return True if nothing fits."""
+        return self.gas - gas_used < LEAST_GAS
+
+    def fits(self, pooled: Pooled, gas_used: int, data_footprint: int) -> bool:
+        """Return True if a transaction fits into the rest."""
+        return (
+            gas_used + pooled.gas_limit <= self.gas
+            and data_footprint + pooled.data_footprint <= self.gas
+        )
+
+
+def budget(slot: int, slots: int, gas_limit: int) -> Budget:
+    """The budget by the end of this slot, counted from 1."""
+    return Budget(gas_limit * slot // slots)
+
+
+def runs_until_ns(due_ns: int, now_ns: int, interval_ns: int) -> int:
+    """When transactions of the index that is due then have to have ended."""
+    return max(due_ns + interval_ns * 3 // 4, now_ns + interval_ns // 4)
+
+
+class Overruns:
+    """The transactions that took longer than they may."""
+
+    def __init__(self) -> None:
+        self._tries: dict[bytes, int] = {}
+        self._in_this = False  # index something overran
+        self._in_last = False
+
+    def may_run(self, pooled: Pooled, *, is_first: bool) -> bool:
+        """Return True if it may run in this index, as its first transaction or a later one."""
+        is_suspect = pooled.hash in self._tries
+        if self._in_this or self._in_last:
+            return not is_suspect and pooled.gas_limit <= SMALL_GAS
+        return is_first or not is_suspect
+
+    def waits_for_all_the_time(self, pooled: Pooled | None) -> bool:
+        """Return True if an index should start with it as early as possible."""
+        if self._in_this or self._in_last or pooled is None:
+            return False
+        return pooled.hash in self._tries
+
+    def add(self, pooled: Pooled) -> bool:
+        """Note that it took too long; returns True if it is to be dropped."""
+        self._in_this = True
+        tries = self._tries.get(pooled.hash, 0) + 1
+        self._tries[pooled.hash] = tries
+        return tries >= MOST_TRIES
+
+    def end_index(self) -> None:
+        """The index is closed."""
+        self._in_last, self._in_this = self._in_this, False
+
+    def keep_only(self, waiting: Container[object]) -> None:
+        """Forget what waits no more."""
+        if self._tries:
+            self._tries = {key: tries for key, tries in self._tries.items() if key in waiting}

@@ -27,7 +27,7 @@ from foreblock.bus.messages import (
 )
 from foreblock.clock import Clock
 from foreblock.errors import SequencerBusy
-from foreblock.sequencer.pool_look import PoolLook, PoolWindow
+from foreblock.sequencer.pool_snapshot import PoolReader, PoolSnapshot
 
 MOST: Final = 4_096
 MOST_BYTES: Final = 16 << 20
@@ -88,14 +88,14 @@ class SubmissionQueue:
 MOST_QUERIES: Final = 512  # queries that wait; a worker sends four at a time
 
 # Runs something on the thread that writes.
-OnThread = Callable[[Callable[[], list[PoolLook]]], Awaitable[list[PoolLook]]]
+OnThread = Callable[[Callable[[], list[PoolSnapshot]]], Awaitable[list[PoolSnapshot]]]
 
 
 class HasPool(Protocol):
     """A source of blocks with a pool."""
 
     @property
-    def window(self) -> PoolWindow:
+    def window(self) -> PoolReader:
         """The transactions that wait."""
 
 
@@ -138,7 +138,7 @@ class PoolQueries:
             sending.add_done_callback(self._sending.discard)
 
 
-async def _send(request: BusRequest, result: PoolLook) -> None:
+async def _send(request: BusRequest, result: PoolSnapshot) -> None:
     found, size, pending, queued = result
     for part in pool_parts(found, size):
         request.part(part)
@@ -147,7 +147,7 @@ async def _send(request: BusRequest, result: PoolLook) -> None:
     request.finish(PoolNumbers(pending, queued, left_out))
 
 
-def read_pool(window: PoolWindow, query: PoolQuery) -> PoolLook:
+def read_pool(window: PoolReader, query: PoolQuery) -> PoolSnapshot:
     """On the thread: the selection of a query."""
     match query.selection:
         case "found":

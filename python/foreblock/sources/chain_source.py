@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
 from foreblock.errors import RefusedCommand
-from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.sequencer.pool_snapshot import PoolReader
 from foreblock.types import Transaction
 
 
@@ -79,7 +79,7 @@ class ChainSource(Protocol):
         """How many transactions wait."""
 
     @property
-    def window(self) -> PoolWindow:
+    def window(self) -> PoolReader:
         """A look at the transactions that wait."""
 
     def close(self) -> None:

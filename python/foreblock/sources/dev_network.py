@@ -44,7 +44,7 @@ from foreblock.sequencer.faults.feed import FaultyFeed, FeedSink
 from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
-from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.sequencer.pool_snapshot import PoolReader
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings import ChainSettings
@@ -253,7 +253,7 @@ class DevChainSource:
         return self._sequencer.next_nonces(TOLD_SENDERS)
 
     @property
-    def window(self) -> PoolWindow:
+    def window(self) -> PoolReader:
         """A look at the transactions that wait."""
         return self._sequencer.window
 

@@ -18,7 +18,7 @@ from foreblock.sequencer.commands.pool import MOST_IMPERSONATED
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.settings import ChainSettings
 from foreblock.types import Transaction, decode_transactions
-from sequencer.chaos.test_chaotic_sequencer import Follow
+from sequencer.faults.test_chain_faults import Follow
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GWEI, NOBODY, DevChain, send
 

@@ -9,7 +9,7 @@ from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SetAccount
 from foreblock.bus.messages import BusCall, BusRequest, CallBody, PoolQuery, Submit, ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedCommand, RejectedTransaction
-from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.sequencer.pool_snapshot import PoolReader
 from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.types import Transaction
@@ -114,9 +114,9 @@ class Source:
         return dict(self.nonces)
 
     @property
-    def window(self) -> PoolWindow:
+    def window(self) -> PoolReader:
         self.threads.add(threading.get_ident())
-        return PoolWindow(self.pool, {})
+        return PoolReader(self.pool, {})
 
     def close(self) -> None:
         self.closed = True

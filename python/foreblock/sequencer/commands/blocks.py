@@ -25,7 +25,7 @@ PORTION: Final = 1_000  # blocks of one commit
 
 @executes(Mine)
 def mine(command: Mine, sequencer: Sequencer) -> int:
-    """Seal blocks; gives the number of the last."""
+    """Seal blocks; returns the number of the last."""
     if command.blocks > MOST_BLOCKS:
         raise RefusedCommand(f"{command.blocks} blocks are too many, the most is {MOST_BLOCKS}")
     if command.timestamp is not None:
@@ -70,9 +70,9 @@ def set_flashblock_interval(command: SetFlashblockInterval, sequencer: Sequencer
 
 @executes(IncreaseTime)
 def increase_time(command: IncreaseTime, sequencer: Sequencer) -> int:
-    """Let time run further ahead; gives by how much it is ahead in all.
+    """Let time run further ahead; returns by how much it is ahead in all.
 
-    Blocks that were mined at once may be ahead of it: it goes on from the latest.
+    Blocks that were mined at once may be ahead of it: it continues from the latest.
     """
     offset = sequencer.mining.state.offset
     behind = sequencer.builder.parent.timestamp - (sequencer.mining.machine_time + offset)
@@ -85,7 +85,7 @@ def increase_time(command: IncreaseTime, sequencer: Sequencer) -> int:
 
 @executes(SetTime)
 def set_time(command: SetTime, sequencer: Sequencer) -> int:
-    """Set the time; gives by how much it changed."""
+    """Set the time; returns by how much it changed."""
     _check_range(command.timestamp)
     before = sequencer.mining.state.offset
     sequencer.mining.follow_time(command.timestamp)
@@ -96,9 +96,9 @@ def set_time(command: SetTime, sequencer: Sequencer) -> int:
 
 @executes(SetNextTimestamp)
 def set_next_timestamp(command: SetNextTimestamp, sequencer: Sequencer) -> None:
-    """Give the block in progress this timestamp, and let time go on from there.
+    """Give the block in progress this timestamp, and let time continue from there.
 
-    With a clock it is sealed at that time, one block time from now: the block is for what comes.
+    With a clock it is sealed at that time, one block time from now.
     """
     _check_time(sequencer, command.timestamp)
     state = sequencer.mining.state
@@ -110,7 +110,7 @@ def set_next_timestamp(command: SetNextTimestamp, sequencer: Sequencer) -> None:
 
 @executes(SetTimestampInterval)
 def set_timestamp_interval(command: SetTimestampInterval, sequencer: Sequencer) -> bool:
-    """Fix the distance of timestamps, from the block in progress on; gives whether one was set."""
+    """Fix the distance of timestamps, from this block on; returns True if one was set."""
     _check_range(sequencer.builder.parent.timestamp + (command.seconds or 0))
     was_set = sequencer.mining.state.timestamp_interval is not None
     sequencer.mining.change(timestamp_interval=command.seconds, keeps_time=False)
@@ -120,7 +120,7 @@ def set_timestamp_interval(command: SetTimestampInterval, sequencer: Sequencer) 
 
 @executes(NextBlock)
 def next_block(command: NextBlock, sequencer: Sequencer) -> None:
-    """Change what the block in progress begins with, and what all do that follow."""
+    """Change what the block in progress, and those that follow, begin with."""
     if command.gas_limit is not None and command.gas_limit < LEAST_GAS:
         raise RefusedCommand(f"a block needs at least {LEAST_GAS} gas")
     lasting = {

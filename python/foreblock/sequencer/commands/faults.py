@@ -1,7 +1,4 @@
-"""Commands for the accidents of a chain with flashblocks, each at the moment that a test chooses.
-
-They are the faults that a chain may be given a rate of (`faults.plan`), one at a time.
-"""
+"""Commands that cause one fault of a chain with flashblocks, at the moment that a test chooses."""
 
 from typing import Any
 
@@ -11,18 +8,18 @@ from foreblock.sequencer.commands.execution import executes
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.types import Flashblock
 
-Place = dict[str, Any]
+Position = dict[str, Any]
 
 
 @executes(CloseFlashblock)
-def close_flashblock(_: CloseFlashblock, sequencer: Sequencer) -> Place:
-    """Close the open index with what can run; gives its place and hash."""
-    return _place(sequencer.builder.close_index())
+def close_flashblock(_: CloseFlashblock, sequencer: Sequencer) -> Position:
+    """Close the open index with what can run; returns its position and hash."""
+    return _position(sequencer.builder.close_index())
 
 
 @executes(RestartBlock)
 def restart_block(_: RestartBlock, sequencer: Sequencer) -> None:
-    """Give up the block in progress and begin it anew; its transactions wait again."""
+    """Abandon the block in progress and begin it again; its transactions wait again."""
     sequencer.restart_block()
     sequencer.settle()
 
@@ -40,13 +37,13 @@ def drop_tail(_: DropTail, sequencer: Sequencer) -> None:
 
 
 @executes(Equivocate)
-def equivocate(_: Equivocate, sequencer: Sequencer) -> Place:
-    """Announce another flashblock for the place of the last one; gives its place and hash."""
+def equivocate(_: Equivocate, sequencer: Sequencer) -> Position:
+    """Announce another flashblock in place of the last one; returns its position and hash."""
     if not sequencer.builder.block.index:
         sequencer.builder.close_index(fill=False)
     other = sequencer.builder.conflicting_flashblock()
     sequencer.builder.sink.publish(other)
-    return _place(other)
+    return _position(other)
 
 
 @executes(SetFaults)
@@ -60,7 +57,7 @@ def set_faults(command: SetFaults, sequencer: Sequencer) -> None:
     sequencer.changes.mark()
 
 
-def _place(flashblock: Flashblock) -> Place:
+def _position(flashblock: Flashblock) -> Position:
     return {
         "block": flashblock.block_number,
         "index": flashblock.index,

@@ -19,7 +19,7 @@ NO_SIGNER: Final = "No Signer available"  # anvil's words, which tools read
 
 @executes(Impersonate)
 def impersonate(command: Impersonate, sequencer: Sequencer) -> None:
-    """Take transactions of an account without a signature, or no longer."""
+    """Accept transactions of an account without a signature, or stop doing so."""
     before, who = sequencer.mining.state.impersonated, command.address
     if command.is_on == (who in before):
         return
@@ -35,7 +35,7 @@ def impersonate(command: Impersonate, sequencer: Sequencer) -> None:
 
 @executes(ImpersonateAll)
 def impersonate_all(command: ImpersonateAll, sequencer: Sequencer) -> None:
-    """Take transactions of every account without a signature, or no longer."""
+    """Accept transactions of every account without a signature, or stop doing so."""
     if sequencer.mining.state.impersonates_all != command.is_on:
         sequencer.mining.change(impersonates_all=command.is_on)
         sequencer.changes.mark()
@@ -43,7 +43,7 @@ def impersonate_all(command: ImpersonateAll, sequencer: Sequencer) -> None:
 
 @executes(SendUnsigned)
 def send_unsigned(command: SendUnsigned, sequencer: Sequencer) -> bytes | str:
-    """Take a transaction without a signature; gives its hash, or why the pool refuses it."""
+    """Add a transaction without a signature; returns its hash, or the reason of the pool."""
     state, sender = sequencer.mining.state, command.sender
     if not (command.is_allowed or state.impersonates_all or sender in state.impersonated):
         raise RefusedCommand(NO_SIGNER)
@@ -57,7 +57,7 @@ def send_unsigned(command: SendUnsigned, sequencer: Sequencer) -> bytes | str:
 
 @executes(DropTransactions)
 def drop_transactions(command: DropTransactions, sequencer: Sequencer) -> list[bytes]:
-    """Take transactions out of the pool: one, those of a sender, or all; gives their hashes."""
+    """Drop transactions that wait: one, those of a sender, or all; returns their hashes."""
     return sequencer.drop(command.hash, command.sender)
 
 

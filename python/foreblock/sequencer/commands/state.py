@@ -1,7 +1,7 @@
 """Commands that set accounts by hand.
 
-No transaction makes such a change, so nobody who follows the chain can verify it; the sealed
-root covers it all the same. A nonce never falls: transactions that wait would be wrong then.
+No transaction makes such a change, so no follower can verify it; the sealed root covers it. A
+nonce never falls: transactions that wait would be wrong then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ LARGEST: Final = 2**256 - 1
 def set_accounts(
     sequencer: Sequencer, commands: Sequence[SetAccount | AddBalance]
 ) -> list[RefusedCommand | None]:
-    """Carry out these in one index; gives which were refused."""
+    """Execute these in one index; returns which were refused."""
     refused: list[RefusedCommand | None] = []
 
     def accepted() -> Iterator[Cheat]:
@@ -50,7 +50,7 @@ def execute_together(
 
 @executes(SetAccount, AddBalance)
 def set_account(command: SetAccount | AddBalance, sequencer: Sequencer) -> None:
-    """Carry out one; raises `RefusedCommand`."""
+    """Execute one; raises `RefusedCommand`."""
     (refusal,) = set_accounts(sequencer, (command,))
     if refusal is not None:
         raise refusal
@@ -58,7 +58,7 @@ def set_account(command: SetAccount | AddBalance, sequencer: Sequencer) -> None:
 
 @executes(SetAccounts)
 def set_all(command: SetAccounts, sequencer: Sequencer) -> None:
-    """Carry out several in one index; raises `RefusedCommand` for the first that is refused."""
+    """Execute several in one index; raises `RefusedCommand` for the first that is refused."""
     for refusal in set_accounts(sequencer, command.accounts):
         if refusal is not None:
             raise refusal
@@ -86,7 +86,7 @@ def _cheat(sequencer: Sequencer, command: SetAccount | AddBalance) -> Cheat:
 
 
 def _added(sequencer: Sequencer, command: AddBalance) -> Cheat:
-    """The balance with what is added, up to the largest that there is."""
+    """The balance with what is added, up to the largest possible one."""
     account = sequencer.builder.block.account(command.address)
     balance = int.from_bytes(command.amount) + (0 if account is None else account.balance)
     return Cheat(command.address, min(balance, LARGEST))

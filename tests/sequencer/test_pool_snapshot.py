@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.sequencer.pool_look import PoolLook, PoolWindow
+from foreblock.sequencer.pool_snapshot import PoolReader, PoolSnapshot
 from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.types import Transaction
 from support.chains.sequencing import SENDERS, TERMS, Accounts, transfer
@@ -11,7 +11,7 @@ from support.chains.sequencing import SENDERS, TERMS, Accounts, transfer
 PLACES = st.tuples(st.integers(0, 2), st.integers(0, 6))  # a sender and a nonce
 
 
-def shown(look: PoolLook) -> set[tuple[bytes, bool]]:
+def shown(look: PoolSnapshot) -> set[tuple[bytes, bool]]:
     assert look.size == sum(len(each.raw) for each, _ in look.transactions)
     assert len({each.hash for each, _ in look.transactions}) == len(look.transactions)
     return {(each.hash, can_run) for each, can_run in look.transactions}
@@ -30,7 +30,7 @@ def test_all_that_waits_is_shown_with_whether_it_can_run(
     sent = {place: transfer(*place) for place in places}
     for transaction in sent.values():
         pool.add(transaction)
-    window = PoolWindow(pool, {})
+    window = PoolReader(pool, {})
     expected = {(each.hash, runs(places, *place)) for place, each in sent.items()}
     look = window.all()
     assert shown(look) == expected
@@ -54,7 +54,7 @@ def test_what_has_run_and_is_not_committed_still_waits() -> None:
     assert best is not None
     pool.included(best)
     committed_later: dict[bytes, Transaction] = {ran.hash: ran}
-    window = PoolWindow(pool, committed_later)
+    window = PoolReader(pool, committed_later)
     assert shown(window.all()) == {(ran.hash, True), (next_one.hash, True), (other.hash, False)}
     assert window.numbers()[2:] == (2, 1)
     assert shown(window.found([ran.hash])) == {(ran.hash, True)}

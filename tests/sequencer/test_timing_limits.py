@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from foreblock.sequencer.admission import Pooled, admit
-from foreblock.sequencer.index_limits import SMALL_GAS, Budget, Overruns, budget, runs_until_ns
+from foreblock.sequencer.timing import SMALL_GAS, Budget, Overruns, budget, runs_until_ns
 from foreblock.settings import ChainSettings
 from support.chains.dev_chain import ACCOUNTS, GWEI, MS, DevChain, send
 from support.chains.sequencing import TERMS, transfer
