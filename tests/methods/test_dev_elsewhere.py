@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.dev.elsewhere import NOWHERE, ON_LOOPBACK
+from foreblock.methods.dev import NOWHERE, ON_LOOPBACK
 from foreblock.methods.keys import Keys
 from support.chains.dev_chain import ACCOUNTS, DevChain
 from support.chains.dev_service import InProcess, InProcessPool, dev_service

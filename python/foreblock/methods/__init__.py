@@ -9,11 +9,7 @@ from typing import NamedTuple
 
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
-from foreblock.methods.dev import dev_families
-from foreblock.methods.dev.account_table import account_families, filling_at_pending
-from foreblock.methods.dev.branches import Placing
-from foreblock.methods.dev.elsewhere import hide
-from foreblock.methods.dev.preparing import Preparing
+from foreblock.methods.dev import dev_families, hide
 from foreblock.methods.events import Events, event_families
 from foreblock.methods.keys import NO_KEYS, Keys
 from foreblock.methods.node import node_family
@@ -69,36 +65,19 @@ def make_families(
     submissions, pool, keys = sequencing.submissions, sequencing.pool, sequencing.keys
     events = events or Events()
     shared = shared or make_shared(settings, scheduler, pool, keys)
+    fees, commits = shared.priority_fees, events.commits
+    hidden = bool(sequencing.hidden)
     families = (
         shared.blocks,
         state_family(settings, scheduler, submissions),
         call_family(settings, scheduler),
         *event_families(settings, scheduler, events),
-        pool_family(settings, scheduler, submissions, pool, shared.priority_fees, events.commits),
+        pool_family(settings, scheduler, submissions, pool, fees, commits),
         shared.node,
         *tracing_families(settings, scheduler),
-        *(() if sequencing.hidden else _dev(settings, scheduler, sequencing, shared, events)),
+        *(() if hidden else dev_families(settings, scheduler, sequencing, fees, commits)),
     )
     return (*families, openrpc_family(settings, scheduler, families))
-
-
-def _dev(
-    settings: Settings,
-    scheduler: Scheduler,
-    sequencing: Sequencing,
-    shared: SharedFamilies,
-    events: Events,
-) -> tuple[Family, ...]:
-    """Return the methods of a chain that accepts commands; other chains have none."""
-    commands, keys, priority_fees = sequencing.commands, sequencing.keys, shared.priority_fees
-    if commands is None:
-        return ()
-    filling = filling_at_pending(settings, scheduler, sequencing, priority_fees)
-    placing = Placing(keys, Preparing(keys, filling), scheduler)
-    return (
-        *dev_families(commands, settings, scheduler, placing),
-        *account_families(settings, scheduler, sequencing, priority_fees, events.commits),
-    )
 
 
 def make_table(
@@ -116,5 +95,7 @@ def make_table(
     rows = [(name, row) for family in families for row in family.methods for name in row.names]
     table = {name: row.run for name, row in rows}
     if sequencing.hidden:
-        table |= hide(_dev(settings, scheduler, sequencing, shared, events), sequencing.hidden)
+        fees, commits = shared.priority_fees, events.commits
+        methods = dev_families(settings, scheduler, sequencing, fees, commits)
+        table |= hide(methods, sequencing.hidden)
     return MethodTable(table, frozenset(name for name, row in rows if not row.reads))

@@ -19,7 +19,7 @@ from foreblock.ledger.reading.fast_path import FastPathBounds
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import SharedFamilies, make_shared, make_table
 from foreblock.methods.calls.call_methods import UNCAPPED
-from foreblock.methods.dev.elsewhere import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
+from foreblock.methods.dev import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
 from foreblock.methods.events.commit_watch import AwaitedCommits, CommitWatch
 from foreblock.methods.events.filter_table import FilterTable

@@ -1,21 +1,35 @@
-"""evm_snapshot, evm_revert, anvil_reset, anvil_reorg and others: methods that rewrite the chain.
+"""evm_snapshot, evm_revert, anvil_reorg, foreblock_dropTail and others: a chain rewritten.
 
 `anvil_reorg` places transactions in new blocks: raw ones, and objects that are filled in as by
 eth_sendTransaction, but for the nonce, which is counted from the block that stays, in the order
 of the list. Accounts with keys sign them; impersonated ones send them without a signature.
+
+The last part has flashblocks and their faults, one at a time or at a rate.
 """
 
 from collections.abc import Awaitable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
-from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, SetHead, TakeSnapshot
+from foreblock.bus.commands import (
+    CloseFlashblock,
+    DropTail,
+    Equivocate,
+    Reorganize,
+    Reset,
+    RestartBlock,
+    Revert,
+    Rollback,
+    SetFaults,
+    SetFlashblockInterval,
+    SetHead,
+    TakeSnapshot,
+)
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import (
-    Commands,
     Number,
     answered,
     done_or_answered,
@@ -26,6 +40,8 @@ from foreblock.methods.dev.preparing import Prepared, Preparing
 from foreblock.methods.keys import Keys
 from foreblock.methods.params import Params, data, reader, refuse, take_none
 from foreblock.methods.pool.sending import read_transaction
+from foreblock.methods.sequencing import Commands
+from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.types import Transaction
@@ -189,3 +205,104 @@ class BranchMethods:
 
 def _write_id(taken: int) -> bytes:
     return b'"0x%x"' % taken
+
+
+def branch_family(branches: BranchMethods) -> Family:
+    return Family(
+        "Development chains: snapshots and branches",
+        (
+            command("evm_snapshot() -> Quantity", branches.snapshot, ("anvil_snapshot",)),
+            command("evm_revert(id: Count) -> Boolean", branches.revert, ("anvil_revert",)),
+            command(
+                "anvil_reset(options?: ForkingOptions) -> Null",
+                branches.reset,
+                ("hardhat_reset",),
+            ),
+            command("anvil_rollback(depth?: Count) -> Null", branches.rollback),
+            command("debug_setHead(number: Count) -> Null", branches.set_head),
+            Method(
+                "anvil_reorg(depth: Count, transactions?: PlacedTransaction[]) -> Null",
+                branches.reorg,
+            ),
+        ),
+    )
+
+
+class IntervalParams(Params):
+    """The arguments of foreblock_setFlashblockInterval."""
+
+    milliseconds: Number
+
+
+class FaultsParams(Params):
+    """The arguments of foreblock_setFaults."""
+
+    rates: dict[str, int | float]
+
+
+_read_interval = reader(IntervalParams)
+_read_faults = reader(FaultsParams)
+
+
+class FaultMethods:
+    """Methods about flashblocks, and what may go wrong with them."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._execute: Final = commands.execute
+
+    def close_flashblock(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Close the open flashblock now, with what can run; gives its place and hash."""
+        take_none(raw)
+        return answered(self._execute(CloseFlashblock()), _write_place)
+
+    def set_interval(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Close a flashblock every so many milliseconds; 0 closes them on demand only."""
+        milliseconds = number(_read_interval(raw).milliseconds, 0)
+        return answered(self._execute(SetFlashblockInterval(milliseconds)))
+
+    def restart_block(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Give up the block in progress and begin it anew; its transactions wait again."""
+        take_none(raw)
+        return answered(self._execute(RestartBlock()))
+
+    def drop_tail(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Seal the block in progress without its last flashblock, whose transactions wait again."""
+        take_none(raw)
+        return answered(self._execute(DropTail()))
+
+    def equivocate(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Announce another flashblock for the place of the last one; gives its place and hash."""
+        take_none(raw)
+        return answered(self._execute(Equivocate()), _write_place)
+
+    def set_faults(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Let faults happen at these rates from now on, and no others."""
+        rates = _read_faults(raw).rates
+        words = tuple(f"{kind}={rate}" for kind, rate in rates.items())
+        return answered(self._execute(SetFaults(words)))
+
+
+def _write_place(place: dict[str, Any]) -> bytes:
+    text = b'{"blockNumber":"0x%x","index":"0x%x","hash":"0x%s"}'
+    return text % (place["block"], place["index"], place["hash"].hex().encode())
+
+
+def fault_family(faults: FaultMethods, branches: BranchMethods) -> Family:
+    return Family(
+        "Development chains: flashblocks and accidents",
+        (
+            command("foreblock_closeFlashblock() -> FlashblockPlace", faults.close_flashblock),
+            command(
+                "foreblock_setFlashblockInterval(milliseconds: Count) -> Null",
+                faults.set_interval,
+            ),
+            command("foreblock_restartBlock() -> Null", faults.restart_block),
+            command("foreblock_dropTail() -> Null", faults.drop_tail),
+            command("foreblock_equivocate() -> FlashblockPlace", faults.equivocate),
+            command(
+                "foreblock_reorg(depth?: Count) -> Null",
+                branches.reorg_putting_back,
+            ),
+            command("foreblock_setFaults(rates: FaultRates) -> Null", faults.set_faults),
+        ),
+    )

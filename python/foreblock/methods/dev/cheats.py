@@ -21,14 +21,16 @@ from foreblock.ledger.tracing.traces import TraceBounds, find_slot
 from foreblock.methods.calls.call_methods import UNCAPPED
 from foreblock.methods.dev.commanding import (
     U256,
-    Commands,
     Number,
     done_or_answered,
     number,
     word,
     write_true,
 )
+from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.params import Params, address, data, reader, refuse, slot
+from foreblock.methods.sequencing import Commands
+from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.settings import Settings
@@ -208,3 +210,52 @@ def _find(
 def _argument(text: str, argument: int) -> bytes:
     """An address as an argument of a function."""
     return address(text, argument).rjust(32, b"\0")
+
+
+def state_family(cheats: CheatMethods, tokens: TokenMethods, dumps: DumpMethods) -> Family:
+    return Family(
+        "Development chains: state",
+        (
+            command(
+                "anvil_setBalance(address: AddressOrAddresses, balance: Count) -> Null",
+                cheats.set_balance,
+                ("hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"),
+            ),
+            command(
+                "anvil_addBalance(address: AddressOrAddresses, amount: Count) -> Null",
+                cheats.add_balance,
+                ("hardhat_addBalance", "tenderly_addBalance"),
+            ),
+            command(
+                "anvil_setNonce(address: Address, nonce: Count) -> Null",
+                cheats.set_nonce,
+                ("hardhat_setNonce", "evm_setAccountNonce"),
+            ),
+            command(
+                "anvil_setCode(address: Address, code: Data) -> Null",
+                cheats.set_code,
+                ("hardhat_setCode", "evm_setAccountCode", "tenderly_setCode"),
+            ),
+            command(
+                "anvil_setStorageAt(address: Address, slot: Count, value: Word) -> Boolean",
+                cheats.set_storage_at,
+                ("hardhat_setStorageAt", "evm_setAccountStorageAt", "tenderly_setStorageAt"),
+            ),
+            Method(
+                "anvil_dealERC20(address: Address, token: Address, amount: Count) -> Null",
+                tokens.set_balance,
+                ("hardhat_dealERC20", "anvil_setERC20Balance"),
+            ),
+            Method(
+                "anvil_setERC20Allowance(owner: Address, spender: Address, token: Address,"
+                " amount: Count) -> Null",
+                tokens.set_allowance,
+            ),
+            Method(
+                "anvil_dumpState(withHistory?: Boolean) -> Data",
+                dumps.dump,
+                ("hardhat_dumpState",),
+            ),
+            Method("anvil_loadState(state: Data) -> Boolean", dumps.load, ("hardhat_loadState",)),
+        ),
+    )

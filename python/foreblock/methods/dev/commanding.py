@@ -1,41 +1,19 @@
-"""Numbers and answers of methods that change a development chain.
+"""Numbers and responses of methods that change a development chain.
 
-Tools write numbers in three forms: a JSON number, hexadecimal and decimal text. All are read.
+Tools write numbers in three forms, and all are read: a JSON number, hexadecimal and decimal text.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from foreblock.bus.commands import WOULD_BLOCK, AnyCommand
 from foreblock.methods.params import refuse
+from foreblock.methods.sequencing import Commands
 from foreblock.scheduling.steps import Pipelined
-from foreblock.types import Transaction
 
 Number = int | str
 U64: Final = 2**64 - 1
 U256: Final = 2**256 - 1
-
-
-class Commands(Protocol):
-    """The connection to the sequencer of one development chain."""
-
-    async def submit_next(self, transaction: Transaction) -> None:
-        """Return when the pool has a transaction; refused where it has one of the same nonce.
-
-        Raises as `Submissions.submit` does.
-        """
-
-    def try_submit_next(self, transaction: Transaction) -> bool:
-        """Submit it without waiting; if that is false, use `submit_next`. Raises the same."""
-
-    def execute(self, command: AnyCommand) -> Awaitable[Any]:
-        """Return when the command is executed and all workers serve the change.
-
-        Raises `RefusedCommand` with the reason, `SequencerUnavailable`, `CommandUnknown`.
-        """
-
-    def try_execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Execute a command without waiting, or return `WOULD_BLOCK`; raises `RefusedCommand`."""
 
 
 def number(value: Number, argument: int, path: str = "", most: int = U64) -> int:

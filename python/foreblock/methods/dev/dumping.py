@@ -22,8 +22,8 @@ from foreblock.errors import BadGenesis
 from foreblock.ledger.reading.state_proofs import AccountPage, account_pages
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.dev_rows import write_loaded
-from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.params import Params, reader, refuse
+from foreblock.methods.sequencing import Commands
 from foreblock.methods.shapes import header_members, write_data
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler

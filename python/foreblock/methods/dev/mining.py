@@ -17,7 +17,6 @@ from foreblock.bus.commands import (
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import (
     U64,
-    Commands,
     Number,
     done_or_answered,
     number,
@@ -25,6 +24,8 @@ from foreblock.methods.dev.commanding import (
     write_true,
 )
 from foreblock.methods.params import Params, address, hash32, reader, refuse, take_none
+from foreblock.methods.sequencing import Commands
+from foreblock.methods.table import Family, Method, command
 
 MILLISECONDS: Final = 1000
 # A time above this is in milliseconds, as JavaScript has it: the year 5138.
@@ -203,3 +204,78 @@ def _seconds(value: Number, argument: int) -> int:
     """A time in seconds, from seconds or milliseconds."""
     found = number(value, argument, most=U64)
     return found // MILLISECONDS if found > LATEST_SECONDS else found
+
+
+def mining_family(commands: Commands) -> Family:
+    mining = MiningMethods(commands)
+    return Family(
+        "Development chains: blocks and time",
+        (
+            command("evm_mine(options?: MineOptions) -> Quantity", mining.evm_mine),
+            command(
+                "anvil_mine(blocks?: Count, interval?: Count) -> Null",
+                mining.mine,
+                ("hardhat_mine",),
+            ),
+            command("hardhat_intervalMine() -> Boolean", mining.interval_mine),
+            command(
+                "evm_setAutomine(enabled: Boolean) -> Null",
+                mining.set_automine,
+                ("anvil_setAutomine", "hardhat_setAutomine"),
+            ),
+            Method("anvil_getAutomine() -> Boolean", mining.get_automine, ("hardhat_getAutomine",)),
+            command(
+                "evm_setIntervalMining(seconds: Count) -> Null",
+                mining.set_interval_mining,
+                ("anvil_setIntervalMining",),
+            ),
+            Method("anvil_getIntervalMining() -> Integer?", mining.get_interval_mining),
+            command(
+                "evm_increaseTime(seconds: Count) -> Integer",
+                mining.increase_time,
+                ("anvil_increaseTime",),
+            ),
+            command(
+                "evm_setNextBlockTimestamp(timestamp: Count) -> Null",
+                mining.set_next_block_timestamp,
+                ("anvil_setNextBlockTimestamp",),
+            ),
+            command(
+                "evm_setTime(timestamp: Count) -> Integer", mining.set_time, ("anvil_setTime",)
+            ),
+            command(
+                "anvil_setBlockTimestampInterval(seconds: Count) -> Null",
+                mining.set_timestamp_interval,
+            ),
+            command(
+                "hardhat_setBlockTimestampInterval(milliseconds: Count) -> Null",
+                mining.set_timestamp_interval_ms,
+            ),
+            command(
+                "anvil_removeBlockTimestampInterval() -> Boolean",
+                mining.remove_timestamp_interval,
+                ("hardhat_removeBlockTimestampInterval",),
+            ),
+            command(
+                "anvil_setNextBlockBaseFeePerGas(baseFee: Count) -> Null",
+                mining.set_next_base_fee,
+                ("hardhat_setNextBlockBaseFeePerGas",),
+            ),
+            command(
+                "anvil_setMinGasPrice(gasPrice: Count) -> Boolean",
+                mining.set_min_gas_price,
+                ("hardhat_setMinGasPrice",),
+            ),
+            command(
+                "evm_setBlockGasLimit(gasLimit: Count) -> Boolean",
+                mining.set_gas_limit,
+                ("anvil_setBlockGasLimit", "hardhat_setBlockGasLimit"),
+            ),
+            command(
+                "anvil_setCoinbase(address: Address) -> Null",
+                mining.set_coinbase,
+                ("hardhat_setCoinbase",),
+            ),
+            command("hardhat_setPrevRandao(value: Hash) -> Null", mining.set_prev_randao),
+        ),
+    )

@@ -9,12 +9,18 @@ from msgspec import Raw
 from foreblock.bus.commands import SetPrinting
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.dev.commanding import Commands, Number, answered, number
+from foreblock.methods.dev.commanding import (
+    Number,
+    answered,
+    number,
+)
 from foreblock.methods.dev.mining import SwitchParams
 from foreblock.methods.node.about import client, network_version
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.params import Params, reader, take_none
+from foreblock.methods.sequencing import Commands
 from foreblock.methods.shapes import members, write_data, write_quantity
+from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
@@ -154,3 +160,23 @@ class PrintingMethods:
         """Print what transactions and calls call as well, or no longer."""
         wanted = _read_traces(raw).is_on
         return answered(self._execute(SetPrinting(traces=wanted is None or wanted)))
+
+
+def node_family(node: NodeInfoMethods, printing: PrintingMethods) -> Family:
+    return Family(
+        "Development chains: about the node",
+        (
+            Method("anvil_nodeInfo() -> NodeInfo", node.node_info),
+            Method("anvil_metadata() -> Metadata", node.metadata, ("hardhat_metadata",)),
+            Method("anvil_getGenesisTime() -> Integer", node.genesis_time),
+            Method("eth_networkId() -> Text", node.network_id),
+            command(
+                "anvil_setLoggingEnabled(enabled: Boolean) -> Null",
+                printing.set_logging,
+                ("hardhat_setLoggingEnabled",),
+            ),
+            command("anvil_enableTraces(enabled?: Boolean) -> Null", printing.enable_traces),
+            Method("anvil_setChainId(chainId: Count) -> Null", node.set_chain_id),
+            Method("anvil_setRpcUrl(url: Text) -> Null", node.set_rpc_url, ("hardhat_setRpcUrl",)),
+        ),
+    )

@@ -21,14 +21,16 @@ from foreblock.errors import (
     TimedOut,
 )
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.preparing import Prepared, Preparing
+from foreblock.methods.dev.signing import SignMethods
 from foreblock.methods.keys import Keys
 from foreblock.methods.params import Params, reader
 from foreblock.methods.pool.filling import MOST_BYTES, FillMethods
 from foreblock.methods.pool.sending import Submissions
 from foreblock.methods.pool.sync_sending import Renew, SyncSendMethods
+from foreblock.methods.sequencing import Commands
 from foreblock.methods.shapes import write_data
+from foreblock.methods.table import Family, Method
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import DetachedWait, Mapped
@@ -190,3 +192,28 @@ class UnlockedMethods:
             )
         steps = partial(self._preparing.steps, view, raw, anybody)
         return self._scheduler.run(steps, view.client)
+
+
+def sending_family(unlocked: UnlockedMethods, signing: SignMethods) -> Family:
+    return Family(
+        "Development chains: sending and signing",
+        (
+            Method(
+                "eth_sendTransaction(transaction: Call) -> Hash",
+                unlocked.send,
+                ("wallet_sendTransaction",),
+            ),
+            Method(
+                "eth_sendTransactionSync(transaction: Call, timeout?: Milliseconds) -> Receipt",
+                unlocked.send_sync,
+            ),
+            Method("eth_signTransaction(transaction: Call) -> Data", unlocked.sign),
+            Method("eth_sign(address: Address, data: Data) -> Data", signing.sign),
+            Method("personal_sign(data: Data, address: Address) -> Data", signing.personal_sign),
+            Method(
+                "eth_signTypedData_v4(address: Address, typedData: TypedData) -> Data",
+                signing.sign_typed_data,
+                ("eth_signTypedData", "eth_signTypedData_v3"),
+            ),
+        ),
+    )
