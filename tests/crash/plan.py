@@ -153,14 +153,14 @@ class Model:
         model = replace(
             self, blocks=dict(self.blocks), partials=dict(self.partials), rows=dict(self.rows)
         )
-        model._apply(step)
+        model.apply(step)
         return model
 
     def stamp_of(self, step: Step) -> int:
         """The number of the step's commit: with changes, one for them and one for the delta."""
         return self.commit + (2 if isinstance(step, Append | Extend) else 1)
 
-    def _apply(self, step: Step) -> None:  # noqa: C901 - one short case for each step
+    def apply(self, step: Step) -> None:  # noqa: C901 - one short case for each step
         stamp = self.commit = self.stamp_of(step)
         match step:
             case Append(edits):

@@ -1,50 +1,31 @@
 """An endpoint with the sealed blocks of a store that another process writes."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 
 from foreblock.errors import StoreError
 from foreblock.ledger.reading.view import Ledger
 from support.servers.asking import Asker, asker
+from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
 
 
 @contextmanager
 def canonical(store: Path) -> Iterator[str]:
-    """Its address, from before there is a store until it is not needed any more."""
-    with ExitStack() as opened:
-        ready: list[Asker] = []  # made on the thread that answers
+    """Its address, from before the store exists."""
+    ready: list[Asker] = []
+    one_at_a_time = Lock()
 
-        class Answering(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    def reply(request: HttpRequest) -> Said:
+        with one_at_a_time:
+            try:
+                if not ready:
+                    ready.append(opened.enter_context(asker(Ledger.open(str(store)))))
+            except StoreError as why:
+                return Said(503, str(why).encode())
+            body = ready[0].reply(request.body).body
+        return Said(body=body, headers={"Content-Type": "application/json"})
 
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                try:
-                    if not ready:
-                        ready.append(opened.enter_context(asker(Ledger.open(str(store)))))
-                except StoreError as why:
-                    self.send_error(503, str(why))
-                    return
-                answer = ready[0].reply(body).body
-                with suppress(ConnectionError):  # whoever asked may have been closed meanwhile
-                    self.send_response(200)
-                    self.send_header("Content-Type", "application/json")
-                    self.send_header("Content-Length", str(len(answer)))
-                    self.send_header("Connection", "close")  # one thread serves all connections
-                    self.end_headers()
-                    self.wfile.write(answer)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        server = opened.enter_context(HTTPServer(("127.0.0.1", 0), Answering))
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with ExitStack() as opened, http_endpoint(reply) as url:
+        yield url

@@ -18,8 +18,9 @@ from follow.check_live import judged
 from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.follower import CannotRun, FollowerPlan, follower
 from follow.freshness import Freshness, share
-from follow.upstreams import ask, geth_upstream, witness_upstream
+from follow.upstreams import ask, geth_upstream
 from follow.witness_files import CHECKOUT, real_blocks, witnesses
+from follow.witness_upstream import witness_upstream
 from support.servers.dev_processes import Network, RpcError, package_environment
 from support.servers.waiting import until
 

@@ -91,18 +91,18 @@ class Judge:
         self, upstream: str, follower: str, questions: Questions, *, seed: int, anchor: int = 0
     ) -> None:
         """Numbers below `anchor` are not asked for."""
-        self._upstream = BatchClient(upstream)
+        self.upstream = BatchClient(upstream)
         self._follower = BatchClient(follower)
         self._questions = questions
         self._anchor = anchor
         self._pick = random.Random(seed)
         self._pins: deque[Identity] = deque(maxlen=PINS)
-        self._latest: Identity | None = None
+        self.latest: Identity | None = None
         self.verdict = Verdict()
 
     def close(self) -> None:
         """Close both connections."""
-        self._upstream.close()
+        self.upstream.close()
         self._follower.close()
 
     def step(self) -> None:
@@ -130,7 +130,7 @@ class Judge:
         if identity is None:
             self.verdict.unjudged["it names no block"] += len(requests)
             return
-        self._judge(about, questions, found.answers, identity)
+        self.judge_answers(about, questions, found.answers, identity)
 
     # --- Which block -----------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class Judge:
         about = self._pick.choice(ABOUT)
         if about == "pin" and not self._pins:
             return "pending"
-        latest = self._latest
+        latest = self.latest
         if about in {"number", "hash"} and (latest is None or latest.number < self._anchor):
             return "latest"
         return about
@@ -149,12 +149,12 @@ class Judge:
             pin = self._pick.choice(self._pins)
             return pin.block, pin
         if about == "hash":
-            assert self._latest is not None
-            return self._latest.block, self._latest
+            assert self.latest is not None
+            return self.latest.block, self.latest
         if about == "number":
-            assert self._latest is not None
-            lowest = max(self._anchor, self._latest.number - 200)
-            return hex(self._pick.randint(lowest, self._latest.number)), None
+            assert self.latest is not None
+            lowest = max(self._anchor, self.latest.number - 200)
+            return hex(self._pick.randint(lowest, self.latest.number)), None
         return about, None
 
     def _identity(self, about: str, found: Answered) -> Identity | None:
@@ -167,19 +167,19 @@ class Judge:
         return Identity(int(block["number"], 16), block["hash"]) if block.get("hash") else None
 
     def _remember(self, found: Answered) -> None:
-        self._latest = found.latest or self._latest
+        self.latest = found.latest or self.latest
         if found.pending and found.pending.flashblock is not None:
             self._pins.append(found.pending)
 
     # --- Equal or not ----------------------------------------------------------------------
 
-    def _judge(
+    def judge_answers(
         self, about: str, questions: Sequence[Question], answers: list[Json], identity: Identity
     ) -> None:
         own = Question("the block itself", "eth_getBlockByNumber", ["<block>", False])
         asked = [*questions, own]
         requests: list[Request] = [each.of(identity) for each in asked]
-        true = self._upstream.ask(requests)
+        true = self.upstream.ask(requests)
         if true.answers is None:
             self.verdict.unjudged[f"upstream: {true.why}"] += len(asked)
             return
@@ -189,14 +189,14 @@ class Judge:
         for question, request, mine, theirs in zip(
             asked, requests, answers, true.answers, strict=True
         ):
-            self._compare(about, question, request, mine, theirs)
+            self.compare(about, question, request, mine, theirs)
 
     def _is_old(self, about: str, identity: Identity, true: Identity | None) -> bool:
         """Whether it is a pin that the chain may not keep any more: its follower may be behind."""
-        heights = [each.number for each in (self._latest, true) if each is not None]
+        heights = [each.number for each in (self.latest, true) if each is not None]
         return about == "pin" and bool(heights) and max(heights) - identity.number >= OLD
 
-    def _compare(
+    def compare(
         self, about: str, question: Question, request: Request, mine: Json, theirs: Json
     ) -> None:
         error = mine.get("error")

@@ -86,7 +86,7 @@ def test_an_error_that_says_not_now_is_not_an_answer() -> None:
     one = Judge("http://127.0.0.1:1", "http://127.0.0.1:1", Questions([], 0), seed=0)
     for code in (-32002, -32005, -32000):
         error = {"error": {"code": code, "message": "state not available"}}
-        one._compare("latest", question, ("eth_call", []), error, {"result": "0x"})
+        one.compare("latest", question, ("eth_call", []), error, {"result": "0x"})
     assert one.verdict.unanswered.total() == 2
     assert len(one.verdict.differences) == 1
 
@@ -98,11 +98,11 @@ def test_a_pin_that_the_chain_does_not_keep_is_gone_if_it_is_old(pinned: int, go
             return Answered([{"error": {"message": "unknown block"}}, {"result": None}], "", 0.0)
 
     one = Judge("http://127.0.0.1:1", "http://127.0.0.1:1", Questions([], 0), seed=0)
-    one._upstream = cast("BatchClient", Chain())
-    one._latest = Identity(72, HASH)
+    one.upstream = cast("BatchClient", Chain())
+    one.latest = Identity(72, HASH)
     question = Question("balance", "eth_getBalance", ["0x1", BLOCK])
     answers = [{"result": "0x5"}, {"result": {}}]
-    one._judge("pin", [question], answers, Identity(pinned, HASH, 3))
+    one.judge_answers("pin", [question], answers, Identity(pinned, HASH, 3))
     assert one.verdict.gone == gone
     assert len(one.verdict.differences) == 2 - gone
 

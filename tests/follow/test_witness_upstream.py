@@ -9,9 +9,10 @@ import pytest
 
 from checker.keccak import keccak256_each
 from checker.ordered_trie import ordered_root
-from follow.upstreams import RpcError, ask, ask_all, witness_upstream
+from follow.upstreams import RpcError, ask, ask_all
 from follow.witness_files import Witnesses, data, header_hash, real_blocks, witnesses
 from follow.witness_trie import EMPTY_ROOT, Account, leaves, look_up
+from follow.witness_upstream import witness_upstream
 from foreblock._engine import keccak256
 from foreblock.upstream.block_json import Fields, encode_transaction, rebuild_block
 from support.payloads import merkle

@@ -1,12 +1,10 @@
-"""Upstreams in processes of their own: real blocks, geth over a chain, anvil.
+"""Upstreams in processes of their own: geth over a chain, anvil.
 
 Each gives its URL while it serves. Programs that are not installed, and data that is not there,
 skip a test with their reason; outside of tests the same reason ends the run.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -17,12 +15,10 @@ import pytest
 
 from differential.geth import geth
 from foreblock.bench.rpc.peers import find
-from support.servers.dev_processes import package_environment
 from support.servers.like_anvil import CHECKOUT, anvil, running
 from support.servers.waiting import PATIENCE
 
 NO_GETH = "geth is not installed; bench/peers.sh installs it"
-WITNESSES = Path(__file__).with_name("witness_upstream.py")
 
 
 def geth_program() -> Path:
@@ -45,23 +41,6 @@ def anvil_upstream(*flags: str) -> Iterator[str]:
     """anvil with a chain of its own, or the fork of another one (`--fork-url URL`)."""
     with running(anvil(*flags)) as found:
         yield f"http://{found.addresses[0]}"
-
-
-@contextmanager
-def witness_upstream(folder: Path, head: int | None = None) -> Iterator[str]:
-    """The real blocks of a folder; `latest` is `head`, or the lowest block."""
-    command = [sys.executable, str(WITNESSES), str(folder)]
-    if head is not None:
-        command.append(f"--head={head}")
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=package_environment()
-    )
-    assert process.stdout is not None
-    with process:
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.terminate()
 
 
 class RpcError(Exception):

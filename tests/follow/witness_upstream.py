@@ -1,24 +1,20 @@
 """A JSON-RPC endpoint that answers from the witnesses of real blocks, and from nothing else.
 
-    python tests/follow/witness_upstream.py FOLDER --head 26207959
-
 It has the state after each block whose header is known: that of the parents, and of blocks whose
 child is known too, as far as the witnesses go. What they do not hold is an error and never a
-value. `latest` is `--head`, which `witness_setHead` moves.
+value. `latest` is the head, which `witness_setHead` moves.
 """
 
-import argparse
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from follow.json_rpc_server import serve
 from follow.witness_files import Witnesses, data
 from follow.witness_trie import NO_ACCOUNT, Account, Proven, Unwitnessed, look_up
 from foreblock._engine import keccak256
 from support.payloads.merkle import decode
+from support.servers.toy_endpoint import Said, answered, http_endpoint, refusal
 
 Json = Any
 MOST_KEYS = 1024
@@ -42,14 +38,6 @@ METHODS = {
 TAGS = ("latest", "safe", "finalized", "pending")
 
 
-class Refused(Exception):
-    """An error answer."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 class WitnessUpstream:
     """The methods."""
 
@@ -57,22 +45,18 @@ class WitnessUpstream:
         self._known = witnesses
         self._head = head
 
-    def answer(self, request: Json) -> Json:
-        """The answer to one request."""
-        found = {"jsonrpc": "2.0", "id": request.get("id")}
+    def result(self, method: str, params: Json) -> Json:
+        """The result of a method; raises `ToyError`."""
         try:
-            name = METHODS.get(request["method"], "unknown")
-            return found | {"result": getattr(self, name)(*request.get("params", []))}
-        except Refused as why:
-            return found | {"error": {"code": why.code, "message": str(why)}}
+            return getattr(self, METHODS.get(method, "unknown"))(*params)
         except Unwitnessed as why:
             message = f"missing trie node {why} (path ) state is not available"
-            return found | {"error": {"code": -32000, "message": message}}
+            raise refusal(-32000, message) from why
         except (TypeError, ValueError, KeyError) as why:
-            return found | {"error": {"code": -32602, "message": f"invalid argument: {why}"}}
+            raise refusal(-32602, f"invalid argument: {why}") from why
 
     def unknown(self, *_: Json) -> Json:
-        raise Refused(-32601, "the method does not exist/is not available")
+        raise refusal(-32601, "the method does not exist/is not available")
 
     # --- Blocks ----------------------------------------------------------------------------
 
@@ -90,7 +74,7 @@ class WitnessUpstream:
 
     def set_head(self, number: int) -> str:
         if number not in self._known.numbers:
-            raise Refused(-32000, "header not found")
+            raise refusal(-32000, "header not found")
         self._head = number
         return hex(number)
 
@@ -107,7 +91,7 @@ class WitnessUpstream:
     def execution_witness(self, block: str) -> Json:
         found = self._known.own.get(self._block(block), [])
         if not found:
-            raise Refused(-32000, "no witness of this block")
+            raise refusal(-32000, "no witness of this block")
         return {"state": ["0x" + each.hex() for each in found], "codes": [], "keys": [],
                 "headers": []}  # fmt: skip
 
@@ -127,7 +111,7 @@ class WitnessUpstream:
         else:
             found = self._numbered(self._head if block in TAGS else int(block, 16))
         if found is None:
-            raise Refused(-32000, "header not found")
+            raise refusal(-32000, "header not found")
         return found
 
     # --- State -----------------------------------------------------------------------------
@@ -150,7 +134,7 @@ class WitnessUpstream:
 
     def get_proof(self, address: str, slots: list[str], block: Json = "latest") -> Json:
         if len(slots) > MOST_KEYS:
-            raise Refused(-32602, f"too many keys (got {len(slots)}, at most {MOST_KEYS})")
+            raise refusal(-32602, f"too many keys (got {len(slots)}, at most {MOST_KEYS})")
         account, proof = self._account(address, block)
         return {
             "address": address,
@@ -192,16 +176,10 @@ class WitnessUpstream:
         }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--head", type=int, help="number of the latest block; the lowest known")
-    parser.add_argument("--port", type=int, default=0)
-    options = parser.parse_args()
-    known = Witnesses(options.folder)
-    head = min(known.numbers) if options.head is None else options.head
-    serve(WitnessUpstream(known, head).answer, options.port)
-
-
-if __name__ == "__main__":
-    main()
+@contextmanager
+def witness_upstream(folder: Path, head: int | None = None) -> Iterator[str]:
+    """The real blocks of a folder; `latest` is `head`, or the lowest block."""
+    known = Witnesses(folder)
+    upstream = WitnessUpstream(known, min(known.numbers) if head is None else head)
+    with http_endpoint(lambda request: Said(body=answered(upstream.result, request.body))) as url:
+        yield url

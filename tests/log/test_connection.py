@@ -199,7 +199,7 @@ def test_the_next_server_is_taken_when_one_dies(tmp_path: Path) -> None:
         connection.reconnected.append(again.set)
         async with asyncio.timeout(PATIENCE):
             await connection.open()
-            url = connection._client.connected_url
+            url = connection.client.connected_url
             assert url is not None
             next(each for each in servers if each.port == url.port).kill()
             await again.wait()
@@ -219,7 +219,7 @@ def test_a_server_that_comes_late_is_waited_for(tmp_path: Path) -> None:
     async def run() -> None:
         connection = LogConnection(LogServers([server.url], MAIN), "test")
         opening = asyncio.create_task(connection.open())
-        await looked_until(lambda: bool(connection._last_error))
+        await looked_until(lambda: bool(connection.last_error))
         server.start()
         async with asyncio.timeout(PATIENCE):
             await opening
@@ -239,7 +239,7 @@ def test_no_server_is_looked_for_after_the_end(
     async def run() -> None:
         connection = LogConnection(LogServers([server.url], MAIN), "test")
         await connection.open()
-        client, lost, begun = connection._client, [0], asyncio.Event()
+        client, lost, begun = connection.client, [0], asyncio.Event()
 
         async def lose_a_cancellation(_: object) -> None:
             begun.set()

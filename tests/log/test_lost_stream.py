@@ -52,7 +52,7 @@ def test_the_writer_creates_it_again_and_all_go_on(
                     await late.catch_up()
             await replica.until_level(writer, task)
             if not kept:
-                writer.journal._commits.clear()
+                writer.journal.commits.clear()
             await lose(writer)
             await writer.write(b"after")
             assert writer.position.sequence == 11
@@ -118,7 +118,7 @@ def test_a_lost_stream_stays_lost_without_a_writer(server: NatsServer) -> None:
             await writer.write(b"first")
             await lose(writer)
             writing = asyncio.create_task(writer.write(b"second"))
-            await looked_until(lambda: "not there" in writer.appender._why)
+            await looked_until(lambda: "not there" in writer.appender.why)
             assert not writing.done()
             writing.cancel()
 

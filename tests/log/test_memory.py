@@ -61,13 +61,13 @@ def test_live_messages_are_bounded() -> None:
     messages = chain(200)
     for number, message in enumerate(messages):
         live.hear(LogPosition(), message, number + 1, b"")
-    assert len(live._commits) == FARTHEST
+    assert len(live.commits) == FARTHEST
     live.forget(200)
-    assert (live._size, live._commits) == (0, {})
+    assert (live.size, live.commits) == (0, {})
     body = bytes(20 << 20)
     for number in range(10):
         live.hear(LogPosition(), LogMessage(1, 0, 1, LOG, NO_LINK, body + bytes([number])), 1, b"")
-    assert len(live._commits) == 3
+    assert len(live.commits) == 3
 
 
 COMMITS = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 5)), max_size=30)

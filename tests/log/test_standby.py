@@ -23,20 +23,20 @@ TENTH = 10**8
 
 
 class Watcher(Standby):
-    """A standby that counts its looks and what it hears."""
+    """A standby that counts its checks and what it hears."""
 
     def __init__(self, of: Node, clock: DrivenClock, seed: int = 1) -> None:
         super().__init__(of.connection, clock, SILENCE, Random(seed))
-        self.looks = 0
+        self.checks = 0
         self.signs = 0
 
     def heard(self, sign: HeadAnnouncement | None) -> None:
         self.signs += 1
         super().heard(sign)
 
-    async def _look(self, tail: LogTail) -> StandbyStep:
-        step = await super()._look(tail)
-        self.looks += 1
+    async def check(self, tail: LogTail) -> StandbyStep:
+        step = await super().check(tail)
+        self.checks += 1
         return step
 
 
@@ -114,8 +114,8 @@ def test_a_log_that_does_not_answer_changes_no_writer(server: NatsServer) -> Non
                 await other.until(lambda: other.position == writer.position, waiting)
                 for _ in range(3):
                     server.kill()
-                    before = watcher.looks
-                    while watcher.looks < before + 8:
+                    before = watcher.checks
+                    while watcher.checks < before + 8:
                         clock.advance(TENTH)
                         await asyncio.sleep(0.005)
                     assert not waiting.done()

@@ -65,7 +65,7 @@ def test_messages_that_are_not_heard_are_read(
 
             async with replica.following() as task:
                 assert replica.tail is not None
-                monkeypatch.setattr(replica.tail._messages, "hear", hear)
+                monkeypatch.setattr(replica.tail.messages, "hear", hear)
                 for number in range(20):
                     await writer.write(b"commit %d" % number)
                 await replica.until_level(writer, task)
@@ -150,14 +150,14 @@ def test_hours_are_read_in_few_questions(
             for number in range(1200):
                 await writer.write(b"commit %d" % number)
             asked = 0
-            ask = replica.reader._ask
+            ask = replica.reader.request
 
             async def counted(sequence: int, most: int) -> None:
                 nonlocal asked
                 asked += 1
                 await ask(sequence, most)
 
-            monkeypatch.setattr(replica.reader, "_ask", counted)
+            monkeypatch.setattr(replica.reader, "request", counted)
             await replica.catch_up()
             assert replica.bodies == writer.bodies
             assert asked <= 1200 // BATCH + 2
@@ -276,12 +276,11 @@ def test_what_applying_raises_ends_the_loop_before_the_position_moves(
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as replica:
             await writer.write(b"first")
-            tail = replica.follower()
 
             async def fail(*_: object) -> int:
                 raise OSError("disk full")
 
-            tail._apply = fail  # type: ignore[misc]
+            tail = replica.follower(fail)
             with pytest.raises(OSError, match="disk full"):
                 await tail.run()
             assert tail.position == LogPosition()

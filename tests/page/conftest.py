@@ -16,5 +16,5 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def dev(browser: Browser) -> Iterator[Dev]:  # noqa: ARG001, no chain without a browser
-    with dev_chain("--load=5") as running:
+    with dev_chain("--load=5", "--workers=1") as running:
         yield running

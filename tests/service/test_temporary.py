@@ -99,16 +99,16 @@ def test_a_folder_that_is_taken_for_abandoned_while_it_is_made_is_made_anew(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process holds its lock first, and removes it."""
-    hold: Callable[..., None] = temporary._hold
+    hold: Callable[..., None] = temporary.hold
     stolen: list[Path] = []
 
     def late(lock: Path, held: object) -> None:
         if not stolen:
             stolen.append(lock.parent)
-            temporary._remove(lock.parent)
+            temporary.remove(lock.parent)
         hold(lock, held)
 
-    monkeypatch.setattr(temporary, "_hold", late)
+    monkeypatch.setattr(temporary, "hold", late)
     with temporary_folder() as folder:
         assert stolen != [folder]
         assert list(place.iterdir()) == [folder]

@@ -69,7 +69,7 @@ def held_up(service: RunningService, count: int) -> float:
         ("slow_header", 50), ("slow_body", 50), ("never_reads", 20), ("idle", 300),
         ("ws_half_handshake", 50), ("ws_slow_message", 50), ("ws_never_reads", 20),
         ("ws_idle", 300), ("ws_pings", 20), ("ws_fragments", 20),
-    ], 3),
+    ], 2),
 )  # fmt: skip
 def test_others_are_served_meanwhile(service: RunningService, name: str, count: int) -> None:
     before = resident_bytes(family(service.pid))
@@ -84,7 +84,7 @@ def test_long_calls_do_not_hold_up_short_ones(service: RunningService) -> None:
         assert held_up(service, 200) < MOST
 
 
-@pytest.mark.parametrize("name", sampled(EXCESSES, 3))
+@pytest.mark.parametrize("name", sampled(EXCESSES, 2))
 def test_simulations_that_ask_for_too_much_are_refused_or_stopped(
     service: RunningService, name: str
 ) -> None:

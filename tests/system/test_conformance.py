@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from support.each_case import sampled
 from support.payloads.cases import METHODS
 
 
-@pytest.mark.parametrize("dialect", sampled(["preconf", "ethereum"], 1))
+@pytest.mark.heavy
+@pytest.mark.parametrize("dialect", ["preconf", "ethereum"])
 def test_every_published_case_of_the_methods_passes(conformance: Path, dialect: str) -> None:
     named = [f"--method={method}" for method in METHODS]
     command = [sys.executable, "-m", "foreblock", "conformance", str(conformance), "--json"]

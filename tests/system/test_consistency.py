@@ -14,7 +14,7 @@ from support.servers.waiting import PATIENCE
 def test_every_answer_agrees_with_the_snapshot_it_names(checkout: Path, tmp_path: Path) -> None:
     paths = [str(checkout / "python"), str(checkout / "tests")]
     done = subprocess.run(
-        [sys.executable, str(checkout / "tests" / "checker" / "run.py"), "--seconds=3",
+        [sys.executable, str(checkout / "tests" / "checker" / "run.py"), "--seconds=2",
          "--tps=100", "--clients=2", f"--journal={tmp_path}"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True, text=True, timeout=2 * PATIENCE, check=False,

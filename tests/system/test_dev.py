@@ -6,8 +6,6 @@ import re
 import resource
 import shlex
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -18,12 +16,12 @@ import pytest
 from conftest import CHECKOUT
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.upstream.rpc_client import Endpoint
+from support.servers.command import run
 from support.servers.dev_processes import (
     SOLO,
     Dev,
     Network,
     dev_chain,
-    package_environment,
     refused,
 )
 from support.servers.waiting import PATIENCE, until
@@ -108,10 +106,8 @@ def answer(dev: Dev, command: str) -> str:
         with Endpoint({MAIN: dev.main.url, TEST: dev.test.url}[url]) as endpoint:
             return endpoint.exchange(body.encode()).decode()
     assert words[0] == "foreblock"
-    done = subprocess.run(
-        [sys.executable, "-m", "foreblock", *words[1:]], capture_output=True, text=True,
-        timeout=PATIENCE, check=True, env={**package_environment(), "FOREBLOCK_URL": dev.main.url},
-    )  # fmt: skip
+    done = run(*words[1:], environment={"FOREBLOCK_URL": dev.main.url})
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
@@ -223,18 +219,6 @@ def test_without_a_writer_pending_ends_and_the_network_says_that_it_is_not_ready
         until(lambda: dev.main.probe("/readyz")[0] == 200, "it is ready again")
 
 
-def test_a_chain_goes_on_after_a_clean_stop(tmp_path: Path) -> None:
-    options = (f"--data={tmp_path}", "--block-time=1", *SOLO)
-    with dev_chain(*options) as dev:
-        until(lambda: dev.main.latest() >= 1, "a sealed block")
-        block = dev.main.ask("eth_getBlockByNumber", "0x1", True)
-        dev.process.send_signal(signal.SIGINT)
-        assert dev.process.wait(PATIENCE) == 0
-    with dev_chain(*options) as dev:
-        assert dev.main.ask("eth_getBlockByNumber", "0x1", True) == block
-        assert dev.main.latest() >= 1
-
-
 @pytest.mark.heavy
 def test_generated_load_leaves_the_first_accounts_to_the_user() -> None:
     with dev_chain("--load=50", "--test-listen=") as dev:
@@ -258,13 +242,38 @@ def test_who_comes_second_is_told_why_not(tmp_path: Path) -> None:
         assert "already being written by another process" in refused(data)
 
 
-def test_processes_end_when_their_supervisor_is_killed_and_the_next_one_tidies_up(
+def test_processes_end_with_their_supervisor_and_the_next_one_tidies_up_and_goes_on(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    options = (f"--data={tmp_path_factory.mktemp('data')}", "--block-time=1", *SOLO)
+    with dev_chain(*options) as dev:
+        until(lambda: dev.main.latest() >= 1, "a sealed block")
+        block = dev.main.ask("eth_getBlockByNumber", "0x1", True)
+        pids = dev.pids("writer") + dev.pids("worker")
+        assert len(pids) == 2
+        os.kill(dev.process.pid, signal.SIGKILL)
+        for pid in pids:
+            until(lambda: gone(pid), "an orphan ends")  # noqa: B023
+    abandoned = set(tmp_path.iterdir())
+    assert len(abandoned) == 1, "the folder of the bus"
+    with dev_chain(*options) as dev:
+        assert dev.main.ask("eth_getBlockByNumber", "0x1", True) == block
+        assert dev.main.latest() >= 1
+        assert len(set(tmp_path.iterdir()) - abandoned) == 1
+        assert not abandoned & set(tmp_path.iterdir())
+        dev.process.send_signal(signal.SIGINT)
+        assert dev.process.wait(PATIENCE) == 0, "a clean stop"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.heavy
+def test_a_temporary_chain_is_removed_by_the_next_start_if_its_supervisor_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with dev_chain(*SOLO) as dev:
         pids = dev.pids("writer") + dev.pids("worker")
-        assert len(pids) == 2
         os.kill(dev.process.pid, signal.SIGKILL)
         for pid in pids:
             until(lambda: gone(pid), "an orphan ends")  # noqa: B023
@@ -272,6 +281,5 @@ def test_processes_end_when_their_supervisor_is_killed_and_the_next_one_tidies_u
     assert len(abandoned) == 2, "the data, and where the bus was"
     with dev_chain(*SOLO) as dev:
         assert dev.main.pending()
-        assert len(set(tmp_path.iterdir()) - abandoned) == 2
         assert not abandoned & set(tmp_path.iterdir())
     assert not list(tmp_path.iterdir())

@@ -177,13 +177,17 @@ def _patiently(network: Network) -> Metrics:
     return until(once, "an answer")
 
 
-def test_metrics_have_an_address_of_their_own_or_none() -> None:
+def test_metrics_have_an_address_of_their_own() -> None:
     with dev_chain("--metrics-listen=127.0.0.1:0", *SOLO) as dev:
         said = "".join(dev.said)
         (address,) = re.findall(r"metrics at (http://\S+)/metrics", said)
         assert value(scrape(address), "ready", network="main") == 1
         assert dev.main.probe("/metrics")[0] == 404
         assert Network(address, "").probe("/readyz")[0] == 200
+
+
+@pytest.mark.heavy
+def test_metrics_can_be_switched_off() -> None:
     with dev_chain("--metrics=false", *SOLO) as dev:
         assert dev.main.probe("/metrics")[0] == 404
 

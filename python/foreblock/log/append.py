@@ -85,7 +85,7 @@ class Appender:
         self._clock: Final = clock
         self._writer: Final = uuid4().hex
         self._began_ns: int | None = None
-        self._why = ""  # the last try gave nothing
+        self.why = ""  # the last try gave nothing
         self._said = False
 
     def prepare(self, position: LogPosition, message: LogMessage) -> OutgoingCommit:
@@ -132,9 +132,9 @@ class Appender:
                 try:
                     return await self._look(position, commit)
                 except LogUnreachable as why:  # perhaps it comes back
-                    self._why = str(why)
+                    self.why = str(why)
                 except BadLogStream as why:
-                    self._why = str(why)
+                    self.why = str(why)
                     if self._replicas and self.waits:
                         await self._create_again(position)
                 return None
@@ -153,9 +153,9 @@ class Appender:
                 )
             )
         except LogUnreachable as why:
-            self._why = str(why)
+            self.why = str(why)
             return _Outcome.UNKNOWN
-        self._why = answer.why
+        self.why = answer.why
         is_duplicate = bool(answer.fields.get("duplicate"))  # perhaps of another's equal bytes
         is_stored = not answer.error and answer.fields.get("seq") == commit.last
         return _Outcome.STORED if is_stored and not is_duplicate else _Outcome.REFUSED
@@ -230,7 +230,7 @@ class Appender:
             first = self._journal.begin(position.sequence, _KEPT)
             await self._connection.make_stream(self._replicas, first)
         except (LogUnreachable, BadLogStream) as why:
-            self._why = str(why)
+            self.why = str(why)
             return
         log.warning("log_stream_created_again", stream=stream, first=first)
 
@@ -275,7 +275,7 @@ class Appender:
                 "log_append_waits",
                 stream=self._connection.subjects.stream,
                 sequence=commit.first,
-                why=self._why,
+                why=self.why,
             )
 
 

@@ -153,8 +153,8 @@ class LogConnection:
         self.reconnected: Final[list[Callable[[], None]]] = []  # called after each new connection
         self._servers: Final = servers
         self._name: Final = name
-        self._client: Final = _CheckedClient()
-        self._last_error = ""
+        self.client: Final = _CheckedClient()
+        self.last_error = ""
         self._is_closing = False
 
     async def open(self) -> None:
@@ -164,9 +164,9 @@ class LogConnection:
         """
         servers = self._servers
         needs_tls = bool(servers.ca) or any(a.startswith("tls://") for a in servers.addresses)
-        self._client.needs_tls = needs_tls
+        self.client.needs_tls = needs_tls
         tls = ssl.create_default_context(cafile=servers.ca or None) if needs_tls else None
-        await self._client.connect(
+        await self.client.connect(
             list(servers.addresses),
             name=self._name,
             error_cb=self._failed,
@@ -187,28 +187,28 @@ class LogConnection:
     async def close(self) -> None:
         self._is_closing = True
         with suppress(AssertionError):  # nats-py's word for: there never was a connection
-            await self._client.close()
+            await self.client.close()
 
     @property
     def is_connected(self) -> bool:
-        return self._client.is_connected
+        return self.client.is_connected
 
     @property
     def max_payload(self) -> int:
         """Bytes that the server takes in one message."""
-        return self._client.max_payload
+        return self.client.max_payload
 
     def new_inbox(self) -> str:
-        return self._client.new_inbox()
+        return self.client.new_inbox()
 
     async def publish(
         self, subject: str, data: bytes, headers: dict[str, str] | None = None, reply: str = ""
     ) -> None:
         """Send without an answer; nothing is kept for later while there is no connection."""
-        if not self._client.is_connected:
+        if not self.client.is_connected:
             raise LogUnreachable("not connected")
         try:
-            await self._client.publish(subject, data, reply=reply, headers=headers)
+            await self.client.publish(subject, data, reply=reply, headers=headers)
         except FAILURES as why:
             raise LogUnreachable(_words(why)) from None
 
@@ -220,10 +220,10 @@ class LogConnection:
         seconds: float = ANSWER_SECONDS,
     ) -> bytes:
         """Send, and wait for the answer."""
-        if not self._client.is_connected:
+        if not self.client.is_connected:
             raise NobodyListens("not connected")
         try:
-            answer = await self._client.request(subject, data, timeout=seconds, headers=headers)
+            answer = await self.client.request(subject, data, timeout=seconds, headers=headers)
         except nats.errors.NoRespondersError as why:
             raise NobodyListens(_words(why)) from None
         except FAILURES as why:
@@ -233,7 +233,7 @@ class LogConnection:
     async def subscribe(self, subject: str, heard: Heard) -> Subscription:
         """Hear a subject, over reconnects too; bounds are the caller's."""
         try:
-            return await self._client.subscribe(
+            return await self.client.subscribe(
                 subject, cb=heard, pending_msgs_limit=0, pending_bytes_limit=0
             )
         except FAILURES as why:
@@ -288,13 +288,13 @@ class LogConnection:
     async def _failed(self, why: Exception) -> None:
         """Log a failure once, and again after a connection."""
         words = _words(why)
-        if words != self._last_error:
-            self._last_error = words
+        if words != self.last_error:
+            self.last_error = words
             log.info("log_server_failed", stream=self.subjects.stream, why=words)
 
     async def _lost(self) -> None:
         if not self._is_closing:
-            log.warning("log_server_lost", stream=self.subjects.stream, why=self._last_error)
+            log.warning("log_server_lost", stream=self.subjects.stream, why=self.last_error)
 
     async def _connected_again(self) -> None:
         self._say_connected()
@@ -302,8 +302,8 @@ class LogConnection:
             call()
 
     def _say_connected(self) -> None:
-        self._last_error = ""
-        url = self._client.connected_url
+        self.last_error = ""
+        url = self.client.connected_url
         server = redact_urls(url.geturl()) if url else ""
         log.info("log_server_connected", stream=self.subjects.stream, server=server)
 

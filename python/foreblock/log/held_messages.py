@@ -25,23 +25,23 @@ class LiveMessages:
     """Heard messages by their links."""
 
     def __init__(self) -> None:
-        self._commits: dict[bytes, StoredCommit] = {}
-        self._size = 0
+        self.commits: dict[bytes, StoredCommit] = {}
+        self.size = 0
 
     def hear(self, position: LogPosition, message: LogMessage, sequence: int, data: bytes) -> None:
         """Keep a message that expects this sequence, if it may be needed soon."""
         is_near = position.sequence < sequence <= position.sequence + FARTHEST
-        if is_near and self._size + len(message.body) <= MOST_BYTES:
+        if is_near and self.size + len(message.body) <= MOST_BYTES:
             commit = StoredCommit(message, sequence, sequence, (data,))
-            if self._commits.setdefault(message.link, commit) is commit:
-                self._size += len(message.body)
+            if self.commits.setdefault(message.link, commit) is commit:
+                self.size += len(message.body)
 
     def up_to(self, position: LogPosition, head: HeadAnnouncement) -> list[StoredCommit]:
         """The commits after a position up to a head; nothing where one of them is not here."""
         found: list[StoredCommit] = []
         link, sequence = head.link, head.sequence
         while sequence > position.end:
-            commit = self._commits.get(link)
+            commit = self.commits.get(link)
             if commit is None or commit.last != sequence:
                 return []
             found.append(commit)
@@ -50,9 +50,9 @@ class LiveMessages:
 
     def forget(self, sequence: int) -> None:
         """Drop what is not after this sequence."""
-        old = [link for link, commit in self._commits.items() if commit.last <= sequence]
+        old = [link for link, commit in self.commits.items() if commit.last <= sequence]
         for link in old:
-            self._size -= len(self._commits.pop(link).message.body)
+            self.size -= len(self.commits.pop(link).message.body)
 
 
 MOST_COMMITS: Final = 2000
@@ -65,26 +65,26 @@ class Journal:
     def __init__(self, most_commits: int = MOST_COMMITS, most_bytes: int = JOURNAL_BYTES) -> None:
         self._most_commits: Final = most_commits
         self._most_bytes: Final = most_bytes
-        self._commits: deque[OutgoingCommit] = deque()
-        self._size = 0
+        self.commits: deque[OutgoingCommit] = deque()
+        self.size = 0
 
     def add(self, commit: OutgoingCommit) -> None:
         """Keep a commit; one that does not follow the last begins the journal anew."""
-        if self._commits and commit.expected_last != self._commits[-1].last:
-            self._commits.clear()
-            self._size = 0
-        self._commits.append(commit)
-        self._size += commit.size
-        while len(self._commits) > self._most_commits or self._size > self._most_bytes:
-            self._size -= self._commits.popleft().size
+        if self.commits and commit.expected_last != self.commits[-1].last:
+            self.commits.clear()
+            self.size = 0
+        self.commits.append(commit)
+        self.size += commit.size
+        while len(self.commits) > self._most_commits or self.size > self._most_bytes:
+            self.size -= self.commits.popleft().size
 
     def begin(self, until: int, most: int) -> int:
         """Return where the last commits up to a sequence begin, at most so many; else after it."""
-        kept = [each.first for each in self._commits if each.last <= until][-most:]
+        kept = [each.first for each in self.commits if each.last <= until][-most:]
         return kept[0] if kept and self.after(kept[0] - 1, until) else until + 1
 
     def after(self, sequence: int, until: int) -> list[OutgoingCommit] | None:
         """All commits after one sequence, up to another; none where some are not kept."""
-        found = [each for each in self._commits if sequence < each.last <= until]
+        found = [each for each in self.commits if sequence < each.last <= until]
         is_whole = bool(found) and found[0].first == sequence + 1 and found[-1].last == until
         return found if is_whole else None

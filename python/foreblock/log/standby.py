@@ -47,7 +47,7 @@ class Standby:
         while True:
             now_ns = self._clock.monotonic_ns()
             if self._watch.due(now_ns) is StandbyStep.LOOK:
-                if await self._look(tail) is StandbyStep.TAKE_OVER:
+                if await self.check(tail) is StandbyStep.TAKE_OVER:
                     return tail.position.epoch + 1
             else:
                 left = (self._watch.next_look_ns - now_ns) / SECOND_NS
@@ -57,7 +57,7 @@ class Standby:
         """Count from now on: an attempt to take over did not succeed."""
         self._watch.unanswered(self._clock.monotonic_ns())
 
-    async def _look(self, tail: LogTail) -> StandbyStep:
+    async def check(self, tail: LogTail) -> StandbyStep:
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 state = await self._connection.state()

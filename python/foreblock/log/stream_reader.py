@@ -77,7 +77,7 @@ class StreamReader:
     async def parts_from(self, sequence: int, most: int = BATCH) -> list[StoredPart]:
         """Messages from a sequence on, as many as one answer has; nothing after the last."""
         async with self._turn:
-            await self._ask(sequence, most)
+            await self.request(sequence, most)
             found: list[StoredPart] = []
             while (part := await self._next()) is not None:
                 found.append(part)
@@ -118,7 +118,7 @@ class StreamReader:
             stream = self._connection.subjects.stream
             log.warning("log_message_skipped", stream=stream, first=first, last=last, why=why)
 
-    async def _ask(self, sequence: int, most: int) -> None:
+    async def request(self, sequence: int, most: int) -> None:
         self._asked = f"{self._inbox}.{next(self._numbers)}"
         self._answers = asyncio.Queue()
         question = {

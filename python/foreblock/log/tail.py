@@ -87,7 +87,7 @@ class LogTail:
         self._apply: Final = apply
         self._journal: Final = journal
         self._heard: Final = heard
-        self._messages: Final = LiveMessages()
+        self.messages: Final = LiveMessages()
         self._wake: Final = asyncio.Event()
         self._wait = SHORTEST_WAIT
         self._must_read = True
@@ -113,7 +113,7 @@ class LogTail:
         If the stream has lost its end, that is before the position.
         """
         if (await self._connection.state()).last < self.position.end:
-            await self._relocate()
+            await self.relocate()
         while self.position.end < (await self._connection.state()).last:
             before = self.position
             await self._read_on()
@@ -135,7 +135,7 @@ class LogTail:
             commit = decode_message(message.data)
         except (MalformedLogMessage, NewerLogFormat):
             return  # if the stream has taken it, it is read and refused there
-        self._messages.hear(self.position, commit, int(expected) + 1, message.data)
+        self.messages.hear(self.position, commit, int(expected) + 1, message.data)
 
     async def _hear_head(self, message: Msg) -> None:
         try:
@@ -165,7 +165,7 @@ class LogTail:
     async def _come_level(self) -> None:
         head = self.head
         gathered: list[NextCommit] = []
-        for commit in self._messages.up_to(self.position, head) if head else ():
+        for commit in self.messages.up_to(self.position, head) if head else ():
             if not self._gather(gathered, commit):
                 break  # the stream decides
         self.live += await self._take(gathered)
@@ -254,7 +254,7 @@ class LogTail:
         count = await self._apply(gathered)
         if count:
             self.position = gathered[count - 1].position
-            self._messages.forget(self.position.sequence)
+            self.messages.forget(self.position.sequence)
             if self._journal is not None:
                 for each in gathered[:count]:
                     self._journal.add(each.commit.again())
@@ -283,10 +283,10 @@ class LogTail:
         return self.position.sequence != before
 
     async def _locate(self) -> None:
-        if not await self._relocate():
+        if not await self.relocate():
             raise LogUnreachable("the stream ends before what was applied")
 
-    async def _relocate(self) -> bool:
+    async def relocate(self) -> bool:
         """Find the last commit in the stream; false if the stream ends before it."""
         position, state = self.position, await self._connection.state()
         here = await self._reader.entry_from(max(1, position.sequence))

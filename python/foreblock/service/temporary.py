@@ -40,7 +40,7 @@ def temporary_folder(prefix: str = PREFIX, where: str | None = None) -> Iterator
         try:
             yield folder
         finally:
-            _remove(folder)
+            remove(folder)
 
 
 def remove_abandoned(where: str | None = None) -> None:
@@ -50,8 +50,8 @@ def remove_abandoned(where: str | None = None) -> None:
         with suppress(OSError), ExitStack() as held:
             if _is_ours(folder):
                 for lock in (folder / OWNER, *folder.glob("*/" + LOCKS)):
-                    _hold(lock, held)
-                _remove(folder)
+                    hold(lock, held)
+                remove(folder)
 
 
 def _make(prefix: str, where: str | None, held: ExitStack) -> Path:
@@ -60,7 +60,7 @@ def _make(prefix: str, where: str | None, held: ExitStack) -> Path:
         (folder / OWNER).touch()
         # Another process may have locked and removed the directory as abandoned.
         with suppress(OSError):
-            _hold(folder / OWNER, held)
+            hold(folder / OWNER, held)
             return folder
 
 
@@ -70,7 +70,7 @@ def _is_ours(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
-def _hold(lock: Path, held: ExitStack) -> None:
+def hold(lock: Path, held: ExitStack) -> None:
     """Lock an existing file. Raises `OSError` if it is missing or locked."""
     descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
     held.callback(os.close, descriptor)
@@ -78,7 +78,7 @@ def _hold(lock: Path, held: ExitStack) -> None:
     lock.stat()  # it may have been removed before the lock was held
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Remove the content, then the lock, so that an interrupted removal can be repeated."""
     for each in folder.iterdir():
         if each.is_dir() and not each.is_symlink():

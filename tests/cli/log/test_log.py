@@ -124,7 +124,7 @@ def test_a_log_is_begun_anew_and_nothing_else_fits_it(server: NatsServer, data: 
                 await replica.follower().catch_up()
             replica.position = old.position
             with pytest.raises(ForeignLog):
-                await replica.follower()._relocate()
+                await replica.follower().relocate()
             replica.position = here
             await replica.follower().catch_up()
             assert replica.position == here

@@ -45,7 +45,7 @@ def skip_the_link() -> None:
 
 def apply_without_a_head() -> None:
     def all_that_was_heard(self: LiveMessages, position: LogPosition, _: object) -> list[object]:
-        return [each for each in self._commits.values() if each.first == position.sequence + 1]
+        return [each for each in self.commits.values() if each.first == position.sequence + 1]
 
     LiveMessages.up_to = all_that_was_heard  # type: ignore[method-assign,assignment]
 

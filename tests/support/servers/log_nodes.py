@@ -14,7 +14,7 @@ from foreblock.log.node_messages import Announcer
 from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
 from foreblock.log.stream_settings import LogSubjects
-from foreblock.log.tail import LogTail, NextCommit
+from foreblock.log.tail import Apply, LogTail, NextCommit
 from support.servers.waiting import PATIENCE
 
 NAME = "main"
@@ -60,12 +60,12 @@ class Node:
 
     # A replica.
 
-    def follower(self, **options: Callable[..., None]) -> LogTail:
+    def follower(self, apply: Apply | None = None, **options: Callable[..., None]) -> LogTail:
         self.tail = LogTail(
             self.connection,
             self.reader,
             self.position,
-            self._apply,
+            apply or self._apply,
             journal=self.journal,
             **options,
         )

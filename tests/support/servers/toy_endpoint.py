@@ -1,4 +1,4 @@
-"""HTTP servers: of a function, of a table of methods, and of a node with empty blocks."""
+"""Fake servers: HTTP and JSON-RPC from a function, a table of methods, a chain of empty blocks."""
 
 import json
 import sys
@@ -12,10 +12,15 @@ from typing import Any, NamedTuple
 from foreblock.types import Block, Header
 
 Answer = Callable[[list[Any]], object]
+Result = Callable[[str, list[Any]], object]  # of a method with its parameters
 
 
 class ToyError(Exception):
-    """What a method of a toy endpoint raises to answer with an error."""
+    """Raised by a method to answer with an error: its object."""
+
+
+def refusal(code: int, message: str) -> ToyError:
+    return ToyError({"code": code, "message": message})
 
 
 class Said(NamedTuple):
@@ -86,6 +91,21 @@ def http_endpoint(answer: Callable[[HttpRequest], Said]) -> Iterator[str]:
         server.server_close()
 
 
+def answered(result: Result, body: bytes) -> bytes:
+    """Answer the request or the batch in a body."""
+
+    def answer(request: dict[str, Any]) -> dict[str, object]:
+        envelope = {"jsonrpc": "2.0", "id": request["id"]}
+        try:
+            return {**envelope, "result": result(request["method"], request.get("params", []))}
+        except ToyError as failure:
+            return {**envelope, "error": failure.args[0]}
+
+    asked = json.loads(body)
+    answers = list(map(answer, asked)) if isinstance(asked, list) else answer(asked)
+    return json.dumps(answers).encode()
+
+
 @contextmanager
 def toy_endpoint(
     methods: Mapping[str, Answer], pages: Mapping[str, tuple[int, str]] | None = None
@@ -96,20 +116,12 @@ def toy_endpoint(
         if not request.body:
             status, text = (pages or {}).get(request.path, (404, "not found"))
             return Said(status, text.encode())
-        asked = json.loads(request.body)
-        answers = [answer(each) for each in asked] if isinstance(asked, list) else answer(asked)
-        return Said(body=json.dumps(answers).encode())
+        return Said(body=answered(result, request.body))
 
-    def answer(request: dict[str, Any]) -> dict[str, object]:
-        envelope = {"jsonrpc": "2.0", "id": request["id"]}
-        method = methods.get(request["method"])
-        if method is None:
-            error = {"code": -32601, "message": f"the method {request['method']} does not exist"}
-            return {**envelope, "error": error}
-        try:
-            return {**envelope, "result": method(request["params"])}
-        except ToyError as failure:
-            return {**envelope, "error": failure.args[0]}
+    def result(method: str, params: list[Any]) -> object:
+        if method not in methods:
+            raise refusal(-32601, f"the method {method} does not exist")
+        return methods[method](params)
 
     with http_endpoint(reply) as url:
         yield url

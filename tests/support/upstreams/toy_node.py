@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
+from support.servers.toy_endpoint import HttpRequest, Said, answered, http_endpoint, refusal
 from support.upstreams.plain_state import AT, METHODS, data, header
 
 TIP = AT.number + 2
@@ -14,10 +14,6 @@ HASHES = {header(number).hash: number for number in range(255)}
 
 
 Weather = Callable[[int, list[dict[str, Any]]], Said | None]
-
-
-class NodeError(Exception):
-    """An error of JSON-RPC: code and message."""
 
 
 @dataclass
@@ -40,18 +36,11 @@ class ToyNode:
         """How often a method was asked for."""
         return sum(each == method for each, _ in self.asked)
 
-    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one request."""
-        method, params = request["method"], request["params"]
+    def told(self, method: str, params: list[Any]) -> object:
+        """The result, or the lie about it."""
         self.asked.append((method, params))
-        envelope = {"jsonrpc": "2.0", "id": request["id"]}
-        try:
-            result = self.result(method, params)
-        except NodeError as failure:
-            code, message = failure.args
-            return {**envelope, "error": {"code": code, "message": message}}
-        lie = self.lies.get(method)
-        return {**envelope, "result": result if lie is None else lie(result)}
+        found = self.result(method, params)
+        return self.lies[method](found) if method in self.lies else found
 
     def result(self, method: str, params: list[Any]) -> object:
         """The honest result, or the error of a node without some ability."""
@@ -64,11 +53,11 @@ class ToyNode:
                 number = self.tip if params[0] in ("latest", "pending") else int(params[0], 16)
                 return METHODS[method]([hex(number), False]) if number <= self.tip else None
             case "eth_getStorageValues" if not self.values:
-                raise NodeError(-32601, "the method does not exist/is not available")
+                raise refusal(-32601, "the method does not exist/is not available")
             case "eth_getProof" if self.proofs is None:
-                raise NodeError(-32601, "the method does not exist/is not available")
+                raise refusal(-32601, "the method does not exist/is not available")
             case _ if method not in METHODS:
-                raise NodeError(-32601, f"the method {method} does not exist/is not available")
+                raise refusal(-32601, f"the method {method} does not exist/is not available")
             case _:
                 return self.of_a_state(method, params)
 
@@ -77,20 +66,10 @@ class ToyNode:
         places = {"eth_getProof": 2, "eth_getStorageAt": 2}
         number = self.number(params[places.get(method, 1)])
         if method == "eth_getProof" and self.tip - number > (self.proofs or 0):
-            raise NodeError(-32000, "distance to target block exceeds maximum proof window")
+            raise refusal(-32000, "distance to target block exceeds maximum proof window")
         if method == "eth_call":
             return self.call(params)
         return METHODS[method](params)
-
-    def whole(self, asked: object) -> bytes:
-        """The honest answer to a body."""
-        if not isinstance(asked, list):
-            assert isinstance(asked, dict)
-            return json.dumps(self.answer(asked)).encode()
-        if len(asked) > self.batches:
-            error = {"code": -32600, "message": f"batch limit is {self.batches}"}
-            return json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
-        return json.dumps([self.answer(each) for each in asked]).encode()
 
     def call(self, params: list[Any]) -> object:
         """The extractor, if overrides are known."""
@@ -113,9 +92,9 @@ class ToyNode:
             case str(name) if len(name) < 20 and "number" in self.forms:
                 found = int(name, 16)
             case _:
-                raise NodeError(-32602, "invalid argument: block")
+                raise refusal(-32602, "invalid argument: block")
         if found is None or found > self.tip:
-            raise NodeError(-32000, "header not found")
+            raise refusal(-32000, "header not found")
         return found
 
 
@@ -123,14 +102,18 @@ class ToyNode:
 def toy_node(node: ToyNode, path: str = "") -> Iterator[ToyNode]:
     """The node at an address, which it then has."""
 
-    def answer(request: HttpRequest) -> Said:
+    def reply(request: HttpRequest) -> Said:
         asked = json.loads(request.body)
         requests = asked if isinstance(asked, list) else [asked]
         node.bodies += 1
         said = (node.weather and node.weather(node.bodies, requests)) or Said()
-        honest = node.whole(asked)
+        if len(requests) > node.batches:
+            error = {"code": -32600, "message": f"batch limit is {node.batches}"}
+            honest = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+        else:
+            honest = answered(node.told, request.body)
         return said._replace(body=honest) if said.body is None else said
 
-    with http_endpoint(answer) as url:
+    with http_endpoint(reply) as url:
         node.url = url + path
         yield node
