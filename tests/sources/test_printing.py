@@ -62,7 +62,7 @@ def test_who_gives_something_up_prints_it_first(tmp_path: Path) -> None:
         printer.request("eth_sendRawTransaction")
         chain.submit(send(ACCOUNTS[0], number))
         partial = chain.sequencer.builder.block.partials[-1]
-        printer.look(ReachedPosition(chain.sequencer.builder.parent.number, partial))
+        printer.committed(ReachedPosition(chain.sequencer.builder.parent.number, partial))
         printer.request("eth_getTransactionReceipt")
     printer.catch_up()
     lines = [line for text in texts for line in text.split("\n")]
@@ -73,7 +73,7 @@ def test_who_gives_something_up_prints_it_first(tmp_path: Path) -> None:
         *("    Block Number: 2", "eth_getTransactionReceipt"),
     ]
     chain.execute(Revert(before))
-    printer.look(ReachedPosition(0, chain.sequencer.builder.block.partials[-1]))
+    printer.committed(ReachedPosition(0, chain.sequencer.builder.block.partials[-1]))
     printer.close()
     assert texts[-1] == "    Removed blocks: 2, after block 0"
     chain.kill()

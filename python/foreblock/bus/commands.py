@@ -46,8 +46,8 @@ class Command(Struct, frozen=True, tag=True, array_like=True):
 
     # The next nonces that workers know are still right.
     keeps_hints: ClassVar[bool] = False
-    # Everything committed stays, if no transaction is in the block in progress.
-    abandons_nothing: ClassVar[bool] = False
+    # It can abandon sealed blocks.
+    abandons_blocks: ClassVar[bool] = False
     # It can be applied on top of changes that are not committed yet.
     joins_uncommitted: ClassVar[bool] = False
     # Its own changes can be committed later, before the next read.
@@ -72,7 +72,6 @@ class Mine(Command, frozen=True):
     The first has this timestamp, if one is given. Gives the number of the last block.
     """
 
-    abandons_nothing = True
     joins_uncommitted = True
 
     blocks: int = 1
@@ -139,7 +138,6 @@ class NextBlock(Command, frozen=True):
 class SetAccount(Command, frozen=True):
     """Set fields of an account; what is none stays."""
 
-    abandons_nothing = True
     joins_uncommitted = True
     commits_later = True
 
@@ -159,7 +157,6 @@ class SetAccount(Command, frozen=True):
 class AddBalance(Command, frozen=True):
     """Add to a balance."""
 
-    abandons_nothing = True
     joins_uncommitted = True
     commits_later = True
 
@@ -173,7 +170,6 @@ class AddBalance(Command, frozen=True):
 class SetAccounts(Command, frozen=True):
     """Set several accounts in one commit."""
 
-    abandons_nothing = True
     joins_uncommitted = True
     commits_later = True
 
@@ -199,7 +195,6 @@ class TakeSnapshot(Command, frozen=True):
     """Remember the chain as it is; gives the id of the snapshot."""
 
     keeps_hints = True
-    abandons_nothing = True
     joins_uncommitted = True
     commits_later = True
 
@@ -207,6 +202,7 @@ class TakeSnapshot(Command, frozen=True):
 class Revert(Command, frozen=True):
     """Make the chain what it was at a snapshot; gives whether there is such a snapshot."""
 
+    abandons_blocks = True
     joins_uncommitted = True
     commits_later = True
 
@@ -219,12 +215,16 @@ class Revert(Command, frozen=True):
 class Reset(Command, frozen=True):
     """Begin the chain again, on its genesis."""
 
+    abandons_blocks = True
+
     def blocks_of_work(self, _: ChainProgress) -> int:
         return MANY_BLOCKS
 
 
 class Rollback(Command, frozen=True):
     """Abandon this many sealed blocks, with what is in them."""
+
+    abandons_blocks = True
 
     depth: int
 
@@ -235,6 +235,8 @@ class Rollback(Command, frozen=True):
 class SetHead(Command, frozen=True):
     """Give up all sealed blocks above this one, with what is in them."""
 
+    abandons_blocks = True
+
     number: int
 
 
@@ -244,6 +246,8 @@ class Reorganize(Command, frozen=True):
     `placed` are transactions for blocks of the new branch, counted from 0. Those that were
     given up and are not placed go back to the pool with `put_back`.
     """
+
+    abandons_blocks = True
 
     depth: int
     placed: tuple[tuple[int, bytes, bytes], ...] = ()  # block, raw transaction, sender
@@ -260,7 +264,6 @@ class Impersonate(Command, frozen=True):
     """Take transactions of an account without a signature, or no longer."""
 
     keeps_hints = True
-    abandons_nothing = True
     joins_uncommitted = True
     commits_later = True
 
@@ -272,7 +275,6 @@ class ImpersonateAll(Command, frozen=True):
     """Take transactions of every account without a signature, or no longer."""
 
     keeps_hints = True
-    abandons_nothing = True
     joins_uncommitted = True
     commits_later = True
 
@@ -283,7 +285,6 @@ class SendUnsigned(Command, frozen=True):
     """Take a transaction of an account without its signature; gives its hash."""
 
     keeps_hints = True
-    abandons_nothing = True
 
     sender: bytes
     to: bytes | None
@@ -300,8 +301,6 @@ class SendUnsigned(Command, frozen=True):
 class DropTransactions(Command, frozen=True):
     """Take transactions out of the pool: one, those of a sender, or all; gives their hashes."""
 
-    abandons_nothing = True
-
     hash: bytes | None = None
     sender: bytes | None = None
 
@@ -313,7 +312,6 @@ class CloseFlashblock(Command, frozen=True):
     """Close the open index now; gives block number, index and hash."""
 
     keeps_hints = True
-    abandons_nothing = True
 
 
 class SetFlashblockInterval(Command, frozen=True):
@@ -352,7 +350,6 @@ class SetFaults(Command, frozen=True):
 class SetPrinting(Command, frozen=True):
     """Print what happens on the chain, and calls of transactions, or no longer."""
 
-    abandons_nothing = True
     changes_output = True
 
     is_on: bool | None = None  # None leaves it unchanged

@@ -223,7 +223,7 @@ class DevChainSource:
 
         It is committed when this returns or, `lazily`, by `flush`, unless commits take long.
         """
-        if self._sequencer.builder.has_transactions or not command.abandons_nothing:
+        if self._sequencer.builder.has_transactions or command.abandons_blocks:
             self._printer.catch_up()
         result = execute(self._sequencer, command, lazily=lazily and self._commits_lazily)
         self._tell_printer()
@@ -267,7 +267,7 @@ class DevChainSource:
         if self._printer.is_on:
             partials = self._sequencer.builder.block.partials
             latest, last = self._sequencer.builder.parent.number, partials[-1] if partials else 0
-            self._printer.look(ReachedPosition(latest, last))
+            self._printer.committed(ReachedPosition(latest, last))
 
     def _take_up(self, saved: Iterable[Transaction]) -> None:
         """Put back what waited when the chain was stopped, as far as it may still run."""

@@ -1,17 +1,16 @@
-"""Print what happens on a network: requests, transactions, blocks, lines of the console.
+"""The console output of a network: requests, transactions, blocks and console.log.
 
-All of it goes through one queue of the network, in the order in which it happened: workers say
-which requests came, before these reach the sequencer, and the sequencer says that it has
-committed, before who waits for that is answered. A thread takes it from there, reads what was
-committed, and hands texts on. So neither the sequencer nor a worker waits for a reader, and what
-is too much is dropped and counted.
+Each network has one queue, in the order of the events: workers add a request before it reaches
+the sequencer, and the sequencer adds each commit before it answers. A thread takes the items,
+reads the committed rows and writes the text. So neither the sequencer nor a worker waits for the
+terminal; if the queue is full, items are dropped and counted.
 
-The thread looks after what is new when nothing was for `PAUSE` seconds, or after `LONGEST` of
-them: who sends one request after the other would wait for it otherwise. Each commit is told up to
-where the chain had come by then, so the order is that in which things happened. Before a chain is
-taken back, what was committed is read by who does that (`catch_up`): afterwards it is gone.
+The thread prints after `PAUSE` seconds without a new item, or after `LONGEST` seconds, so that it
+does not compete with a client that sends one request after the other. An item has the position of
+the chain at its commit, so the order is kept. A command that abandons blocks calls `catch_up`
+first, because their rows are gone afterwards.
 
-The same request again and again is printed once, and how often it came when something else does.
+A repeated request is printed once, with its count when another item follows.
 """
 
 import threading
@@ -53,8 +52,8 @@ def printing_of(chain: ChainSettings, state: DevState | None) -> Printing:
     )
 
 
-class _Look:
-    """An item: what was committed up to a place."""
+class _Commits:
+    """An item: the commits up to a position."""
 
     def __init__(self, printer: "NetworkPrinter", reached: ReachedPosition) -> None:
         self._printer: Final = printer
@@ -92,6 +91,8 @@ class NetworkPrinter:
         self._printing_now: Final = threading.Lock()  # whose holder takes items
         self._thread: threading.Thread | None = None
         self._printing = Printing(is_on=False, traces=False)
+        self._committed: ReachedPosition | None = None  # by the sequencer
+        self._reported: ReachedPosition | None = None  # of that, what is printed
         # Of the thread.
         self._report: ChainReport | None = None
         self._last_request, self._times = "", 0
@@ -104,8 +105,9 @@ class NetworkPrinter:
         return self._printing.is_on
 
     def follow(self, ledger: Ledger, printing: Printing) -> None:
-        """Print this of what is committed from now on."""
+        """Print the commits from now on, as `printing` says."""
         self._printing = printing
+        self._committed = self._reported = None
         if printing.is_on:
             self._add(partial(self._begin, ChainReport(ledger)), must=True)
         elif self._thread is not None:
@@ -117,17 +119,20 @@ class NetworkPrinter:
         if self._thread is not None:
             self._add(partial(self._begin, None), must=True)
 
-    def look(self, reached: ReachedPosition) -> None:
-        """Print what was committed, which is up to there."""
+    def committed(self, reached: ReachedPosition) -> None:
+        """Print the commits up to this position."""
         with self._changed:
-            if self._waiting and isinstance(self._waiting[-1], _Look):
+            if reached == self._committed:
+                return
+            self._committed = reached
+            if self._waiting and isinstance(self._waiting[-1], _Commits):
                 self._waiting[-1].reached = reached
             else:
-                self._add(_Look(self, reached))
+                self._add(_Commits(self, reached))
 
     def catch_up(self) -> None:
-        """Print what was committed now: it will be given up."""
-        if self._thread is not None and self.is_on:
+        """Print all commits now: some will be abandoned."""
+        if self.is_on and self._reported != self._committed:
             while self._print_next():
                 pass
 
@@ -225,10 +230,11 @@ class NetworkPrinter:
         self._report = report
 
     def tell(self, reached: ReachedPosition) -> None:
-        """Write what was committed up to there."""
+        """Write the commits up to this position."""
         if self._report is not None:
             for text in self._report.report(reached, traces=self._printing.traces):
                 self._write(text)
+        self._reported = reached
 
     def write_request(self, method: str, times: int) -> None:
         """Write a method that was called so often, or count it."""
