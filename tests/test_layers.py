@@ -100,7 +100,7 @@ BELOW = {
     "service": (
         "bus clock errors feed follow methods metrics page replication rpc scheduling secret_urls"
         " sequencer server settings snapshot sources starting status types upstream"
-        " ledger/calls ledger/reading ledger/storage"
+        " ledger/calls ledger/reading ledger/storage ledger/tracing"
     ),
     # What people start.
     "conformance": "errors primitives service types upstream ledger/importing",

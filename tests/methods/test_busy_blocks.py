@@ -22,10 +22,10 @@ from foreblock.ledger.reading.transaction_lookup import (
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
+from foreblock.methods import fee_methods
 from foreblock.methods.blocks.block_text import BlockTexts
 from foreblock.methods.blocks.receipts import ReceiptCache, ReceiptsText
-from foreblock.methods.node import fees
-from foreblock.methods.node.fees import KEPT_BYTES
+from foreblock.methods.fee_methods import KEPT_BYTES
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.service.network_views import Service, make_scheduler
@@ -342,7 +342,7 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
         read.append(block.number)  # type: ignore[attr-defined]
         return read_tips(view, block)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(fees, "read_tips", counting)
+    monkeypatch.setattr(fee_methods, "read_tips", counting)
     body = request("eth_feeHistory", "0x3", "pending", [50])
 
     async def main() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.dev import NOWHERE, ON_LOOPBACK
-from foreblock.methods.keys import Keys
+from foreblock.methods.sequencing import Keys
 from support.chains.dev_chain import ACCOUNTS, DevChain
 from support.chains.dev_service import InProcess, InProcessPool, dev_service
 from support.servers.asking import asker, error, request

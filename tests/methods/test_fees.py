@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.reading.transaction_lookup import BlockTips
-from foreblock.methods.node.fees import LEAST, MOST, suggestion
+from foreblock.methods.fee_methods import LEAST, MOST, suggestion
 from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
 from support.payloads.dev_state import BOB
 from support.servers.asking import Asker, error

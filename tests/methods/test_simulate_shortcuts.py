@@ -24,7 +24,7 @@ from foreblock.ledger.calls.simulated_chain import SimulatedChain
 from foreblock.ledger.calls.simulation import SimulatedBlock
 from foreblock.ledger.rules.transaction_rules import MAX_INIT_CODE
 from foreblock.methods import shapes
-from foreblock.methods.calls.simulate import BlockShape, render
+from foreblock.methods.calls.simulate_methods import BlockShape, render
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS

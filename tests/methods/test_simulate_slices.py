@@ -16,7 +16,7 @@ import pytest
 
 from abuse.simulations import EXCESSES
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.calls.simulate import join_array, text_pieces
+from foreblock.methods.calls.simulate_methods import join_array, text_pieces
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.service.network_views import Service, make_scheduler

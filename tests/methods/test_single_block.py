@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.calls import simulate
+from foreblock.methods.calls import simulate_methods
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import build_optimism
@@ -97,7 +97,7 @@ def both_ways(client: Asker, block: dict[str, Any], at: str = "latest") -> tuple
     client.reply(body)  # from now on the block after this one is kept
     short = client.reply(body).body
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulate, "simulate_single_block", lambda *_: None)
+        patch.setattr(simulate_methods, "simulate_single_block", lambda *_: None)
         return short, client.reply(body).body
 
 

@@ -11,9 +11,9 @@ from msgspec import Raw
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.transaction_rules import MARK
 from foreblock.methods.dev.preparing import Preparing
-from foreblock.methods.keys import Keys
-from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.fee_methods import PriorityFees
 from foreblock.methods.pool.filling import FillMethods
+from foreblock.methods.sequencing import Keys
 from foreblock.scheduling.steps import UNHURRIED
 from foreblock.settings import Settings
 from foreblock.types import decode_transaction

@@ -17,8 +17,8 @@ from foreblock.errors import CallerError, NotHere, UnknownBlockHash
 from foreblock.ledger.reading.blocks import BlockId, ByHash
 from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.blocks.receipts import read_hash
+from foreblock.methods.params import BlockName, read_block
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.envelope import NO_PARAMS
 from foreblock.rpc.fetching import mark_batch

@@ -26,11 +26,10 @@ from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
-from foreblock.methods.block_param import read_block
 from foreblock.methods.blocks.block_methods import read_by_hash, read_by_number
 from foreblock.methods.blocks.old_texts import OldBlockTexts
 from foreblock.methods.blocks.receipts import read_hash, read_receipts
-from foreblock.methods.params import hash32
+from foreblock.methods.params import hash32, read_block
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.envelope import NO_PARAMS
 from foreblock.rpc.fetching import Missed

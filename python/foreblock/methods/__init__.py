@@ -11,17 +11,14 @@ from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.dev import dev_families, hide
 from foreblock.methods.events import Events, event_families
-from foreblock.methods.keys import NO_KEYS, Keys
-from foreblock.methods.node import node_family
-from foreblock.methods.node.about import Identity
-from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.fee_methods import PriorityFees
+from foreblock.methods.node import Identity, node_family
 from foreblock.methods.openrpc import openrpc_family
 from foreblock.methods.pool import pool_family
-from foreblock.methods.sequencing import Sequencing
+from foreblock.methods.sequencing import NO_KEYS, EmptyPool, Keys, Sequencing, WaitingPool
 from foreblock.methods.state import state_family
 from foreblock.methods.table import Family, MethodTable
 from foreblock.methods.tracing import tracing_families
-from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.settings import Settings
 

@@ -1,10 +1,12 @@
-"""Parameters, decoded and checked; every refusal names the argument and the place in it.
+"""Parameters, decoded and checked; every refusal names the argument and the position in it.
 
-A method has one array-like Struct for its arguments, all of them optional, and decodes
-it in one pass. What does not fit is decoded again argument by argument, and the first
-that is wrong is said in words. Hex texts come in as `str` and are read by the engine:
-`argument` and `path` tell where the text stood. Params that are more than a few texts are
-read by the engine as a whole.
+A method has one array-like Struct for its arguments, all of them optional, and decodes it in one
+pass. If that fails, the arguments are decoded one by one, and the first bad one is named. Hex
+texts are decoded as `str` and read by the engine; `argument` and `path` are their position. Params
+that are more than a few texts are read by the engine as a whole.
+
+The block parameter names a block by a number or a tag, by the 32 bytes of a hash, or by an object
+(EIP-1898) with a number, a hash, or a number and the index of a flashblock.
 """
 
 import re
@@ -13,6 +15,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 from msgspec import DecodeError, Raw, Struct, ValidationError, structs
+from msgspec.json import Decoder
 
 from foreblock._engine import read_address as address
 from foreblock._engine import read_data as data
@@ -20,6 +23,8 @@ from foreblock._engine import read_hash as hash32
 from foreblock._engine import read_quantity as quantity
 from foreblock._engine import read_slot as slot
 from foreblock.errors import BadArgument, InvalidParams
+from foreblock.ledger.reading.blocks import TAGS, BlockId, ByHash, ByIndex, ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -143,3 +148,104 @@ def take_none(raw: Raw) -> None:
 def refuse(argument: int, path: str, why: str) -> NoReturn:
     """Raise `BadArgument`."""
     raise BadArgument(why, argument, path)
+
+
+HASH_TEXT: Final = 66  # characters: 0x and 64 digits
+MAX_NUMBER: Final = (1 << 63) - 1  # as in geth, whose numbers are signed
+
+
+class BlockObject(Struct, rename="camel", gc=False, frozen=True):
+    """A block named by an object."""
+
+    block_number: str | None = None
+    block_hash: str | None = None
+    require_canonical: bool | None = None
+    flashblock_index: str | None = None
+
+
+BlockName = str | BlockObject
+BlockParam = BlockName | None
+
+_decode_name = Decoder(str | BlockObject).decode
+
+
+def named_block(given: str | bytes) -> str | BlockObject:
+    """The parameter as the engine gives it: a text, or JSON whose types are right."""
+    return given if isinstance(given, str) else _decode_name(given)
+
+
+def find_block(view: LedgerView, value: BlockParam, argument: int) -> ReadableBlock:
+    """The block that the parameter names; the latest without one."""
+    if value is None or value == "latest":
+        return view.latest
+    if value == "pending":
+        return view.pending or view.resolve("pending")
+    return view.resolve(read_block(value, argument))
+
+
+def read_block(value: BlockName, argument: int) -> BlockId:
+    """The name of a block, from the parameter."""
+    if isinstance(value, BlockObject):
+        return _read_object(value, argument)
+    tag = TAGS.get(value)
+    if tag is not None:
+        return tag
+    if len(value) == HASH_TEXT:
+        return ByHash(hash32(value, argument))
+    return _read_number(value, argument, "")
+
+
+def _read_object(value: BlockObject, argument: int) -> BlockId:
+    if value.block_hash is not None and value.block_number is not None:
+        refuse(argument, "", "cannot specify both blockHash and blockNumber, choose one")
+    if value.block_hash is not None:
+        if value.flashblock_index is not None:
+            refuse(argument, "$.flashblockIndex", "goes with blockNumber; a hash says it all")
+        block_hash = hash32(value.block_hash, argument, "$.blockHash")
+        return ByHash(block_hash, require_canonical=bool(value.require_canonical))
+    if value.block_number is None:
+        refuse(argument, "", "must specify either blockHash or blockNumber")
+    block = TAGS.get(value.block_number) or _read_number(
+        value.block_number, argument, "$.blockNumber"
+    )
+    if value.flashblock_index is None:
+        return block
+    if isinstance(block, str):
+        refuse(argument, "$.flashblockIndex", "goes with a block number, not with a tag")
+    return ByIndex(block, quantity(value.flashblock_index, 64, argument, "$.flashblockIndex"))
+
+
+def _read_number(text: str, argument: int, path: str) -> int:
+    if text[:2] not in ("0x", "0X"):
+        known = ", ".join(TAGS)
+        refuse(argument, path, f"hex string without 0x prefix, nor one of {known}")
+    number = quantity(text, 64, argument, path)
+    if number > MAX_NUMBER:
+        refuse(argument, path, "block number larger than int64")
+    return number
+
+
+# --- The arguments of methods about an account ---------------------------------------------------
+
+
+class AccountParams(Params):
+    """The arguments of a method that reads one field of an account."""
+
+    address: str
+    block: BlockParam = None
+
+
+_read_account = reader(AccountParams)
+
+
+def key_digits(text: str) -> str:
+    """The digits of a storage key; geth requires no `0x` before them."""
+    return text[2:] if text[:2] in ("0x", "0X") else text
+
+
+def read_account(raw: Raw, *, block_required: bool) -> tuple[bytes, BlockParam]:
+    """The address and the block that a request names."""
+    params = _read_account(raw)
+    if params.block is None and block_required:
+        params = explain(raw, AccountParams, 2)
+    return address(params.address, 0), params.block

@@ -23,8 +23,7 @@ from foreblock.methods.dev import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
 from foreblock.methods.events.commit_watch import AwaitedCommits, CommitWatch
 from foreblock.methods.events.filter_table import FilterTable
-from foreblock.methods.keys import Keys
-from foreblock.methods.sequencing import Sequencing
+from foreblock.methods.sequencing import Keys, Sequencing
 from foreblock.methods.table import MethodTable
 from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits

@@ -8,7 +8,7 @@ from typing import Any
 from foreblock.bus.commands import WOULD_BLOCK, AnyCommand
 from foreblock.bus.messages import WaitingTransaction
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.keys import Keys
+from foreblock.methods.sequencing import Keys
 from foreblock.types import Transaction, decode_transactions
 from support.chains.dev_chain import ACCOUNTS, DevChain
 from support.servers.asking import Asker, asker

@@ -31,7 +31,7 @@ from foreblock.ledger.reading.events import (
     sealed_end,
 )
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.methods.keys import Keys
+from foreblock.methods.sequencing import Keys
 from foreblock.types import Flashblock, decode_transactions
 from support.chains.checking import DevFollower, check_blocks_by_import, check_unknown, heads
 from support.chains.dev_chain import ACCOUNTS, DevChain, genesis_of

@@ -3,8 +3,8 @@
 from foreblock.methods.blocks.block_methods import BlockMethods, UncleMethods
 from foreblock.methods.blocks.receipts import ReceiptCache, ReceiptMethods
 from foreblock.methods.blocks.transactions import RawMethods, TransactionMethods
+from foreblock.methods.sequencing import WaitingPool
 from foreblock.methods.table import Family, Method
-from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.settings import Settings
 

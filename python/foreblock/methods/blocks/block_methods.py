@@ -18,9 +18,8 @@ from foreblock.ledger.reading.blocks import BlockId, ByHash, ReadableBlock
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH
-from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.blocks.block_text import BlockTexts, without_identity
-from foreblock.methods.params import Params, hash32, quantity, reader
+from foreblock.methods.params import BlockName, Params, hash32, quantity, read_block, reader
 from foreblock.methods.shapes import header_members, write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler

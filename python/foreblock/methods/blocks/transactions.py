@@ -34,17 +34,16 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.tracing.address_search import find_sent
 from foreblock.methods import shapes
-from foreblock.methods.block_param import BlockName, find_block
 from foreblock.methods.blocks.block_methods import CountInBlock, ItemByIndex
 from foreblock.methods.blocks.receipts import ReceiptCache, read_hash
-from foreblock.methods.params import Params, address, quantity, reader
-from foreblock.methods.shapes import write_data
-from foreblock.methods.waiting_pool import (
+from foreblock.methods.params import BlockName, Params, address, find_block, quantity, reader
+from foreblock.methods.sequencing import (
     WaitingPool,
     decode_waiting,
     waiting_nonce,
     waiting_text,
 )
+from foreblock.methods.shapes import write_data
 from foreblock.primitives import rlp_list_prefix
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler

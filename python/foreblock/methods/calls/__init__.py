@@ -1,7 +1,7 @@
 """Calls, estimates and simulations: methods that run something."""
 
 from foreblock.methods.calls.call_methods import AccessListMethods, CallMethods, EstimateMethods
-from foreblock.methods.calls.simulate import SimulateMethods
+from foreblock.methods.calls.simulate_methods import SimulateMethods
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.settings import Settings

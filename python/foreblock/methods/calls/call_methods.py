@@ -28,8 +28,7 @@ from foreblock.ledger.calls.request import BlockOverrides, Call, Overrides, stat
 from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing.traces import TraceBounds, access_list
-from foreblock.methods.block_param import named_block, read_block
-from foreblock.methods.params import is_long, read_in_turn
+from foreblock.methods.params import is_long, named_block, read_block, read_in_turn
 from foreblock.methods.shapes import write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler

@@ -35,10 +35,10 @@ from foreblock.methods.dev.preparing import Preparing
 from foreblock.methods.dev.signing import SignMethods
 from foreblock.methods.dev.unlocked import UnlockedMethods, sending_family
 from foreblock.methods.events.commit_watch import CommitWatch
-from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.fee_methods import PriorityFees
 from foreblock.methods.params import take_none
 from foreblock.methods.pool.filling import FillMethods
-from foreblock.methods.pool.sync_sending import SyncSendMethods
+from foreblock.methods.pool.raw_sending import SyncSendMethods
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.table import Family, MethodFunction
 from foreblock.scheduling.scheduler import Scheduler

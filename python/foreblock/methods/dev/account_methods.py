@@ -21,9 +21,8 @@ from foreblock.methods.dev.commanding import (
 )
 from foreblock.methods.dev.mining import SwitchParams
 from foreblock.methods.dev.unlocked import UnlockedMethods
-from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated, write_accounts
 from foreblock.methods.params import Params, address, reader, take_none
-from foreblock.methods.sequencing import Commands
+from foreblock.methods.sequencing import NO_SIGNER, Commands, Keys, is_impersonated, write_accounts
 from foreblock.methods.shapes import write_data
 from foreblock.methods.table import Family, Method, command
 

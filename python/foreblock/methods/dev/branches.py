@@ -37,10 +37,9 @@ from foreblock.methods.dev.commanding import (
     write_bool,
 )
 from foreblock.methods.dev.preparing import Prepared, Preparing
-from foreblock.methods.keys import Keys
 from foreblock.methods.params import Params, data, reader, refuse, take_none
-from foreblock.methods.pool.sending import read_transaction
-from foreblock.methods.sequencing import Commands
+from foreblock.methods.pool.raw_sending import read_transaction
+from foreblock.methods.sequencing import Commands, Keys
 from foreblock.methods.table import Family, Method, command
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps

@@ -15,8 +15,8 @@ from foreblock.methods.dev.commanding import (
     number,
 )
 from foreblock.methods.dev.mining import SwitchParams
-from foreblock.methods.node.about import client, network_version
-from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.fee_methods import PriorityFees
+from foreblock.methods.node import client, network_version
 from foreblock.methods.params import Params, reader, take_none
 from foreblock.methods.sequencing import Commands
 from foreblock.methods.shapes import members, write_data, write_quantity

@@ -21,9 +21,9 @@ from foreblock.ledger.rules.transaction_rules import (
     unsigned_source,
 )
 from foreblock.methods.dev.commanding import U64, Number, number, word
-from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated
 from foreblock.methods.params import Params, address, read_in_turn, reader
 from foreblock.methods.pool.filling import FillMethods, check_parts, read_transaction_request
+from foreblock.methods.sequencing import NO_SIGNER, Keys, is_impersonated
 from foreblock.scheduling.steps import Pace, Steps, paced
 from foreblock.types import (
     Transaction,

@@ -20,8 +20,8 @@ from msgspec import Raw
 
 from foreblock.errors import LimitExceeded
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.keys import Keys
 from foreblock.methods.params import Params, address, data, read_in_turn, reader, refuse
+from foreblock.methods.sequencing import Keys
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps

@@ -23,12 +23,10 @@ from foreblock.errors import (
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.preparing import Prepared, Preparing
 from foreblock.methods.dev.signing import SignMethods
-from foreblock.methods.keys import Keys
 from foreblock.methods.params import Params, reader
 from foreblock.methods.pool.filling import MOST_BYTES, FillMethods
-from foreblock.methods.pool.sending import Submissions
-from foreblock.methods.pool.sync_sending import Renew, SyncSendMethods
-from foreblock.methods.sequencing import Commands
+from foreblock.methods.pool.raw_sending import Renew, SyncSendMethods
+from foreblock.methods.sequencing import Commands, Keys, Submissions
 from foreblock.methods.shapes import write_data
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.reply import Text

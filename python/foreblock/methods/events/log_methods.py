@@ -28,8 +28,16 @@ from foreblock.ledger.reading.logs import (
     number_range,
 )
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.block_param import BlockParam, read_block
-from foreblock.methods.params import Params, address, hash32, read_in_turn, reader, refuse
+from foreblock.methods.params import (
+    BlockParam,
+    Params,
+    address,
+    hash32,
+    read_block,
+    read_in_turn,
+    reader,
+    refuse,
+)
 from foreblock.methods.shapes import array, members, write_data, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler

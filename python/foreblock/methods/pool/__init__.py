@@ -4,13 +4,12 @@ from functools import partial
 
 from foreblock.methods.blocks.receipts import ReceiptCache, find_receipt
 from foreblock.methods.events.commit_watch import CommitWatch
-from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.fee_methods import PriorityFees
 from foreblock.methods.pool.filling import FillMethods
-from foreblock.methods.pool.sending import SendMethods, Submissions
-from foreblock.methods.pool.sync_sending import SyncSendMethods
+from foreblock.methods.pool.raw_sending import SendMethods, SyncSendMethods
 from foreblock.methods.pool.txpool import PoolMethods, UnsealedTransactions
+from foreblock.methods.sequencing import Submissions, WaitingPool
 from foreblock.methods.table import Family, Method, command
-from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.settings import Settings
 

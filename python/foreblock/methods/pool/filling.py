@@ -19,9 +19,8 @@ from foreblock.ledger.calls.request import Call, state_and_context
 from foreblock.ledger.reading.transaction_lookup import blob_fees_of, next_base_fee
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.calls.call_methods import UNCAPPED, read_fields, result_of
-from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.fee_methods import PriorityFees
 from foreblock.methods.params import Params, read_in_turn, reader
-from foreblock.methods.pool.sending import Submissions
 from foreblock.methods.pool.unsigned_transaction import (
     AccessEntry,
     AuthorizationEntry,
@@ -29,6 +28,7 @@ from foreblock.methods.pool.unsigned_transaction import (
     write_access_list,
     write_authorizations,
 )
+from foreblock.methods.sequencing import Submissions
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced

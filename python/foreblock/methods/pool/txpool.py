@@ -25,7 +25,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import checksum_address, is_from_user
 from foreblock.methods.blocks.receipts import ReceiptCache, read_hash
 from foreblock.methods.params import Params, address, reader, take_none
-from foreblock.methods.waiting_pool import (
+from foreblock.methods.sequencing import (
     InPool,
     WaitingPool,
     decode_waiting,

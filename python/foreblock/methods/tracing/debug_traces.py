@@ -23,9 +23,16 @@ from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceText, read_replay
-from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.calls.call_methods import CallReader
-from foreblock.methods.params import Params, hash32, read_in_turn, reader, refuse
+from foreblock.methods.params import (
+    BlockName,
+    Params,
+    hash32,
+    read_block,
+    read_in_turn,
+    reader,
+    refuse,
+)
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps

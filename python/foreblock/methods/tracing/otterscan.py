@@ -21,9 +21,18 @@ from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.address_search import find_sent, first_block, search_addresses
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection, read_replay
 from foreblock.methods import shapes
-from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.blocks.receipts import ReceiptCache
-from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse, take_none
+from foreblock.methods.params import (
+    BlockParam,
+    Params,
+    address,
+    find_block,
+    hash32,
+    quantity,
+    reader,
+    refuse,
+    take_none,
+)
 from foreblock.methods.shapes import write_data, write_quantity
 from foreblock.methods.tracing.debug_traces import pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces

@@ -22,9 +22,8 @@ from foreblock.ledger.reading.stored_block import (
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods import shapes
-from foreblock.methods.block_param import BlockName, find_block
 from foreblock.methods.blocks.receipts import ReceiptCache
-from foreblock.methods.params import Params, hash32, reader, refuse
+from foreblock.methods.params import BlockName, Params, find_block, hash32, reader, refuse
 from foreblock.methods.shapes import array, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler

@@ -17,8 +17,17 @@ from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection, read_replay
-from foreblock.methods.block_param import BlockName, BlockParam, find_block
-from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse
+from foreblock.methods.params import (
+    BlockName,
+    BlockParam,
+    Params,
+    address,
+    find_block,
+    hash32,
+    quantity,
+    reader,
+    refuse,
+)
 from foreblock.methods.shapes import write_quantity
 from foreblock.methods.tracing.debug_traces import encode_hash, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces

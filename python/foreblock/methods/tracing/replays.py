@@ -18,10 +18,19 @@ from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, read_replay
-from foreblock.methods.block_param import BlockName, BlockParam, find_block
 from foreblock.methods.calls.call_methods import CallReader
-from foreblock.methods.params import Params, data, hash32, read_in_turn, reader, refuse
-from foreblock.methods.pool.sending import read_transaction
+from foreblock.methods.params import (
+    BlockName,
+    BlockParam,
+    Params,
+    data,
+    find_block,
+    hash32,
+    read_in_turn,
+    reader,
+    refuse,
+)
+from foreblock.methods.pool.raw_sending import read_transaction
 from foreblock.methods.tracing.debug_traces import find_placed, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler

@@ -15,8 +15,7 @@ from foreblock.errors import TraceTooLong
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing.witness_recording import ExecutionWitness, record_witness
-from foreblock.methods.block_param import BlockName
-from foreblock.methods.params import Params, hash32, reader
+from foreblock.methods.params import BlockName, Params, hash32, reader
 from foreblock.methods.shapes import write_data
 from foreblock.methods.tracing.debug_traces import find_traced
 from foreblock.scheduling.reply import Text, in_pieces

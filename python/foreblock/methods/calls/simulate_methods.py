@@ -30,9 +30,8 @@ from foreblock.ledger.calls.simulated_block import simulate_single_block
 from foreblock.ledger.calls.simulation import BodyText, SealedBody, SimulatedBlock, simulate
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
-from foreblock.methods.block_param import BlockParam, find_block, named_block
 from foreblock.methods.calls.call_methods import UNCAPPED, read_fields
-from foreblock.methods.params import is_long, read_in_turn
+from foreblock.methods.params import BlockParam, find_block, is_long, named_block, read_in_turn
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps

@@ -1,8 +1,12 @@
-"""eth_sendRawTransactionSync (EIP-7966): send a transaction and wait for its receipt.
+"""Send signed transactions: eth_sendRawTransaction and eth_sendRawTransactionSync (EIP-7966).
 
-The receipt comes with the first commit that has it, so at pre-confirmation; in a sealed view,
-with the block. Each waiting request searches each new commit (`commit_watch`); meanwhile it holds
-no view and no thread.
+Decoding and recovering the sender take the most time, so workers do both and spare the one
+writer. They also refuse transactions that no pool could take. The pool decides whether the sender
+can pay and whether its nonce is next; its reasons are passed on in its own words.
+
+eth_sendRawTransactionSync waits for the receipt, which comes with the first commit that has it:
+at pre-confirmation, or with the block in a sealed view. Each waiting request searches each new
+commit (`commit_watch`) and holds neither a view nor a thread meanwhile.
 """
 
 import asyncio
@@ -12,17 +16,99 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from foreblock.errors import ForeblockError, SyncTimedOut, TooManyWaiting
+from foreblock.errors import (
+    ForeblockError,
+    OversizedData,
+    RejectedTransaction,
+    SyncTimedOut,
+    TooManyWaiting,
+    Undecodable,
+    UnsupportedType,
+    WrongChain,
+)
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT, Sent, without_sidecar
+from foreblock.methods import shapes
 from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.params import Params, data, quantity, reader, refuse
-from foreblock.methods.pool.sending import Submissions, read_transaction
+from foreblock.methods.sequencing import Submissions
 from foreblock.scheduling.admission import Lease, WorkerBudget
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import DetachedWait, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Settings
-from foreblock.types import Transaction
+from foreblock.types import Transaction, decode_transaction
+
+MAX_SIZE: Final = 128 * 1024  # bytes, as in geth's pool
+MAX_BLOB_SIZE: Final = 1024 * 1024  # bytes with its blobs, as in geth's pool
+UNSUPPORTED: Final = (BLOB, DEPOSIT)  # OP chains have no blobs, and deposits come from L1
+
+
+class RawTransactionParams(Params):
+    """The arguments of eth_sendRawTransaction."""
+
+    transaction: str
+
+
+_read_raw = reader(RawTransactionParams)
+
+
+class SendMethods:
+    """Methods that send a transaction."""
+
+    def __init__(self, submissions: Submissions) -> None:
+        self._submissions = submissions
+
+    def send_raw_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The hash of the transaction, once the pool has it."""
+        params = _read_raw(raw)
+        transaction = read_transaction(data(params.transaction, 0), view.profile)
+        if self._submissions.try_submit(transaction):
+            return shapes.write_data(transaction.hash)
+        return self._submit(transaction)
+
+    async def _submit(self, transaction: Transaction) -> bytes:
+        await self._submissions.submit(transaction.raw, transaction.sender)
+        return shapes.write_data(transaction.hash)
+
+
+def read_transaction(encoded: bytes, profile: ChainProfile) -> Transaction:
+    """The transaction, if any pool of the chain could take it.
+
+    Raises a `PoolRefusal`, or `RejectedTransaction` for bytes that are no transaction.
+    """
+    chain_id = profile.chain_id
+    hashes: tuple[bytes, ...] | None = None
+    if encoded and encoded[0] == BLOB and profile.blob_schedule:
+        encoded, hashes = _without_sidecar(encoded)
+    elif encoded and encoded[0] in UNSUPPORTED:
+        raise UnsupportedType(encoded[0])
+    if len(encoded) > MAX_SIZE:
+        raise OversizedData(len(encoded), MAX_SIZE)
+    try:
+        transaction = decode_transaction(encoded)
+    except Undecodable as failure:
+        raise RejectedTransaction(f"transaction cannot be decoded: {failure.why}") from None
+    if transaction.chain_id not in (None, chain_id):
+        raise WrongChain(transaction.chain_id or 0, chain_id)
+    if hashes is not None and hashes != transaction.blob_versioned_hashes:
+        raise RejectedTransaction("blob hashes are not those of the commitments in the sidecar")
+    return transaction
+
+
+def _without_sidecar(encoded: bytes) -> Sent:
+    """A blob transaction as it stands in blocks, and the hashes that its sidecar has."""
+    if len(encoded) > MAX_BLOB_SIZE:
+        raise OversizedData(len(encoded), MAX_BLOB_SIZE)
+    try:
+        sent = without_sidecar(encoded)
+    except ValueError as wrong:
+        raise RejectedTransaction(f"transaction cannot be decoded: {wrong}") from None
+    if sent.hashes is None:
+        raise RejectedTransaction("missing sidecar in blob transaction")
+    return sent
+
 
 DECIMAL_DIGITS: Final = 20  # of the largest number of 64 bits
 

@@ -14,21 +14,27 @@ from foreblock.errors import InvalidParams, LimitExceeded, StateMissing
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
-from foreblock.methods.block_param import BlockParam, find_block, read_block
-from foreblock.methods.params import Params, address, explain, hash32, reader, slot
-from foreblock.methods.pool.sending import Submissions
+from foreblock.methods.params import (
+    BlockParam,
+    Params,
+    address,
+    explain,
+    find_block,
+    hash32,
+    key_digits,
+    read_account,
+    read_block,
+    reader,
+    slot,
+)
+from foreblock.methods.proofs import ProofMethods
+from foreblock.methods.sequencing import Submissions
 from foreblock.methods.shapes import write_data
+from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Settings
-
-
-class AccountParams(Params):
-    """The arguments of a method that reads one field of an account."""
-
-    address: str
-    block: BlockParam = None
 
 
 class SlotParams(Params):
@@ -39,7 +45,6 @@ class SlotParams(Params):
     block: BlockParam = None
 
 
-_read_account = reader(AccountParams)
 _read_slot = reader(SlotParams)
 
 
@@ -94,19 +99,6 @@ class StateMethods:
 
     def _read(self, raw: Raw) -> tuple[bytes, BlockParam]:
         return read_account(raw, block_required=self._block_required)
-
-
-def key_digits(text: str) -> str:
-    """The digits of a storage key; geth requires no `0x` before them."""
-    return text[2:] if text[:2] in ("0x", "0X") else text
-
-
-def read_account(raw: Raw, *, block_required: bool) -> tuple[bytes, BlockParam]:
-    """The address and the block that a request names."""
-    params = _read_account(raw)
-    if params.block is None and block_required:
-        params = explain(raw, AccountParams, 2)
-    return address(params.address, 0), params.block
 
 
 MOST_SLOTS: Final = 1024  # as in geth
@@ -179,3 +171,46 @@ def _values(view: LedgerView, block: ReadableBlock, asked: dict[bytes, list[int]
             yield None
         accounts.append(b"%b:[%b]" % (write_data(who), b",".join(words)))
     return b"{%b}" % b",".join(accounts)
+
+
+def state_family(settings: Settings, scheduler: Scheduler, submissions: Submissions) -> Family:
+    """The methods that read state."""
+    state = StateMethods(settings, submissions)
+    proofs = ProofMethods(settings, scheduler)
+    values = StorageValuesMethods(settings, scheduler)
+    return Family(
+        "Accounts and storage",
+        (
+            Method(
+                "eth_getBalance(address: Address, block!: BlockParameter) -> Quantity",
+                state.get_balance,
+            ),
+            Method(
+                "eth_getTransactionCount(address: Address, block!: BlockParameter) -> Quantity",
+                state.get_transaction_count,
+            ),
+            Method("eth_getCode(address: Address, block!: BlockParameter) -> Data", state.get_code),
+            Method(
+                "eth_getStorageAt(address: Address, slot: Slot, block!: BlockParameter) -> Word",
+                state.get_storage_at,
+            ),
+            Method(
+                "eth_getStorageValues(slots: SlotsByAddress, block!: BlockParameter) "
+                "-> WordsByAddress",
+                values.get_storage_values,
+            ),
+            Method(
+                "eth_getAccountInfo(address: Address, block!: BlockParameter) -> AccountInfo",
+                state.get_account_info,
+            ),
+            Method(
+                "eth_getAccount(address: Address, block!: BlockParameter) -> Account?",
+                proofs.get_account,
+            ),
+            Method(
+                "eth_getProof(address: Address, storageKeys: StorageKey[], "
+                "block!: BlockParameter) -> AccountProof",
+                proofs.get_proof,
+            ),
+        ),
+    )

@@ -13,10 +13,19 @@ from msgspec import Raw
 from foreblock.errors import BadArgument, InvalidParams
 from foreblock.ledger.reading.state_proofs import prove
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.block_param import BlockParam, find_block
-from foreblock.methods.params import Params, address, explain, reader, refuse, slot
+from foreblock.methods.params import (
+    BlockParam,
+    Params,
+    address,
+    explain,
+    find_block,
+    key_digits,
+    read_account,
+    reader,
+    refuse,
+    slot,
+)
 from foreblock.methods.shapes import array, write_data, write_quantity
-from foreblock.methods.state.accounts import key_digits, read_account
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced

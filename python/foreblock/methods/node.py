@@ -12,9 +12,11 @@ import foreblock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fork_config import ForkConfig, fork_configs
 from foreblock.ledger.storage.chain_head import stated_forks
-from foreblock.methods.keys import Keys, write_accounts
+from foreblock.methods.fee_methods import FeeMethods, PriorityFees
 from foreblock.methods.params import Params, data, read_in_turn, reader, take_none
+from foreblock.methods.sequencing import Keys, write_accounts
 from foreblock.methods.shapes import members, write_data, write_quantity
+from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.types import keccak256
@@ -228,3 +230,40 @@ def _hashed(raw: Raw, _pace: Pace) -> Steps[bytes]:
 
 def _hash(raw: Raw) -> bytes:
     return write_data(keccak256(data(_read_data(raw).data, 0)))
+
+
+def node_family(scheduler: Scheduler, priority_fees: PriorityFees, identity: Identity) -> Family:
+    """The methods of fees, chain and node."""
+    fees = FeeMethods(scheduler, priority_fees)
+    hashing = HashMethods(scheduler)
+    return Family(
+        "Fees, chain and node",
+        (
+            Method("eth_gasPrice() -> Quantity", fees.gas_price),
+            Method("eth_maxPriorityFeePerGas() -> Quantity", fees.max_priority_fee_per_gas),
+            Method(
+                "eth_feeHistory(blockCount: Count, newestBlock: BlockTag, "
+                "rewardPercentiles?: Number[]) -> FeeHistory",
+                fees.fee_history,
+            ),
+            Method("eth_baseFee() -> Quantity?", fees.base_fee),
+            Method("eth_blobBaseFee() -> Quantity", fees.blob_base_fee),
+            Method("eth_blockNumber() -> Quantity", block_number),
+            Method("eth_chainId() -> Quantity", chain_id),
+            Method("eth_accounts() -> Address[]", identity.accounts),
+            Method("eth_coinbase() -> Address", coinbase),
+            Method("eth_config() -> ForkConfigs", config),
+            Method("eth_capabilities() -> Capabilities", capabilities),
+            Method("eth_syncing() -> Boolean", syncing),
+            Method("eth_mining() -> Boolean", mining),
+            Method("eth_hashrate() -> Quantity", hash_rate),
+            Method("eth_protocolVersion() -> Quantity", protocol_version),
+            Method("net_version() -> Text", network_version),
+            Method("net_listening() -> Boolean", listening),
+            Method("net_peerCount() -> Quantity", peer_count),
+            Method("web3_clientVersion() -> Text", identity.client_version),
+            Method("web3_sha3(data: Data) -> Hash", hashing.sha3),
+            Method("op_supportedCapabilities() -> Text[]", supported_capabilities),
+            Method("foreblock_snapshot() -> Snapshot", snapshot),
+        ),
+    )
