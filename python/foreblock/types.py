@@ -45,7 +45,6 @@ __all__ = [
     "Allowance",
     "Base",
     "Block",
-    "Cheat",
     "ClaimedReceipt",
     "Claims",
     "Content",
@@ -55,6 +54,7 @@ __all__ = [
     "Header",
     "Message",
     "Misses",
+    "StateEdit",
     "Transaction",
     "Withdrawal",
     "address_of",
@@ -137,8 +137,8 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True)
-class Cheat:
-    """Fields of an account that a user of a dev chain has set; what is none stays."""
+class StateEdit:
+    """Fields of an account that a user of a dev chain has set; None leaves one unchanged."""
 
     address: bytes
     balance: int | None = None
@@ -162,7 +162,7 @@ class Content(Struct, frozen=True):
     logs_bloom: bytes
     gas_used: int
     blob_gas_used: int
-    cheats: tuple[Cheat, ...]
+    edits: tuple[StateEdit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Flashblock:
     diff: Diff
     block_number: int
     previous: FlashblockId | None  # what it follows, where the sequencer says so
-    cheats: tuple[Cheat, ...] = ()  # after its transactions
+    edits: tuple[StateEdit, ...] = ()  # after its transactions
     # Two announcements that differ in nothing else are the same one.
     claims: Claims | None = field(default=None, compare=False)
 
@@ -199,5 +199,5 @@ class Flashblock:
             diff.logs_bloom,
             diff.gas_used,
             diff.blob_gas_used,
-            self.cheats,
+            self.edits,
         )

@@ -77,13 +77,13 @@ def test_a_large_state_is_loaded_in_flashblocks_that_a_feed_carries(tmp_path: Pa
     storage = {hex(slot): "0x1" for slot in range(1, 40_000)}
     with dev_service(tmp_path) as (chain, client):
         assert ask(client, "anvil_loadState", json.dumps({SOMEBODY: {"storage": storage}})) is True
-        loaded = [each for each in chain.published if each.cheats]
+        loaded = [each for each in chain.published if each.edits]
         assert len(loaded) > 1
         assert max(len(encode(each)) for each in loaded) < 4 << 20
         chain.run(5_000)
         ask(client, "evm_mine")  # begins the block anew, since its time has changed
-        again = [each for each in chain.published if each.cheats][len(loaded) :]
-        assert sum(len(cheat.storage) for each in again for cheat in each.cheats) == 39_999
+        again = [each for each in chain.published if each.edits][len(loaded) :]
+        assert sum(len(edit.storage) for each in again for edit in each.edits) == 39_999
         assert ask(client, "eth_getStorageAt", SOMEBODY, hex(39_999), "0x1") == word(1)
 
 
@@ -133,7 +133,7 @@ def test_a_slot_that_is_read_as_well_is_not_taken_for_the_balance(tmp_path: Path
         assert slots == [word(5), word(9)]
 
 
-def test_estimates_calls_and_simulations_at_latest_see_cheats(tmp_path: Path) -> None:
+def test_estimates_calls_and_simulations_at_latest_see_state_edits(tmp_path: Path) -> None:
     code = "0x" + "5f545f5260205ff3"  # gives its slot 0
     with dev_service(tmp_path) as (_, client):
         ask(client, "anvil_setCode", SOMEBODY, code)
@@ -151,7 +151,7 @@ def test_estimates_calls_and_simulations_at_latest_see_cheats(tmp_path: Path) ->
         assert proof["storageProof"][0]["value"] == "0x2a"
 
 
-def test_a_trace_replays_the_cheats_before_it(tmp_path: Path) -> None:
+def test_a_trace_replays_the_state_edits_before_it(tmp_path: Path) -> None:
     with dev_service(tmp_path) as (chain, client):
         ask(client, "anvil_setCode", SOMEBODY, "0x" + "5f545f5260205ff3")
         ask(client, "anvil_setStorageAt", SOMEBODY, "0x0", word(42))

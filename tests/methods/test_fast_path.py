@@ -262,7 +262,7 @@ def test_engine_answers_at_every_path_alike(ways: Ways) -> None:
 
 
 @pytest.mark.parametrize("view", ["preconfirmed", "sealed"])
-def test_latest_is_read_through_cheats(
+def test_latest_is_read_through_state_edits(
     tmp_path: Path, view: Literal["preconfirmed", "sealed"]
 ) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")

@@ -28,7 +28,7 @@ def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
         "a.listen=127.0.0.1:1", "b.feed=ws://x", "b.feed=ws://y", "b.source=store",
         "b.data=elsewhere", "b.feed-listen=127.0.0.1:3", "b.keep_states=0", "b.keep-partials=9",
         "b.map_size=1073741824", "b.max-readers=100", "b.dialect=ethereum", "b.view=sealed",
-        "b.believe_cheats=true",
+        "b.accept_state_edits=true",
         data="folder", source="feed", feed="ws://z", genesis="g",
     )  # fmt: skip
     first, second = networks_of(told)
@@ -45,7 +45,9 @@ def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
             service=replace(
                 service, data="elsewhere", dialect="ethereum", view="sealed", store=resources
             ),
-            chain=replace(chain, source="store", feed=("ws://x", "ws://y"), believe_cheats=True),
+            chain=replace(
+                chain, source="store", feed=("ws://x", "ws://y"), accept_state_edits=True
+            ),
             feed_listen="127.0.0.1:3",
             keep=KeepSettings(states=0, partials=9),
         ),
@@ -71,7 +73,7 @@ def test_port_0_is_another_one_each_time() -> None:
          "network '../up': expected a name of up to 32 letters, digits, hyphens, underscores"),
         (["a.workers=1"], "network a.workers: a network has the settings "
                           "data, listen, dialect, view, map_size, max_readers, source, "
-                          "feed, canonical, believe_cheats, chain, upstream, trust, "
+                          "feed, canonical, accept_state_edits, chain, upstream, trust, "
                           "audit_seconds, trust_fallback, sealed, anchor, fetch_timeout, "
                           "fetch_rounds, fetch_keys, fetch_behind, upstream_units, "
                           "upstream_reserve, cold, beyond, follow_idle, lag_blocks, send, "

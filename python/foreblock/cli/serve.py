@@ -44,7 +44,7 @@ def serve(given: Given) -> None:
     To serve several networks, give each its own settings, as in
     --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or a table
     [network.NAME] in foreblock.toml. A network may have its own data, listen, source, genesis,
-    feed, canonical, believe_cheats, feed_listen, keep_states, keep_partials, keep_nodes,
+    feed, canonical, accept_state_edits, feed_listen, keep_states, keep_partials, keep_nodes,
     address_index, map_size, max_readers, log and the other settings of replication.
 
     Ctrl-C or SIGTERM stops it after accepted requests are answered; a second one stops it at once.
@@ -100,7 +100,7 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
         genesis=str(Path(settings.genesis).absolute()),
         feeds=list(chain.feed),
         canonical=chain.canonical,
-        believe_cheats=chain.believe_cheats,
+        accept_state_edits=chain.accept_state_edits,
     )
     network = wanted.network("feed", feed=feed, log=log)
     return launch.ServedNetwork(network, service.listen, settings.feed_listen)

@@ -5,9 +5,9 @@ so nothing depends on them: if one cannot be read, or they are too large, the re
 Keys inside receipts are in camel case. The type of a receipt is a key around it in the oldest
 dialect and inside it in a later one; it is not needed.
 
-Cheats are accounts that a user of a dev chain has set by hand:
+State edits are accounts that a user of a dev chain has set by hand:
 
-    "metadata": {"foreblock": {"cheats": [{"address", "balance", "nonce", "code", "storage"}]}}
+    "metadata": {"foreblock": {"state_edits": [{"address", "balance", "nonce", "code", "storage"}]}}
 
 All but the address may be absent; `storage` is an object from slots to words. They cannot be
 verified, so a follower applies them only if its settings trust them. Other sequencers have
@@ -29,7 +29,7 @@ from foreblock.primitives import (
     parse_quantity,
 )
 from foreblock.primitives import parse_quantity as quantity
-from foreblock.types import Cheat, ClaimedReceipt, Claims
+from foreblock.types import ClaimedReceipt, Claims, StateEdit
 
 # Larger metadata is ignored; a full block of 200 transactions has a quarter of this.
 LONGEST: Final = 1024 * 1024
@@ -98,7 +98,7 @@ def _read_balances(text: bytes) -> dict[bytes, int]:
 FIELD: Final = "metadata.foreblock"
 
 
-class _WireCheat(msgspec.Struct):
+class _WireEdit(msgspec.Struct):
     address: str
     balance: str | None = None
     nonce: str | None = None
@@ -109,29 +109,29 @@ class _WireCheat(msgspec.Struct):
 class _Extension(msgspec.Struct):
     """The fields that foreblock adds to a message."""
 
-    cheats: list[_WireCheat] = []
+    state_edits: list[_WireEdit] = []
 
 
 _decode: Final = msgspec.json.Decoder(_Extension).decode
 
 
-def read_cheats(text: msgspec.Raw) -> tuple[Cheat, ...]:
-    """The cheats; raises `MalformedFlashblock`."""
+def read_edits(text: msgspec.Raw) -> tuple[StateEdit, ...]:
+    """The state edits; raises `MalformedFlashblock`."""
     if bytes(text) in (b"", b"null"):
         return ()
     try:
-        return tuple(_cheat(each) for each in _decode(text).cheats)
+        return tuple(_edit(each) for each in _decode(text).state_edits)
     except (msgspec.MsgspecError, ValueError, RecursionError) as why:
         raise MalformedFlashblock(FIELD, str(why)) from why
 
 
-def extension(cheats: Iterable[Cheat]) -> dict[str, object]:
+def extension(edits: Iterable[StateEdit]) -> dict[str, object]:
     """Return the object under `FIELD`."""
-    return {"cheats": [_object(each) for each in cheats]}
+    return {"state_edits": [_object(each) for each in edits]}
 
 
-def _cheat(wire: _WireCheat) -> Cheat:
-    return Cheat(
+def _edit(wire: _WireEdit) -> StateEdit:
+    return StateEdit(
         parse_address(wire.address),
         None if wire.balance is None else quantity(wire.balance),
         None if wire.nonce is None else quantity(wire.nonce, 64),
@@ -140,16 +140,16 @@ def _cheat(wire: _WireCheat) -> Cheat:
     )
 
 
-def _object(cheat: Cheat) -> dict[str, object]:
-    said: dict[str, object] = {"address": format_data(cheat.address)}
-    if cheat.balance is not None:
-        said["balance"] = format_quantity(cheat.balance)
-    if cheat.nonce is not None:
-        said["nonce"] = format_quantity(cheat.nonce)
-    if cheat.code is not None:
-        said["code"] = format_data(cheat.code)
-    if cheat.storage:
+def _object(edit: StateEdit) -> dict[str, object]:
+    said: dict[str, object] = {"address": format_data(edit.address)}
+    if edit.balance is not None:
+        said["balance"] = format_quantity(edit.balance)
+    if edit.nonce is not None:
+        said["nonce"] = format_quantity(edit.nonce)
+    if edit.code is not None:
+        said["code"] = format_data(edit.code)
+    if edit.storage:
         said["storage"] = {
-            format_quantity(slot): format_quantity(value) for slot, value in cheat.storage
+            format_quantity(slot): format_quantity(value) for slot, value in edit.storage
         }
     return said

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from foreblock.errors import MalformedFlashblock
-from foreblock.feed.claims import extension, read_cheats, read_claims
+from foreblock.feed.claims import extension, read_claims, read_edits
 from foreblock.feed.wire import (
     MessageLimits,
     WireBase,
@@ -75,7 +75,7 @@ def decode(data: bytes, limits: MessageLimits = _DEFAULT_LIMITS) -> Flashblock |
         diff=_diff(message.diff),
         block_number=_block_number(metadata, base),
         previous=_previous(metadata.prev_flashblock_id),
-        cheats=read_cheats(metadata.foreblock),
+        edits=read_edits(metadata.foreblock),
         claims=read_claims(metadata.receipts, metadata.new_account_balances),
     )
 
@@ -97,8 +97,8 @@ def encode(flashblock: Flashblock, *, predecessor: bool = True) -> bytes:
     has_hash = flashblock.diff.block_hash != ZERO_HASH
     if predecessor and (flashblock.previous is not None or has_hash):
         metadata["prev_flashblock_id"] = format_flashblock_id(flashblock.previous or _UNKNOWN)
-    if flashblock.cheats:
-        metadata["foreblock"] = extension(flashblock.cheats)
+    if flashblock.edits:
+        metadata["foreblock"] = extension(flashblock.edits)
     message["metadata"] = metadata
     return _encoder.encode(message)
 

@@ -71,11 +71,11 @@ INVALID: Final = "invalid"
 # Outcomes of the messages of feeds, as in `/readyz?verbose`; others count as `other`.
 FEED_OUTCOMES: Final = (
     "ahead", "applied", "bad_canonical", "broken_link", "canonical_diverged", "canonical_overrun",
-    "cheats", "competing", "diverged", "driven_out", "dropped_job", "duplicate", "equivocation",
-    "failed", "first_on_pending", "first_on_sealed", "first_on_unknown", "first_unproven", "gap",
+    "competing", "diverged", "driven_out", "dropped_job", "duplicate", "equivocation", "failed",
+    "first_on_pending", "first_on_sealed", "first_on_unknown", "first_unproven", "gap",
     "malformed", "metadata_agrees", "metadata_differs", "next", "old", "orphan", "overrun", "reorg",
     "replaced", "restart", "root_computed", "seal_foreign", "sealed_by_canonical", "sealed_by_name",
-    "too_far", "undecodable", "unsupported", "wanting", "other",
+    "state_edits", "too_far", "undecodable", "unsupported", "wanting", "other",
 )  # fmt: skip
 
 REQUEST_BOUNDS: Final = (

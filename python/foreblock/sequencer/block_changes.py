@@ -21,11 +21,11 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.chain_rewriting import BlockRun
 from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.storage.chain_head import partials_of_sealed
-from foreblock.ledger.storage.dev_rows import in_portions, read_cheats
+from foreblock.ledger.storage.dev_rows import in_portions, read_edits
 from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED
 from foreblock.sequencer.block_builder import BlockBuilder
 from foreblock.sequencer.mining import MILLISECOND_NS
-from foreblock.types import Base, Cheat
+from foreblock.types import Base, StateEdit
 
 LONGEST_UNCOMMITTED_NS: Final = 100 * MILLISECOND_NS
 MOST_EDITED: Final = 256  # indices of a block, after which its edits are merged
@@ -180,7 +180,7 @@ class BlockChanges:
         again = run.begin_anew(base, builder.mining.another_id(base), why)
         builder.start(again)
         run.close_index()
-        if builder.mining.state.is_cheated:
+        if builder.mining.state.is_edited:
             for portion in in_portions(self.edits_of(old.number, old.partials)):
                 for each in portion:
                     again.set_account(each)
@@ -193,7 +193,7 @@ class BlockChanges:
 
     # --- State edits -------------------------------------------------------------------
 
-    def edit(self, edits: Iterable[Cheat]) -> None:
+    def edit(self, edits: Iterable[StateEdit]) -> None:
         """Set accounts in an index of their own, which `flush` commits.
 
         What has run before is closed first. If only sealed blocks are shown, it runs again after
@@ -218,17 +218,17 @@ class BlockChanges:
         if block.open_edits >= MOST_OPEN:
             self.flush()
 
-    def edit_again(self, edits: Sequence[Cheat]) -> None:
+    def edit_again(self, edits: Sequence[StateEdit]) -> None:
         """Make edits again that were made in abandoned blocks."""
         for portion in in_portions(edits):
             self.edit(portion)
             self.flush()
 
-    def edits_of(self, block: int, partials: tuple[int, ...] | None = None) -> Sequence[Cheat]:
+    def edits_of(self, block: int, partials: tuple[int, ...] | None = None) -> Sequence[StateEdit]:
         """The edits in these partials, or in all of a sealed block."""
         with self._builder.writer.store.view() as view:
             parts = partials_of_sealed(view, block) if partials is None else partials
-            return read_cheats(view, block, parts)
+            return read_edits(view, block, parts)
 
     @property
     def merges_next(self) -> bool:
@@ -246,7 +246,7 @@ class BlockChanges:
             self._begin_again(run, builder.base, "it was put together")
             self._adopt(run, now_ns)
 
-    def _edit_before_transactions(self, edits: Iterable[Cheat], now_ns: int) -> None:
+    def _edit_before_transactions(self, edits: Iterable[StateEdit], now_ns: int) -> None:
         """Restart the block with these edits, then run its transactions again, in one commit."""
         builder, run = self._builder, self._run()
         old, slot, waiting = builder.block, builder.slot, builder.open_transactions()
@@ -269,11 +269,11 @@ class BlockChanges:
 
     def _note_edit(self) -> None:
         mining, number = self._builder.mining, self._builder.block.number
-        first = mining.state.first_cheat
+        first = mining.state.first_edit
         if first is None:
-            log.info("chain_has_cheats", block=number)
-        if first is None or not mining.state.is_cheated:
-            mining.change(is_cheated=True, first_cheat=number if first is None else first)
+            log.info("chain_has_state_edits", block=number)
+        if first is None or not mining.state.is_edited:
+            mining.change(is_edited=True, first_edit=number if first is None else first)
 
 
 def _at(base: Base, timestamp: int) -> Base:

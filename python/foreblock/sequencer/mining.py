@@ -95,8 +95,8 @@ class Mining:
 
     def end_block(self) -> None:
         """Forget the settings of the block in progress only."""
-        if self.state.keeps_time or self.state.is_cheated:
-            self.change(keeps_time=False, is_cheated=False)
+        if self.state.keeps_time or self.state.is_edited:
+            self.change(keeps_time=False, is_edited=False)
 
     def _set_lifetime(self) -> None:
         """Set how long the pending block counts as fresh."""

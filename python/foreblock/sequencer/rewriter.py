@@ -29,7 +29,7 @@ from foreblock.sequencer.block_builder import BlockBuilder
 from foreblock.sequencer.block_changes import BlockChanges
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.unsigned import run_in_turn
-from foreblock.types import Cheat, Flashblock, Header, Transaction, decode_transactions
+from foreblock.types import Flashblock, Header, StateEdit, Transaction, decode_transactions
 
 
 class Rewriter:
@@ -219,7 +219,7 @@ class Rewriter:
     def _finish(self, run: BlockRun, fork: int, waiting: list[Transaction]) -> None:
         """Begin the block in progress of a run, and make the run the chain."""
         self.snapshots.forget_above(fork)
-        self._mining.change(keeps_time=False, is_cheated=False)
+        self._mining.change(keeps_time=False, is_edited=False)
         base = self._builder.base_on(run.latest)
         self._builder.start(run.begin(base, self._mining.another_id(base)))
         run.close_index()
@@ -246,7 +246,7 @@ class Rewriter:
             latest = self._writer.latest.number
             return [read_header(view, number)[0] for number in range(fork + 1, latest + 1)]
 
-    def _edits_above(self, old: Sequence[Header]) -> tuple[Cheat, ...]:
+    def _edits_above(self, old: Sequence[Header]) -> tuple[StateEdit, ...]:
         """The edits in these blocks and in the one in progress."""
         block, edits_of = self._builder.block, self._changes.edits_of
         edits = [each for header in old for each in edits_of(header.number)]

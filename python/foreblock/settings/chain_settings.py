@@ -234,9 +234,9 @@ class SourceSettings:
     canonical: str = setting(
         "", "JSON-RPC endpoint to fetch sealed blocks from; empty disables it", "URL"
     )
-    believe_cheats: bool = setting(
+    accept_state_edits: bool = setting(
         default=False,
-        help="apply the cheats that a dev chain announces; nobody can verify them",
+        help="apply the state edits that a dev chain announces; nobody can verify them",
     )
     network: tuple[str, ...] = setting(
         (), "settings of each network when several are served", "NAME.SETTING=VALUE"

@@ -33,7 +33,7 @@ class FeedChain(Struct, frozen=True, kw_only=True):
     genesis: str  # a file
     feeds: list[str]  # WebSockets of flashblocks
     canonical: str = ""  # endpoint with sealed blocks; empty disables it
-    believe_cheats: bool = False  # of dev chains
+    accept_state_edits: bool = False  # of dev chains
 
 
 class Network(Struct, frozen=True, kw_only=True):

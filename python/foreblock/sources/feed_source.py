@@ -106,7 +106,7 @@ class FeedSource:
             self._publish,
             self._wanted,
             run_bounds=RunBounds(
-                believe_cheats=chain is not None and chain.believe_cheats, computes=computes
+                accept_state_edits=chain is not None and chain.accept_state_edits, computes=computes
             ),
             templates=self._templates,
         )

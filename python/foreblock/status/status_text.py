@@ -100,7 +100,8 @@ def _chain(chain: ChainStatus, *, moves: bool) -> Iterator[Detail]:
         backlog = f"{chain.to_fold} blocks to fold, {chain.to_clear} items to clear"
         yield "maintenance", backlog if chain.to_fold or chain.to_clear else "up to date"
     if chain.first_edit is not None:
-        yield "cheats", f"from block {chain.first_edit} on; followers need believe_cheats for them"
+        needed = "followers need accept_state_edits for them"
+        yield "state edits", f"from block {chain.first_edit} on; {needed}"
 
 
 def _pending(pending: PendingStatus) -> str:

@@ -136,7 +136,7 @@ def test_every_address_that_was_asked_for_answers(chain: Running) -> None:
             assert b"200" in opened.recv(100)
 
 
-def test_other_machines_are_told_why_a_cheat_is_not_answered() -> None:
+def test_other_machines_are_told_why_a_state_edit_is_not_answered() -> None:
     command = like_anvil("--host", "127.0.0.1", "--host", "0.0.0.0")  # noqa: S104
     with running(command, FOREBLOCK_DEV_METHODS="loopback") as chain:
         assert chain.ask("evm_mine") == "0x0"

@@ -25,7 +25,7 @@ EXAMPLES = int(os.environ.get("FOREBLOCK_DEV_EXAMPLES", "10"))
 STEPS_OF_A_LIFE = int(os.environ.get("FOREBLOCK_DEV_STEPS", "60"))
 OFTEN = ("send_raw", "send", "impersonated", "balance", "snapshot", "revert", "tail", "kill")
 RARELY = ("reset",)
-CHEATS = ("balance", "balances", "add", "nonce", "code", "slot", "load")
+EDITS = ("balance", "balances", "add", "nonce", "code", "slot", "load")
 # Methods that change nothing that is checked here, or blocks that no other node would take.
 ELSEWHERE = {
     "anvil_dealERC20", "anvil_dumpState", "anvil_enableTraces", "anvil_getGenesisTime",
@@ -55,7 +55,7 @@ def test_everything_leaves_a_chain_as_the_model_says(
 
 
 @RULES
-@pytest.mark.parametrize("left_out", [RARELY, RARELY + CHEATS], ids=["cheating", "honest"])
+@pytest.mark.parametrize("left_out", [RARELY, RARELY + EDITS], ids=["edited", "honest"])
 def test_a_long_life(rules: str, left_out: tuple[str, ...]) -> None:
     chance = random.Random(16)
     kinds = [each for each in (*STEPS, *OFTEN) if each not in left_out]

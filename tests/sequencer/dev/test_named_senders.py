@@ -93,7 +93,7 @@ def test_a_follower_goes_by_its_genesis(tmp_path: Path, is_strict: bool) -> None
     genesis = chain.genesis
     if is_strict:
         chain.genesis = without_unsigned(genesis)
-    follower = DevFollower(tmp_path / "follower", chain, believe_cheats=False)
+    follower = DevFollower(tmp_path / "follower", chain, accept_state_edits=False)
     chain.execute(unsigned(value=3))
     chain.submit(send(BOB, 0))
     follower.catch_up()

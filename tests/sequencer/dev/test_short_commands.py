@@ -66,7 +66,7 @@ def test_it_depends_on_how_much_a_revert_gives_up(tmp_path: Path) -> None:
     assert not is_short(chain.sequencer, Revert(snapshot))
 
 
-def test_a_cheat_before_which_others_are_put_together_is_long(
+def test_a_state_edit_before_which_others_are_put_together_is_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(block_changes, "MOST_EDITED", 6)

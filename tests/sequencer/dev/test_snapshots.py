@@ -168,7 +168,7 @@ def test_all_that_is_promised_outlives_a_kill(tmp_path: Path, mining: Mining) ->
         assert chain.execute(Revert(snapshot)) is True
         assert everything(chain) == before
         now = chain.sequencer.mining.state
-        for name in ("impersonated", "impersonates_all", "mining", "block_time", "is_cheated"):
+        for name in ("impersonated", "impersonates_all", "mining", "block_time", "is_edited"):
             assert getattr(now, name) == getattr(state, name), name
         snapshot = chain.execute(TakeSnapshot())
 
@@ -311,7 +311,7 @@ def held_now(chain: DevChain) -> dict[int, Held]:
 
 
 @settings(max_examples=8)
-@given(st.lists(st.sampled_from(["snapshot", "mine", "revert", "rollback", "cheat", "open"])))
+@given(st.lists(st.sampled_from(["snapshot", "mine", "revert", "rollback", "state edit", "open"])))
 def test_snapshots_that_are_left_were_taken_one_above_the_other(steps: list[str]) -> None:
     with TemporaryDirectory() as folder:
         chain = DevChain(Path(folder) / "store", mining="automine")
@@ -321,7 +321,7 @@ def test_snapshots_that_are_left_were_taken_one_above_the_other(steps: list[str]
                 chain.execute(TakeSnapshot())
             elif step == "mine":
                 chain.execute(Mine(2))
-            elif step == "cheat":
+            elif step == "state edit":
                 chain.execute(SetAccount(NOBODY, balance=number.to_bytes(32)))
             elif step == "revert" and held:
                 chain.execute(Revert(list(held)[len(held) // 2]))

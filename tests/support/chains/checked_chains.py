@@ -15,7 +15,7 @@ WRITES = bytes.fromhex(code(0, "CALLDATALOAD", 1, "SSTORE", 0, "CALLDATALOAD", 0
 
 
 def busy_chain(folder: Path) -> DevChain:
-    """Some twenty blocks with transfers, logs and cheats; states of the last ten are kept."""
+    """Some twenty blocks with transfers, logs and state edits; states of the last ten are kept."""
     chain = DevChain(folder, keep_states=10, keep_partials=4)
     chain.execute(SetAccount(CONTRACT, code=WRITES, balance=(7).to_bytes(32)))
     run_blocks(chain, 20)

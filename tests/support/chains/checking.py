@@ -58,9 +58,9 @@ def check_unknown(client: Asker, blocks: set[str], transactions: set[str]) -> No
 
 
 class DevFollower:
-    """A follower with its store; it believes cheats or not."""
+    """A follower with its store; it believes state edits or not."""
 
-    def __init__(self, folder: Path, chain: DevChain, *, believe_cheats: bool) -> None:
+    def __init__(self, folder: Path, chain: DevChain, *, accept_state_edits: bool) -> None:
         self.chain = chain
         self.heard = 0
         self.store = Store(str(folder), write=True)
@@ -73,7 +73,7 @@ class DevFollower:
             BufferBounds(),
             self.published.append,
             lambda _: None,
-            run_bounds=RunBounds(believe_cheats=believe_cheats),
+            run_bounds=RunBounds(accept_state_edits=accept_state_edits),
         )
 
     def catch_up(self) -> None:

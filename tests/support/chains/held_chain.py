@@ -4,7 +4,7 @@ After each step (`dev_trial`) the chain is as `dev_world` says: people and sende
 latest and at sealed blocks; flashblocks by place and hash; what was given up, which no name may
 find; logs by a filter, and blocks by a cursor, which were followed from the start. At the end the
 roots of all states are computed from scratch, blocks pass the rules of the import up to the first
-cheat, and a follower that heard the feed has the same blocks.
+state edit, and a follower that heard the feed has the same blocks.
 """
 
 import random
@@ -50,7 +50,7 @@ class DevLife:
         self.chain = DevChain(
             folder / "chain", genesis=genesis, mining="automine", keep_partials=KEPT
         )
-        self.follower = DevFollower(folder / "follower", self.chain, believe_cheats=True)
+        self.follower = DevFollower(folder / "follower", self.chain, accept_state_edits=True)
         self.names = Names()
         self.open()
         with self.view() as view:
@@ -98,14 +98,14 @@ class DevLife:
         self.chain.open()
         self.open()
 
-    def check_follower(self, *, is_cheated: bool) -> None:
+    def check_follower(self, *, is_edited: bool) -> None:
         """Who heard the feed, and believes what was set by hand, has the blocks of the chain.
 
         A feed is not believed that goes back further than a few blocks. Who follows such a
         chain needs the blocks of its node, which say nothing of what was set by hand.
         """
         follower, sealed = self.follower.follower, self.chain.sealed()
-        if not is_cheated:
+        if not is_edited:
             follower.canonical(sealed[0], sealed[1:])
             for block in sealed[1:]:
                 follower.canonical(block)
@@ -164,7 +164,7 @@ class Names:
             self._last_loud[number] = 0
         elif message.index == len(hashes):
             hashes.append(hashed)
-            if message.diff.transactions or message.cheats:
+            if message.diff.transactions or message.edits:
                 self._last_loud[number] = message.index
 
     def drop_tail(self, number: int) -> None:
@@ -364,12 +364,12 @@ class HeldChain:
         self.done("anvil_mine", hex(self.highest - self.model.height + 1))
         self.finish()
         check_roots(self.life.chain)
-        cheated = [
+        edited = [
             number
             for number, block in enumerate(self.model.blocks, 1)
             if any(isinstance(each, Set) for each in block)
         ]
         sealed = self.life.chain.sealed()
-        honest = sealed[: cheated[0] - 1] if cheated else sealed
+        honest = sealed[: edited[0] - 1] if edited else sealed
         check_blocks_by_import(self.life.chain, honest, self.folder / "check")
-        self.life.check_follower(is_cheated=bool(cheated))
+        self.life.check_follower(is_edited=bool(edited))

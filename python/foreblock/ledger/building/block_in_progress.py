@@ -4,8 +4,8 @@ Transactions run one after the other on the state of the parent. Closing an inde
 header of the block so far, as if it ended there; what that end did is taken back before the
 block continues (`BlockEnd`), so the cuts between indexes change nothing in what follows.
 
-On a dev chain a user may set accounts by hand, in an index of their own (`Cheat`). Such an index
-shows its state root, since nothing else in its header would tell it from the one before it.
+On a dev chain a user may set accounts by hand, in an index of their own (`StateEdit`). Such an
+index shows its state root, since nothing else in its header would tell it from the one before it.
 
 Roots of lists grow with the block. The state root is computed behind the head, by
 `parent_state`; only the storage root of the message passer has to be known at once, and only
@@ -46,7 +46,7 @@ from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
 from foreblock.primitives import ZERO_HASH
-from foreblock.types import Base, Cheat, FlashblockId
+from foreblock.types import Base, FlashblockId, StateEdit
 
 _BLOOM_BYTES: Final = 256
 
@@ -75,7 +75,7 @@ class _OpenIndex:
     senders: list[bytes] = field(default_factory=list)
     receipts: list[bytes] = field(default_factory=list)
     entries: dict[bytes, bytes] = field(default_factory=dict)
-    cheats: list[Cheat] = field(default_factory=list)
+    edits: list[StateEdit] = field(default_factory=list)
 
 
 class BlockInProgress:
@@ -119,7 +119,9 @@ class BlockInProgress:
         self._withdrawals_root = self.empty.withdrawals_root
         # Of its committed indices.
         self.partials: tuple[int, ...] = ()
-        self.header: Header | None = None  # of the last; its state root is zero, without cheats
+        self.header: Header | None = (
+            None  # of the last; its state root is zero, without state edits
+        )
         self.empty_indexes = 0  # indices after the last in which nothing happened
         self._knows_root = False  # of the index that was closed last
         # Of the index being filled.
@@ -204,12 +206,12 @@ class BlockInProgress:
     @property
     def open_edits(self) -> int:
         """How many accounts were set in the index being filled."""
-        return len(self._open.cheats)
+        return len(self._open.edits)
 
     @property
     def is_empty_index(self) -> bool:
         """True if nothing happened since the last index."""
-        return self.index > 0 and self.open_count == 0 and not self._open.cheats
+        return self.index > 0 and self.open_count == 0 and not self._open.edits
 
     def run(self, transaction: Transaction, allowance: Allowance | None = None) -> Executed:
         """Execute the next transaction; `InvalidTransaction`, and nothing is changed.
@@ -267,22 +269,22 @@ class BlockInProgress:
         if self._end is not None:
             self._end.take_back()
 
-    def set_account(self, cheat: Cheat) -> None:
+    def set_account(self, edit: StateEdit) -> None:
         """Set fields of an account, outside any transaction.
 
         An account that there is not, and of which nothing is set but zeros, is not made.
         """
         self.reopen()
-        exists = self._overlay.account(cheat.address) is not None
-        if exists or cheat.balance or cheat.nonce or cheat.code or cheat.storage:
+        exists = self._overlay.account(edit.address) is not None
+        if exists or edit.balance or edit.nonce or edit.code or edit.storage:
             self._overlay.set(
-                cheat.address,
-                balance=cheat.balance,
-                nonce=cheat.nonce,
-                code=cheat.code,
-                state_diff=dict(cheat.storage) or None,
+                edit.address,
+                balance=edit.balance,
+                nonce=edit.nonce,
+                code=edit.code,
+                state_diff=dict(edit.storage) or None,
             )
-        self._open.cheats.append(cheat)
+        self._open.edits.append(edit)
 
     def account(self, address: bytes) -> Account | None:
         """An account after the last transaction that ran."""
@@ -302,12 +304,12 @@ class BlockInProgress:
 
         `number` is what it will be stored as: new accounts are stored under it. `state_root`
         is shown in its header, as the builder of the block announces it; without one it is
-        zero, but for cheats. `withdrawals_root` is what it announces; where it cannot be
+        zero, but for state edits. `withdrawals_root` is what it announces; where it cannot be
         computed here and is not announced, that of the header is zero until it is known.
         """
         if self._end is not None:
             self._end.take_back()
-            has_run = bool(self._open.transactions or self._open.cheats)
+            has_run = bool(self._open.transactions or self._open.edits)
             self._requests_hash = self._end.do(has_run=has_run)
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
@@ -332,7 +334,7 @@ class BlockInProgress:
             entries=closed.entries,
             previous=self._previous(),
             before_end=None if self._end is None else self._end.row,
-            cheats=tuple(closed.cheats),
+            edits=tuple(closed.edits),
         )
         self.index += 1
         self._open = _OpenIndex(self._position())
@@ -404,8 +406,8 @@ class BlockInProgress:
         self.count += 1
 
     def _shown_root(self) -> bytes:
-        """The state root in the header of the index being closed: that of cheats, or none."""
-        if self._open.cheats:
+        """The state root in the header of the index being closed: that of state edits, or none."""
+        if self._open.edits:
             self._knows_root = True
             return self.roots.root()
         if self.open_count or self.header is None:

@@ -40,7 +40,7 @@ from foreblock.ledger.storage.dev_rows import (
     encode_snapshot,
     held_by_snapshots,
     held_key,
-    read_cheats,
+    read_edits,
     read_snapshot,
     snapshot_key,
 )
@@ -174,7 +174,7 @@ class SnapshotPosition:
             decode_items(read_row(view, partial_rows.transactions_key(found.block, each), each))
             for each in self.partials
         ]
-        self._cheats: Final = [read_cheats(view, found.block, (each,)) for each in self.partials]
+        self._edits: Final = [read_edits(view, found.block, (each,)) for each in self.partials]
         self._previous: Final = last_index(view, found.block - 1)
         self.latest, _ = read_header(view, found.block - 1)
 
@@ -200,11 +200,11 @@ class SnapshotPosition:
 
     def flashblocks(self, payload_id: bytes) -> list[Flashblock]:
         """The block in progress as another job announces it, empty indexes included."""
-        found = zip(self._rows.values(), self._transactions, self._cheats, strict=True)
-        said = {row.index: (row.header, tuple(raws), tuple(cheats)) for row, raws, cheats in found}
+        found = zip(self._rows.values(), self._transactions, self._edits, strict=True)
+        said = {row.index: (row.header, tuple(raws), tuple(edits)) for row, raws, edits in found}
         flashblocks, header, previous = [], self._last.header, self._previous
         for index in range(self._index + 1):
-            header, transactions, cheats = said.get(index, (header, (), ()))
+            header, transactions, edits = said.get(index, (header, (), ()))
             flashblocks.append(
                 Flashblock(
                     payload_id=payload_id,
@@ -213,7 +213,7 @@ class SnapshotPosition:
                     diff=diff_of(header, transactions),
                     block_number=self._block,
                     previous=previous,
-                    cheats=cheats,
+                    edits=edits,
                 )
             )
             previous = FlashblockId(self._block, index)

@@ -30,10 +30,10 @@ from foreblock.ledger.rules.execution import (
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows as layout
-from foreblock.ledger.storage.dev_rows import encode_cheats
+from foreblock.ledger.storage.dev_rows import encode_edits
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.primitives import ZERO_HASH
-from foreblock.types import Base, Cheat, Diff, Flashblock, FlashblockId
+from foreblock.types import Base, Diff, Flashblock, FlashblockId, StateEdit
 
 
 def header_of(base: Base, rules: Rules, excess_blob_gas: int = 0) -> Header:
@@ -97,7 +97,7 @@ class ClosedIndex(Struct, frozen=True):
     base: Base
     payload_id: bytes
     index: int
-    header: Header  # with a zero state root, unless it has cheats
+    header: Header  # with a zero state root, unless it has state edits
     changes: Changes  # relative to the index before
     transactions: tuple[bytes, ...]
     senders: bytes  # 20 bytes each
@@ -106,7 +106,7 @@ class ClosedIndex(Struct, frozen=True):
     entries: dict[bytes, bytes]  # that find the transactions by their hashes
     previous: FlashblockId | None
     before_end: bytes | None = None  # a row of `BlockEnd`
-    cheats: tuple[Cheat, ...] = ()
+    edits: tuple[StateEdit, ...] = ()
 
     def rows(
         self, partial: int, before: tuple[int, ...], received_at_ns: int
@@ -130,8 +130,8 @@ class ClosedIndex(Struct, frozen=True):
         ]
         if self.before_end is not None:
             rows.append((layout.before_end_key(block, partial), self.before_end))
-        if self.cheats:
-            rows.append((layout.cheats_key(block, partial), encode_cheats(self.cheats)))
+        if self.edits:
+            rows.append((layout.edits_key(block, partial), encode_edits(self.edits)))
         return rows
 
     def flashblock(self) -> Flashblock:
@@ -144,7 +144,7 @@ class ClosedIndex(Struct, frozen=True):
             diff=diff_of(header, self.transactions),
             block_number=header.number,
             previous=self.previous,
-            cheats=self.cheats,
+            edits=self.edits,
         )
 
 

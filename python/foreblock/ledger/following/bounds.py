@@ -60,7 +60,7 @@ class RunBounds:
     block: float = 5.0  # a sealed block, at the first try
     longest_block: float = 160.0  # the same, at the last
     # Whether accounts are set as a dev chain says; otherwise the state root of it is wrong.
-    believe_cheats: bool = False
+    accept_state_edits: bool = False
     # Whether roots of sealed blocks are computed where the state is known in part.
     computes: bool = False
 

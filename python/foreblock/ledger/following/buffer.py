@@ -63,7 +63,7 @@ _BYTES: Final = 64  # a transaction, a topic, data
 _RECEIPT: Final = 512
 _LOG: Final = 320
 _BALANCE: Final = 256
-_CHEAT: Final = 512
+_EDIT: Final = 512
 _SLOT: Final = 256
 
 _DEFAULT_BOUNDS: Final = BufferBounds()
@@ -75,8 +75,8 @@ def memory_of(message: Flashblock) -> int:
     size += len(message.diff.post_exec_tx or b"")
     if message.base is not None:
         size += len(message.base.extra_data)
-    for cheat in message.cheats:
-        size += _CHEAT + len(cheat.code or b"") + _SLOT * len(cheat.storage)
+    for edit in message.edits:
+        size += _EDIT + len(edit.code or b"") + _SLOT * len(edit.storage)
     if message.claims is not None:
         receipts, balances = message.claims.receipts.values(), message.claims.balances
         size += _RECEIPT * len(receipts) + _BALANCE * len(balances)

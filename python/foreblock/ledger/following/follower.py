@@ -88,7 +88,7 @@ class Follower:
         templates: CallTemplates | None = None,
     ) -> None:
         """`wanted` asks for a missing block by its hash; `templates` say what calls will read."""
-        self._believe_cheats: Final = run_bounds.believe_cheats
+        self._accepts_edits: Final = run_bounds.accept_state_edits
         self._writer: Final = writer
         self._clock: Final = clock
         self._bounds: Final = bounds
@@ -128,18 +128,18 @@ class Follower:
             self._counters["Malformed"] += 1
             self.last_error = f"{feed}: malformed {field}"
             return
-        if message.cheats and not self._believe_cheats:
+        if message.edits and not self._accepts_edits:
             self._disbelieve(feed)
-            message = replace(message, cheats=())
+            message = replace(message, edits=())
         received = Received(feed, memory_of(message), message, self._clock.monotonic_ns())
         with self._recovering():
             self._receive(received)
 
     def _disbelieve(self, feed: str) -> None:
-        """Count and log, once, that a chain has cheats."""
-        if not self._counters["Cheats"]:
-            log.warning("cheats_not_believed", feed=feed, setting="believe_cheats")
-        self._counters["Cheats"] += 1
+        """Count and log, once, that a chain has state edits."""
+        if not self._counters["StateEdits"]:
+            log.warning("state_edits_refused", feed=feed, setting="accept_state_edits")
+        self._counters["StateEdits"] += 1
 
     def take_wanted(self) -> MissingState:
         """The state that messages and blocks have wanted since the last call, and that waits."""

@@ -31,7 +31,7 @@ from foreblock.ledger.following.classification import (
 )
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
-from foreblock.ledger.storage.dev_rows import read_cheats
+from foreblock.ledger.storage.dev_rows import read_edits
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
 from foreblock.ledger.storage.partials import pending_partial
 from foreblock.ledger.storage.rows import decode_items
@@ -337,7 +337,7 @@ def _step(view: View, block: int, partial: int) -> Step:
         diff=diff_of(header, raws),
         block_number=block,
         previous=None,
-        cheats=read_cheats(view, block, (partial,)),
+        edits=read_edits(view, block, (partial,)),
     )
     sealed = view.row(partial_rows.seals_as_key(block, partial))
     root = None if sealed is None else decode_seals_as(sealed)[0]

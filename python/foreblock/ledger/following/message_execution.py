@@ -76,7 +76,7 @@ from foreblock.ledger.following.verdict import (
 from foreblock.ledger.rules.profile import unknown_type
 from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT
 from foreblock.primitives import format_data
-from foreblock.types import Base, Cheat, ClaimedReceipt, Claims, Diff, Flashblock
+from foreblock.types import Base, ClaimedReceipt, Claims, Diff, Flashblock, StateEdit
 
 MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tried once more
 MOST_TRIED: Final = 1024  # messages that wait for state; the same
@@ -273,7 +273,7 @@ def _apply(
     shrunk = check_growth(diff, before, block.base.gas_limit)
     try:
         refusal = shrunk or _run(block, diff.transactions, allowance, templates)
-        refusal = refusal or _set_accounts(block, message.cheats)
+        refusal = refusal or _set_accounts(block, message.edits)
         if refusal is not None:
             return refusal
         closed = block.close_index(number, diff.state_root, diff.withdrawals_root)
@@ -352,12 +352,12 @@ def _likely(
     return Wanting(wanted)
 
 
-def _set_accounts(block: BlockInProgress, cheats: tuple[Cheat, ...]) -> Refusal | None:
+def _set_accounts(block: BlockInProgress, edits: tuple[StateEdit, ...]) -> Refusal | None:
     """Set accounts as a feed says that is believed; its state root shows whether all did."""
-    touched = len(cheats) + sum(len(each.storage) for each in cheats)
+    touched = len(edits) + sum(len(each.storage) for each in edits)
     if touched > most_touched(block.parent.gas_limit):
-        return Overrun("its cheats set more than it may")
-    for each in cheats:
+        return Overrun("its state edits set more than it may")
+    for each in edits:
         block.set_account(each)
     return None
 

@@ -122,7 +122,7 @@ def _chain(view: LedgerView, wall_ns: int) -> ChainStatus:
         base=_base(view) if view.followed else None,
         too_old=most if view.followed and pending is None and age > most else None,
         rules_end=None if end is None else RulesStatus(end.block, end.why),
-        first_edit=None if dev_state is None else dev_state.first_cheat,
+        first_edit=None if dev_state is None else dev_state.first_edit,
     )
 
 

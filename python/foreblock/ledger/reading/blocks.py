@@ -119,7 +119,7 @@ class BlockContext:
 class SealedBlock:
     """A block of the chain: its header, and what follows from it."""
 
-    # The partial at which its state is read, if it is not its own: `latest` under cheats.
+    # The partial at which its state is read, if it is not its own: `latest` under state edits.
     read_at: int | None = None
 
     def __init__(
@@ -301,7 +301,7 @@ SEALED: Final = Visibility(preconfirmed=False)
 def read_through(view: View, pending: int, blocks: KnownBlocks) -> int | None:
     """The partial at which the state of `latest` is read, if it is not its own."""
     state = read_dev_state(view)
-    if state is None or not state.is_cheated:
+    if state is None or not state.is_edited:
         return None
     if state.mining == "clock" and not state.shows_sealed:
         return None

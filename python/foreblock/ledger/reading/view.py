@@ -236,8 +236,8 @@ class Ledger:
         latest = self.blocks.sealed(view, *heads.latest)
         number, freshness = pending_partial(view), decode_freshness(heads.note)
         pending, deadline_ns = None, 0
-        if number is not None and (cheated := read_through(view, number, self.blocks)) is not None:
-            latest = latest.read_through(cheated)
+        if number is not None and (edited := read_through(view, number, self.blocks)) is not None:
+            latest = latest.read_through(edited)
         if number is not None and freshness is not None:
             pending = self.blocks.partial(view, number)
             if freshness.empty_tail is not None and freshness.empty_tail.partial == number:
@@ -422,7 +422,7 @@ class LedgerView(Struct, frozen=True, gc=False):
         return self._view.state(block.number)
 
     def state_of_header(self, block: ReadableBlock) -> State:
-        """The state that the header of a block commits to: without cheats after it."""
+        """The state that the header of a block commits to: without state edits after it."""
         if isinstance(block, SealedBlock):
             return self._view.state(block.number)
         return self._view.state_of_partial(block.partial)

@@ -7,19 +7,19 @@ chain that was stopped or killed continues where it was.
     dev        X                                    MessagePack of `DevState`
     held       y ‖ id (8)                           the latest block (8) ‖ the pending partial (8)
     snapshot   Y ‖ id (8)                           MessagePack of `ChainSnapshot`
-    cheats     p ‖ block (8) ‖ partial (8) ‖ c      MessagePack: a list of cheats
+    edits      p ‖ block (8) ‖ partial (8) ‖ c      MessagePack: a list of state edits
 
 A snapshot refers to blocks and partials, which the store keeps as long as the snapshot
 (`LedgerWriter.hold`), and contains everything else. `held` is a separate row because a snapshot
 may contain a whole pool.
 
-Cheats are the accounts that a user has set in one index of a block. A restarted block has all of
-them in one index. Only the new fields of an account are stored, so neither the order within an
-index nor the number of edits matters.
+State edits are the accounts that a user has set in one index of a block. A restarted block has
+all of them in one index. Only the new fields of an account are stored, so neither the order within
+an index nor the number of edits matters.
 
 A state that a client uploads can exceed what the bus carries. The worker writes it to a file as
-portions, each a length (4 bytes, big-endian) and a row of cheats; the writer applies each portion
-in an index of its own, so that every flashblock fits into a feed message.
+portions, each a length (4 bytes, big-endian) and a row of edits; the writer applies each portion in
+an index of its own, so that every flashblock fits into a feed message.
 """
 
 import struct
@@ -32,8 +32,8 @@ from msgspec import Struct
 
 from foreblock._engine import View
 from foreblock.ledger.genesis.genesis_file import read_allocation
-from foreblock.ledger.storage.partial_rows import cheats_key
-from foreblock.types import Cheat
+from foreblock.ledger.storage.partial_rows import edits_key
+from foreblock.types import StateEdit
 
 KEY: Final = b"X"
 
@@ -57,7 +57,7 @@ class DevState(Struct, frozen=True, array_like=True):
     minimum_base_fee: int | None = None
     # Of the block in progress.
     keeps_time: bool = False  # its timestamp was requested, and does not follow the clock
-    is_cheated: bool = False  # it holds changes of state that no transaction made
+    is_edited: bool = False  # it holds changes of state that no transaction made
     attempts: int = 0  # blocks that were restarted, for payload ids
     # Accounts that may send without a signature.
     impersonated: tuple[bytes, ...] = ()
@@ -65,7 +65,7 @@ class DevState(Struct, frozen=True, array_like=True):
     next_snapshot: int = 0
     faults: tuple[str, ...] = ()
     branches: int = 0  # how often the chain was taken back, for payload ids
-    first_cheat: int | None = None  # the block in which a state was first set by hand
+    first_edit: int | None = None  # the block in which a state was first set by hand
     # Whether is printed what happens, and what transactions call; none is as the settings say.
     prints: bool | None = None
     prints_traces: bool | None = None
@@ -149,14 +149,14 @@ def held_by_snapshots(view: View, most: int = MOST) -> dict[int, Held]:
     return {_KEY.unpack(key)[1]: Held(*_HELD.unpack(row)) for key, row in found}
 
 
-MOST_SLOTS: Final = 4_096  # of one cheat in a portion
+MOST_SLOTS: Final = 4_096  # of one state edit in a portion
 PORTION: Final = 1 << 20  # bytes, about: less than 4 MiB as JSON
-_CHEAT_BYTES: Final = 80
+_EDIT_BYTES: Final = 80
 _SLOT_BYTES: Final = 70
 
 
 class _Stored(Struct, frozen=True, array_like=True):
-    """A cheat whose numbers are bytes: MessagePack has none above 64 bits."""
+    """A state edit whose numbers are bytes: MessagePack has none above 64 bits."""
 
     address: bytes
     balance: bytes | None
@@ -169,47 +169,47 @@ _encode_rows = msgspec.msgpack.Encoder().encode
 _decode_rows = msgspec.msgpack.Decoder(list[_Stored]).decode
 
 
-def encode_cheats(cheats: Iterable[Cheat]) -> bytes:
-    return _encode_rows([_stored(each) for each in cheats])
+def encode_edits(edits: Iterable[StateEdit]) -> bytes:
+    return _encode_rows([_stored(each) for each in edits])
 
 
-def read_cheats(view: View, block: int, partials: Iterable[int]) -> tuple[Cheat, ...]:
-    """The cheats in these partials of a block, as one for each account."""
-    rows = (view.row(cheats_key(block, each)) for each in partials)
-    return merged(each for row in rows if row is not None for each in decode_cheats(row))
+def read_edits(view: View, block: int, partials: Iterable[int]) -> tuple[StateEdit, ...]:
+    """The state edits in these partials of a block, as one for each account."""
+    rows = (view.row(edits_key(block, each)) for each in partials)
+    return merged(each for row in rows if row is not None for each in decode_edits(row))
 
 
-def decode_cheats(row: bytes) -> tuple[Cheat, ...]:
-    return tuple(_cheat(each) for each in _decode_rows(row))
+def decode_edits(row: bytes) -> tuple[StateEdit, ...]:
+    return tuple(_edit(each) for each in _decode_rows(row))
 
 
-def merged(cheats: Iterable[Cheat]) -> tuple[Cheat, ...]:
-    """One cheat for each account that does what these do one after the other."""
-    found: dict[bytes, Cheat] = {}
+def merged(edits: Iterable[StateEdit]) -> tuple[StateEdit, ...]:
+    """One state edit for each account that does what these do one after the other."""
+    found: dict[bytes, StateEdit] = {}
     slots: dict[bytes, dict[int, int]] = {}
-    for each in cheats:
+    for each in edits:
         slots.setdefault(each.address, {}).update(each.storage)
         before = found.get(each.address, each)
-        found[each.address] = Cheat(
+        found[each.address] = StateEdit(
             each.address,
             before.balance if each.balance is None else each.balance,
             before.nonce if each.nonce is None else each.nonce,
             before.code if each.code is None else each.code,
         )
     return tuple(
-        Cheat(address, each.balance, each.nonce, each.code, tuple(slots[address].items()))
+        StateEdit(address, each.balance, each.nonce, each.code, tuple(slots[address].items()))
         for address, each in found.items()
     )
 
 
-def in_portions(cheats: Iterable[Cheat]) -> Iterator[list[Cheat]]:
-    """The cheats in portions, each of which a flashblock can carry."""
-    portion: list[Cheat] = []
+def in_portions(edits: Iterable[StateEdit]) -> Iterator[list[StateEdit]]:
+    """The state edits in portions, each of which a flashblock can carry."""
+    portion: list[StateEdit] = []
     size = 0
-    for each in cheats:
+    for each in edits:
         for part in _parts(each):
             portion.append(part)
-            size += _CHEAT_BYTES + len(part.code or b"") + _SLOT_BYTES * len(part.storage)
+            size += _EDIT_BYTES + len(part.code or b"") + _SLOT_BYTES * len(part.storage)
             if size >= PORTION:
                 yield portion
                 portion, size = [], 0
@@ -217,25 +217,25 @@ def in_portions(cheats: Iterable[Cheat]) -> Iterator[list[Cheat]]:
         yield portion
 
 
-def _parts(cheat: Cheat) -> Iterator[Cheat]:
-    slots = cheat.storage
-    yield Cheat(cheat.address, cheat.balance, cheat.nonce, cheat.code, slots[:MOST_SLOTS])
+def _parts(edit: StateEdit) -> Iterator[StateEdit]:
+    slots = edit.storage
+    yield StateEdit(edit.address, edit.balance, edit.nonce, edit.code, slots[:MOST_SLOTS])
     for start in range(MOST_SLOTS, len(slots), MOST_SLOTS):
-        yield Cheat(cheat.address, storage=slots[start : start + MOST_SLOTS])
+        yield StateEdit(edit.address, storage=slots[start : start + MOST_SLOTS])
 
 
-def _stored(cheat: Cheat) -> _Stored:
+def _stored(edit: StateEdit) -> _Stored:
     return _Stored(
-        cheat.address,
-        None if cheat.balance is None else cheat.balance.to_bytes(32),
-        cheat.nonce,
-        cheat.code,
-        {slot.to_bytes(32): value.to_bytes(32) for slot, value in cheat.storage},
+        edit.address,
+        None if edit.balance is None else edit.balance.to_bytes(32),
+        edit.nonce,
+        edit.code,
+        {slot.to_bytes(32): value.to_bytes(32) for slot, value in edit.storage},
     )
 
 
-def _cheat(stored: _Stored) -> Cheat:
-    return Cheat(
+def _edit(stored: _Stored) -> StateEdit:
+    return StateEdit(
         stored.address,
         None if stored.balance is None else int.from_bytes(stored.balance),
         stored.nonce,
@@ -250,18 +250,18 @@ LENGTH: Final = 4
 def write_loaded(data: bytes, file: Path, most: int) -> None:
     """Write the accounts in what a client sent, `most` bytes unpacked; raises `BadGenesis`."""
     with file.open("wb") as out:
-        for portion in in_portions(_cheats(data, most)):
-            row = encode_cheats(portion)
+        for portion in in_portions(_edits(data, most)):
+            row = encode_edits(portion)
             out.write(len(row).to_bytes(LENGTH) + row)
 
 
-def read_loaded(file: Path) -> Iterator[tuple[Cheat, ...]]:
+def read_loaded(file: Path) -> Iterator[tuple[StateEdit, ...]]:
     with file.open("rb") as source:
         while length := source.read(LENGTH):
-            yield decode_cheats(source.read(int.from_bytes(length)))
+            yield decode_edits(source.read(int.from_bytes(length)))
 
 
-def _cheats(data: bytes, most: int) -> Iterator[Cheat]:
+def _edits(data: bytes, most: int) -> Iterator[StateEdit]:
     for address, account in read_allocation(data, most).items():
         slots = tuple(account.storage.items())
-        yield Cheat(address, account.balance, account.nonce, account.code, slots)
+        yield StateEdit(address, account.balance, account.nonce, account.code, slots)

@@ -18,7 +18,7 @@ flashblock added, never what came before it, so a block that grows is written on
     would seal as    p ‖ block (8) ‖ partial (8) ‖ w         state root (32) ‖ hash (32)
     before its end   p ‖ block (8) ‖ partial (8) ‖ e         see `building.closed_index`; only where
                                                              the end of its block did something
-    cheats           p ‖ block (8) ‖ partial (8) ‖ c         as in `dev_rows`; few have this row
+    state edits      p ‖ block (8) ‖ partial (8) ‖ c         as in `dev_rows`; few have this row
     made of          S ‖ number (8)                          the partials of a sealed block, from
                                                              index 0 on (8 each)
     by hash          h ‖ hash (32)                           block (8) ‖ partial (8) or 0
@@ -128,8 +128,8 @@ def before_end_key(block: int, partial: int) -> bytes:
     return b"p" + _PAIR.pack(block, partial) + b"e"
 
 
-def cheats_key(block: int, partial: int) -> bytes:
-    """The key of the cheats in a partial."""
+def edits_key(block: int, partial: int) -> bytes:
+    """The key of the state edits in a partial."""
     return b"p" + _PAIR.pack(block, partial) + b"c"
 
 

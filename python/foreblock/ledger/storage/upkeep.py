@@ -9,7 +9,7 @@ are, the longer a turn may be: up to a flashblock, which holds the chain back un
 fast again.
 
 Of the rows of partials, the body of a sealed block stays: what finds its partials (`S`),
-their transactions, senders, receipts and cheats, and the meaning of its own hash. All other
+their transactions, senders, receipts and state edits, and the meaning of its own hash. All other
 rows of a height are pruned, those of abandoned branches included. Each height with rows to
 prune has one for the place of its first index, and loses it when it is pruned. So the lowest
 such row is the next to prune, and no cursor is kept.

@@ -38,9 +38,9 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.execution import environment, start_block
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.transaction_rules import created_address
-from foreblock.ledger.storage.dev_rows import read_cheats
+from foreblock.ledger.storage.dev_rows import read_edits
 from foreblock.scheduling.steps import Steps, Work
-from foreblock.types import Cheat
+from foreblock.types import StateEdit
 
 __all__ = [
     "TraceBounds",
@@ -62,7 +62,7 @@ class Replay(Struct, frozen=True, gc=False):
     parent_state: State
     parent_rules: Rules
     portions: Sequence[Portion]
-    cheats: Sequence[tuple[int, Cheat]] = ()  # and how many transactions come before each
+    edits: Sequence[tuple[int, StateEdit]] = ()  # and how many transactions come before each
 
     def begin(self) -> Overlay:
         """The state that the first transaction runs on."""
@@ -97,20 +97,20 @@ def read_replay(view: LedgerView, block: ReadableBlock) -> Replay:
     sealed = parent <= view.latest.number
     before = view.resolve(parent) if sealed else view.unsealed(parent)
     portions = read_stored(view, block).portions()
-    return Replay(block, view.state(before), before.rules, portions, _cheats(view, block, portions))
+    return Replay(block, view.state(before), before.rules, portions, _edits(view, block, portions))
 
 
-def _cheats(
+def _edits(
     view: LedgerView, block: ReadableBlock, portions: Sequence[Portion]
-) -> list[tuple[int, Cheat]]:
-    """The cheats in a block of a dev chain, each with the count of transactions before it."""
-    found: list[tuple[int, Cheat]] = []
+) -> list[tuple[int, StateEdit]]:
+    """The state edits in a block of a dev chain, each with the count of transactions before it."""
+    found: list[tuple[int, StateEdit]] = []
     if view.dev_state is None:
         return found
     count = 0
     for partial, portion in zip(view.partials_of(block), portions, strict=False):
         count += len(portion)
-        found += [(count, each) for each in read_cheats(view.stored, block.number, (partial,))]
+        found += [(count, each) for each in read_edits(view.stored, block.number, (partial,))]
     return found
 
 
@@ -146,7 +146,7 @@ def block(
             selection=selection,
             cheats=[
                 (before, each.address, each.balance, each.nonce, each.code, each.storage)
-                for before, each in replay.cheats
+                for before, each in replay.edits
             ],
             timeout_us=timeout_us,
             step_us=step_us,

@@ -55,7 +55,7 @@ def record_witness(view: LedgerView, block: ReadableBlock) -> Steps[ExecutionWit
     if not isinstance(block, SealedBlock):
         raise RefusedTrace(f"block {block.number} is in progress and has no witness yet")
     replay = read_replay(view, block)
-    if replay.cheats:
+    if replay.edits:
         raise RefusedTrace(
             f"accounts were set by hand in block {block.number}, so it cannot be executed"
         )

@@ -27,12 +27,12 @@ from foreblock.methods.dev.branches import (
     branch_family,
     fault_family,
 )
-from foreblock.methods.dev.cheats import CheatMethods, TokenMethods, state_family
 from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.dev.mining import mining_family
 from foreblock.methods.dev.node_info import NodeInfoMethods, PrintingMethods, node_family
 from foreblock.methods.dev.preparing import Preparing
 from foreblock.methods.dev.signing import SignMethods
+from foreblock.methods.dev.state_edits import StateEditMethods, TokenMethods, state_family
 from foreblock.methods.dev.unlocked import UnlockedMethods, sending_family
 from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.fee_methods import PriorityFees
@@ -77,7 +77,7 @@ def dev_families(
     return (
         mining_family(commands),
         state_family(
-            CheatMethods(commands),
+            StateEditMethods(commands),
             TokenMethods(commands, settings, scheduler),
             DumpMethods(commands, settings, scheduler),
         ),

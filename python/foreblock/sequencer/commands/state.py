@@ -14,7 +14,7 @@ from foreblock.errors import RefusedCommand
 from foreblock.ledger.storage.dev_rows import read_loaded
 from foreblock.sequencer.commands.execution import executes
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.types import Cheat
+from foreblock.types import StateEdit
 
 LARGEST: Final = 2**256 - 1
 
@@ -25,15 +25,15 @@ def set_accounts(
     """Execute these in one index; returns which were refused."""
     refused: list[RefusedCommand | None] = []
 
-    def accepted() -> Iterator[Cheat]:
+    def accepted() -> Iterator[StateEdit]:
         for command in commands:
             try:
-                cheat = _cheat(sequencer, command)
+                edit = _edit(sequencer, command)
             except RefusedCommand as refusal:
                 refused.append(refusal)
                 continue
             refused.append(None)
-            yield cheat
+            yield edit
 
     sequencer.changes.edit(accepted())
     return refused
@@ -72,31 +72,31 @@ def load_state(command: LoadState, sequencer: Sequencer) -> None:
         sequencer.changes.flush()
 
 
-def _kept_nonce(sequencer: Sequencer, cheat: Cheat) -> Cheat:
-    account = sequencer.builder.block.account(cheat.address)
-    if account is None or cheat.nonce is None or cheat.nonce >= account.nonce:
-        return cheat
-    return replace(cheat, nonce=None)
+def _kept_nonce(sequencer: Sequencer, edit: StateEdit) -> StateEdit:
+    account = sequencer.builder.block.account(edit.address)
+    if account is None or edit.nonce is None or edit.nonce >= account.nonce:
+        return edit
+    return replace(edit, nonce=None)
 
 
-def _cheat(sequencer: Sequencer, command: SetAccount | AddBalance) -> Cheat:
+def _edit(sequencer: Sequencer, command: SetAccount | AddBalance) -> StateEdit:
     if isinstance(command, AddBalance):
         return _added(sequencer, command)
     return _set(sequencer, command)
 
 
-def _added(sequencer: Sequencer, command: AddBalance) -> Cheat:
+def _added(sequencer: Sequencer, command: AddBalance) -> StateEdit:
     """The balance with what is added, up to the largest possible one."""
     account = sequencer.builder.block.account(command.address)
     balance = int.from_bytes(command.amount) + (0 if account is None else account.balance)
-    return Cheat(command.address, min(balance, LARGEST))
+    return StateEdit(command.address, min(balance, LARGEST))
 
 
-def _set(sequencer: Sequencer, command: SetAccount) -> Cheat:
+def _set(sequencer: Sequencer, command: SetAccount) -> StateEdit:
     if command.nonce is not None:
         _check_nonce(sequencer, command.address, command.nonce)
     balance, storage = command.balance, command.storage or {}
-    return Cheat(
+    return StateEdit(
         command.address,
         None if balance is None else int.from_bytes(balance),
         command.nonce,

@@ -1,8 +1,8 @@
-"""Random cheats, transactions, modes and kills, held against a plain model.
+"""Random state edits, transactions, modes and kills, held against a plain model.
 
 After each step `pending` is the model, and `latest` is the model of the last seal, or of the last
-cheat after it where no transaction came before. At the end every sealed root is computed
-from scratch, and a follower that believes cheats has the same blocks.
+state edit after it where no transaction came before. At the end every sealed root is computed
+from scratch, and a follower that believes state edits has the same blocks.
 """
 
 import tempfile
@@ -45,14 +45,14 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.chain = DevChain(folder / "chain", mining="automine")
-        self.follower = DevFollower(folder / "follower", self.chain, believe_cheats=True)
+        self.follower = DevFollower(folder / "follower", self.chain, accept_state_edits=True)
         self.model: World = {each: Person() for each in PEOPLE}
         self.latest = deepcopy(self.model)
         self.mode = "automine"
         self.sent = 0
         self.has_transactions = False
         self.begun = deepcopy(self.model)  # the model where the block in progress began
-        self.cheats: list[Callable[[World], None]] = []  # those of the block in progress
+        self.edits: list[Callable[[World], None]] = []  # those of the block in progress
         self.sends: list[tuple[bytes, int]] = []
         self.people: dict[str, Callable[[bytes, int], None]] = {
             "balance": self.set_balance,
@@ -68,22 +68,22 @@ class Run:
             "kill": lambda *_: self.kill(),
         }
 
-    def cheat(self, change: Callable[[World], None]) -> None:
+    def edit(self, change: Callable[[World], None]) -> None:
         change(self.model)
-        self.cheats.append(change)
+        self.edits.append(change)
         if self.mode != "clock" and not self.has_transactions:
             self.latest = deepcopy(self.model)
 
     def sealed(self) -> None:
         self.latest, self.has_transactions = deepcopy(self.model), False
-        self.begun, self.cheats, self.sends = deepcopy(self.model), [], []
+        self.begun, self.edits, self.sends = deepcopy(self.model), [], []
 
     def set_balance(self, who: bytes, amount: int) -> None:
         def change(world: World) -> None:
             world[who].balance = amount
 
         self.chain.execute(SetAccount(who, amount.to_bytes(32)))
-        self.cheat(change)
+        self.edit(change)
 
     def add(self, who: bytes, amount: int) -> None:
         balance = self.model[who].balance + amount  # kept as what it made of the balance
@@ -92,7 +92,7 @@ class Run:
             world[who].balance = balance
 
         self.chain.execute(AddBalance(who, amount.to_bytes(32)))
-        self.cheat(change)
+        self.edit(change)
 
     def set_nonce(self, who: bytes, amount: int) -> None:
         nonce = self.model[who].nonce + amount
@@ -101,7 +101,7 @@ class Run:
             world[who].nonce = nonce
 
         self.chain.execute(SetAccount(who, nonce=nonce))
-        self.cheat(change)
+        self.edit(change)
 
     def set_code(self, who: bytes, amount: int) -> None:
         code = b"\x00" * amount
@@ -110,7 +110,7 @@ class Run:
             world[who].code = code
 
         self.chain.execute(SetAccount(who, code=code))
-        self.cheat(change)
+        self.edit(change)
 
     def set_slot(self, who: bytes, amount: int) -> None:
         slot = amount % SLOTS
@@ -123,7 +123,7 @@ class Run:
             world[who].slots[slot] = amount
 
         self.chain.execute(SetAccount(who, nonce=nonce, storage=words))
-        self.cheat(change)
+        self.edit(change)
 
     def send(self, who: bytes, amount: int) -> None:
         if self.mode == "clock":
@@ -143,10 +143,10 @@ class Run:
         self.sealed()
 
     def increase_time(self, seconds: int) -> None:
-        """The block in progress begins anew: its cheats first, then its transactions."""
+        """The block in progress begins anew: its state edits first, then its transactions."""
         self.chain.execute(IncreaseTime(seconds))
         self.model = deepcopy(self.begun)
-        for change in self.cheats:
+        for change in self.edits:
             change(self.model)
         if self.mode != "clock":
             self.latest = deepcopy(self.model)
@@ -184,7 +184,7 @@ class Run:
 
 
 @given(st.lists(steps, max_size=25))
-def test_random_cheats_transactions_and_kills(sequence: list[tuple[str, bytes, int]]) -> None:
+def test_random_state_edits_transactions_and_kills(sequence: list[tuple[str, bytes, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder))
         for kind, who, amount in sequence:

@@ -75,7 +75,7 @@ _read_code = reader(CodeParams)
 _read_storage = reader(StorageParams)
 
 
-class CheatMethods:
+class StateEditMethods:
     """Methods that set accounts."""
 
     def __init__(self, commands: Commands) -> None:
@@ -212,33 +212,33 @@ def _argument(text: str, argument: int) -> bytes:
     return address(text, argument).rjust(32, b"\0")
 
 
-def state_family(cheats: CheatMethods, tokens: TokenMethods, dumps: DumpMethods) -> Family:
+def state_family(edits: StateEditMethods, tokens: TokenMethods, dumps: DumpMethods) -> Family:
     return Family(
         "Development chains: state",
         (
             command(
                 "anvil_setBalance(address: AddressOrAddresses, balance: Count) -> Null",
-                cheats.set_balance,
+                edits.set_balance,
                 ("hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"),
             ),
             command(
                 "anvil_addBalance(address: AddressOrAddresses, amount: Count) -> Null",
-                cheats.add_balance,
+                edits.add_balance,
                 ("hardhat_addBalance", "tenderly_addBalance"),
             ),
             command(
                 "anvil_setNonce(address: Address, nonce: Count) -> Null",
-                cheats.set_nonce,
+                edits.set_nonce,
                 ("hardhat_setNonce", "evm_setAccountNonce"),
             ),
             command(
                 "anvil_setCode(address: Address, code: Data) -> Null",
-                cheats.set_code,
+                edits.set_code,
                 ("hardhat_setCode", "evm_setAccountCode", "tenderly_setCode"),
             ),
             command(
                 "anvil_setStorageAt(address: Address, slot: Count, value: Word) -> Boolean",
-                cheats.set_storage_at,
+                edits.set_storage_at,
                 ("hardhat_setStorageAt", "evm_setAccountStorageAt", "tenderly_setStorageAt"),
             ),
             Method(

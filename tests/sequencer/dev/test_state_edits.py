@@ -30,7 +30,7 @@ def balance_at(chain: DevChain, name: object, address: bytes = SOMEBODY) -> int:
         view.close()
 
 
-def test_a_cheat_is_an_index_without_transactions(auto: DevChain) -> None:
+def test_a_state_edit_is_an_index_without_transactions(auto: DevChain) -> None:
     auto.execute(SetAccount(SOMEBODY, word(7)))
     assert indices(auto.published) == [(1, 0), (1, 1)]
     first, second = auto.published
@@ -40,7 +40,7 @@ def test_a_cheat_is_an_index_without_transactions(auto: DevChain) -> None:
 
 
 @pytest.mark.parametrize("mining", ["automine", "manual"])
-def test_latest_is_read_through_cheats(tmp_path: Path, mining: str) -> None:
+def test_latest_is_read_through_state_edits(tmp_path: Path, mining: str) -> None:
     chain = DevChain(tmp_path / "store", mining=mining)  # type: ignore[arg-type]
     chain.execute(SetAccount(SOMEBODY, word(7)))
     names = ("latest", "pending", 0)
@@ -49,7 +49,7 @@ def test_latest_is_read_through_cheats(tmp_path: Path, mining: str) -> None:
     assert [balance_at(chain, name) for name in ("latest", 1, 0)] == [7, 7, 0]
 
 
-def test_by_the_clock_the_seal_brings_cheats_to_latest(tmp_path: Path) -> None:
+def test_by_the_clock_the_seal_brings_state_edits_to_latest(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store")
     chain.run(500)
     chain.execute(SetAccount(SOMEBODY, word(7)))
@@ -58,7 +58,7 @@ def test_by_the_clock_the_seal_brings_cheats_to_latest(tmp_path: Path) -> None:
     assert balance_at(chain, "latest") == 7
 
 
-def test_transactions_after_a_cheat_do_not_hide_it(tmp_path: Path) -> None:
+def test_transactions_after_a_state_edit_do_not_hide_it(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", mining="manual")
     chain.execute(SetAccount(SOMEBODY, word(7)))
     chain.submit(send(ALICE, 0, SOMEBODY, 5))
@@ -71,7 +71,7 @@ def test_transactions_after_a_cheat_do_not_hide_it(tmp_path: Path) -> None:
     check_roots(chain)
 
 
-def test_a_block_that_is_begun_anew_keeps_its_cheats(auto: DevChain) -> None:
+def test_a_block_that_is_begun_anew_keeps_its_state_edits(auto: DevChain) -> None:
     auto.execute(SetAccount(SOMEBODY, word(7), storage={word(1): word(2)}))
     auto.execute(SetAccount(SOMEBODY, nonce=3, storage={word(1): word(5)}))
     auto.execute(IncreaseTime(3_600))
@@ -86,8 +86,8 @@ def test_a_block_that_is_begun_anew_keeps_its_cheats(auto: DevChain) -> None:
     check_roots(auto)
 
 
-def test_a_cheated_transaction_can_run_at_once(auto: DevChain) -> None:
-    """A transaction that waits for a nonce is mined when a cheat gives its sender that nonce."""
+def test_a_transaction_can_run_at_once_after_an_edit(auto: DevChain) -> None:
+    """A transaction that waits for a nonce is mined when an edit gives its sender that nonce."""
     auto.submit(send(ALICE, 5))
     assert auto.sealed() == []
     auto.execute(SetAccount(ALICE.address, nonce=5))
@@ -105,7 +105,7 @@ def test_nonces_never_fall_and_balances_have_256_bits(auto: DevChain) -> None:
     assert balance_at(auto, "latest") == 2**256 - 1, "as anvil has it"
 
 
-def test_a_killed_chain_goes_on_with_its_cheats(auto: DevChain) -> None:
+def test_a_killed_chain_goes_on_with_its_state_edits(auto: DevChain) -> None:
     auto.execute(SetAccount(SOMEBODY, word(7)))
     auto.execute(AddBalance(SOMEBODY, word(3)))
     auto.kill()
@@ -117,7 +117,7 @@ def test_a_killed_chain_goes_on_with_its_cheats(auto: DevChain) -> None:
     check_roots(auto)
 
 
-def test_many_cheats_are_put_together(auto: DevChain) -> None:
+def test_many_state_edits_are_put_together(auto: DevChain) -> None:
     """No block has more indices than followers take, whatever is set."""
     for slot in range(2 * MOST_EDITED + 50):
         auto.execute(SetAccount(SOMEBODY, storage={word(slot): word(slot + 1)}))
@@ -131,7 +131,7 @@ def test_many_cheats_are_put_together(auto: DevChain) -> None:
 
 
 @pytest.mark.parametrize("fault", ["restart=0.5", "tail=0.5", "reorg=0.5"])
-def test_accidents_lose_no_cheat(tmp_path: Path, fault: str) -> None:
+def test_accidents_lose_no_state_edit(tmp_path: Path, fault: str) -> None:
     chain = DevChain(tmp_path / "store", faults=(fault,))
     for value in range(1, 12):
         chain.run(900)
