@@ -22,6 +22,7 @@ from foreblock.ledger.storage.partials import check_reachable
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth, Wish
+from support.each_case import sampled
 
 BLOCKS = 12
 SEEDS = range(6)
@@ -210,7 +211,7 @@ def answer(following: Following, truth: Truth, height: int) -> None:
 
 
 @pytest.mark.parametrize(("linked", "subblocks"), [(True, 0), (False, 0), (True, 0.5), (False, 1)])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sampled(SEEDS, 2))
 def test_tip_is_reached_where_nothing_is_lost(
     tmp_path: Path, seed: int, linked: bool, subblocks: float
 ) -> None:
@@ -223,7 +224,7 @@ def test_tip_is_reached_where_nothing_is_lost(
     truth.close()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sampled(SEEDS, 2))
 def test_lost_messages_are_made_up_for_by_canonical(tmp_path: Path, seed: int) -> None:
     weather = Weather(lost=0.05, linked=bool(seed % 2), subblocks=seed % 3 / 2)
     following, truth = follow(tmp_path, weather, seed, canonical=True)
@@ -231,7 +232,7 @@ def test_lost_messages_are_made_up_for_by_canonical(tmp_path: Path, seed: int) -
     truth.close()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sampled(SEEDS, 2))
 def test_everything_at_once_and_killed_now_and_then_is_survived_with_canonical(
     tmp_path: Path, seed: int
 ) -> None:
@@ -241,7 +242,7 @@ def test_everything_at_once_and_killed_now_and_then_is_survived_with_canonical(
     truth.close()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sampled(SEEDS, 2))
 def test_sequencer_that_gives_up_sealed_blocks_is_followed(tmp_path: Path, seed: int) -> None:
     """Once the new branch is the higher one: no canonical source is needed for that."""
     chance = random.Random(seed)
