@@ -241,13 +241,13 @@ def test_a_pin_that_means_the_newest_flashblock(begin: Begin) -> None:
 
 def test_a_deadline_that_is_skipped(begin: Begin) -> None:
     rehearsal = begin()
-    rehearsal.ledger._now = lambda: 0  # type: ignore[misc]
+    rehearsal.ledger.now = lambda: 0  # type: ignore[misc]
     assert verdict_on(rehearsal).kinds() == {Kind.EXPIRED}
 
 
 def test_a_deadline_that_comes_too_early(begin: Begin) -> None:
     rehearsal = begin()
-    rehearsal.ledger._now = lambda: 1 << 63  # type: ignore[misc]
+    rehearsal.ledger.now = lambda: 1 << 63  # type: ignore[misc]
     assert Kind.MISSING in verdict_on(rehearsal).kinds()
 
 

@@ -184,7 +184,7 @@ def test_who_does_not_read_is_not_read_from(run: Runner) -> None:
         options = FeedServerOptions(client_bytes=1 << 30, client_burst=1 << 30)
         async with feed(options) as (server, port):
             client = await Loud.come(port)
-            (connection,) = server._accepted
+            (connection,) = server.accepted
             while not connection.paused:
                 client.ping()
                 await asyncio.sleep(0)

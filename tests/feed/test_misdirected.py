@@ -86,7 +86,7 @@ def test_who_says_nothing_is_closed_with_the_same_reason(run: Runner) -> None:
     async def talk() -> None:
         async with feed() as found:
             # The time for the handshake itself stays as it is.
-            found.server._options = replace(OPTIONS, handshake_timeout=0.0)
+            found.server.options = replace(OPTIONS, handshake_timeout=0.0)
             async with found.connect("/") as client:
                 with pytest.raises(ConnectionClosed) as closed:
                     await client.recv()

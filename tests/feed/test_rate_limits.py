@@ -108,7 +108,7 @@ def test_what_is_remembered_of_addresses_is_bounded() -> None:
     limits = ConnectionLimits(100, 10)
     for at in range(50_000):
         come_and_go(limits, str(at), at * 0.001)
-    assert len(limits._buckets) <= 4_096
+    assert len(limits.buckets) <= 4_096
 
 
 @each_case(

@@ -144,7 +144,7 @@ def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: Ways) -> N
 
 
 def test_past_its_deadline_there_is_no_answer_until_the_long_way_has_seen_it(ways: Ways) -> None:
-    snapshot = ways.ledger._snapshot
+    snapshot = ways.ledger.snapshot
     assert snapshot.pending is not None
     set_snapshot(ways.fast_path, snapshot, snapshot.deadline_ns)
     assert ways.at_once(balance()) is None, "its headers would name the pending block"
@@ -242,7 +242,7 @@ def test_store_that_was_closed_is_no_answer(chain: PreconfirmingChain) -> None:
 
 
 def test_tag_must_be_one_that_is_answered(ways: Ways) -> None:
-    heads = ways.ledger._snapshot.heads
+    heads = ways.ledger.snapshot.heads
     with pytest.raises(InvalidArgument, match="latest or pending"):
         ways.fast_path.cache_block(heads, None, "safe", False, b"")
 

@@ -40,7 +40,7 @@ def candidates(index: LogIndex, log: Log) -> list[LogsWanted]:
 
 
 def size(index: LogIndex) -> int:
-    return len(index.known) + sum(map(len, index._shards))
+    return len(index.known) + sum(map(len, index.shards))
 
 
 @pytest.fixture

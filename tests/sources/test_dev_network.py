@@ -136,7 +136,7 @@ def test_order_and_liberties_are_settings(tmp_path: Path) -> None:
     with pytest.raises(PoolRefusal, match="replacement transaction underpriced"):
         source.submit_next(better.raw, better.sender)
     source.execute(Mine())
-    store = source._store
+    store = source.store
     assert list(sealed_blocks(store)[-1].transactions[1:]) == [cheap.raw, dear.raw]
     source.close()
 

@@ -35,6 +35,6 @@ def test_a_store_is_as_large_as_its_network_is_told(tmp_path: Path) -> None:
         store=StoreResources(map_size=(1 << 26) + 1, max_readers=100),
     )  # fmt: skip
     source = FeedSource(network, SystemClock(), lambda _: None, lambda _: None)
-    assert source._store.map_size == 1 << 26
+    assert source.store.map_size == 1 << 26
     assert (tmp_path / "store" / "lock.mdb").stat().st_size < 128 * 100
     source.close()

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from structlog.testing import capture_logs
 
@@ -16,6 +17,7 @@ from foreblock.types import keccak256
 from foreblock.upstream.http import HttpReply
 from support.each_case import each_case
 from support.servers.toy_endpoint import ToyError, toy_endpoint
+from support.servers.waiting import looked_until
 
 RAW = b"\x02transaction"
 HASH = f"0x{keccak256(RAW).hex()}"
@@ -185,11 +187,14 @@ def test_real_endpoint_takes_and_refuses() -> None:
 
     worker = Worker()
 
+    def has_said(count: int) -> bool:
+        return len(worker.said) == count
+
     async def run(url: str) -> None:
         forwarding = TransactionForwarding("main", f"{url}/{KEY}", DrivenClock())
         for number in (1, 2):
             forwarding.submit(BusRequest(submit(number), worker.respond))
-            await asyncio.gather(*forwarding._tasks)
+            await looked_until(partial(has_said, 2 * number))
         await forwarding.close()
 
     with toy_endpoint({"eth_sendRawTransaction": send}) as url:

@@ -123,8 +123,9 @@ def _after_messages(units: float, failures: int = 0) -> World:
                 await asyncio.sleep(0.001)
         first = len(world.asked)
         fetching.begin(units)
-        while fetching._begun.is_set() or fetching.is_fetching:  # noqa: ASYNC110, as above
-            await asyncio.sleep(0.001)
+        for _ in range(100):  # turns of the loop, of which it needs a few
+            await asyncio.sleep(0)
+        assert not fetching.is_fetching
         assert len(world.asked) == first, "what is known is not asked for"
         task.cancel()
 

@@ -8,7 +8,6 @@ import pytest
 
 from crash.child import Child
 from foreblock._engine import Store
-from foreblock.bus.messages import ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import StoreLocked
 from foreblock.ledger.genesis.genesis_file import genesis_text
@@ -83,7 +82,7 @@ def followed(folder: Path, genesis: Path) -> Network:
     return Network(name="main", data=str(folder), source="feed", feed=chain)
 
 
-async def run_until(network: NetworkWriter | FeedNetwork, happened: asyncio.Event) -> None:
+async def run_until(network: NetworkWriter, happened: asyncio.Event) -> None:
     running = asyncio.create_task(network.run())
     await asyncio.wait_for(happened.wait(), PATIENCE)
     network.stop()
@@ -95,7 +94,7 @@ def test_a_dev_network_frees_them_while_it_runs(tmp_path: Path, clock: DrivenClo
         network = await open_dev_network(dev(tmp_path), clock, None, lambda _: None)
         kill_a_reader(tmp_path)
         clock.advance(CLEAR_EVERY_NS)
-        source, ticked, loop = network._source, asyncio.Event(), asyncio.get_running_loop()
+        source, ticked, loop = network.source, asyncio.Event(), asyncio.get_running_loop()
         tick = source.tick
 
         def tell_after() -> None:
@@ -104,7 +103,7 @@ def test_a_dev_network_frees_them_while_it_runs(tmp_path: Path, clock: DrivenClo
 
         source.tick = tell_after  # type: ignore[method-assign]
         await run_until(network, ticked)
-        assert source._store.clear_stale_readers() == 0  # type: ignore[attr-defined]
+        assert source.store.clear_stale_readers() == 0  # type: ignore[attr-defined]
         await network.close()
 
     asyncio.run(play())
@@ -114,19 +113,14 @@ def test_a_followed_network_frees_them_though_nothing_comes(
     tmp_path: Path, clock: DrivenClock
 ) -> None:
     async def play() -> None:
-        told = asyncio.Event()
-
-        def tell(_: ToWorker) -> None:
-            told.set()
-
         folder = tmp_path / "store"
-        told_of = followed(folder, tmp_path / "genesis.json")
-        network = FeedNetwork(told_of, clock, lambda _: None, tell)
+        described = followed(folder, tmp_path / "genesis.json")
+        network = FeedNetwork(described, clock, lambda _: None, lambda _: None)
         await network.open()
         kill_a_reader(folder)
         clock.advance(CLEAR_EVERY_NS)
-        await run_until(network, told)
-        assert network.source._store.clear_stale_readers() == 0
+        await network.status()  # which is read every second
+        assert network.source.store.clear_stale_readers() == 0
         await network.close()
 
     asyncio.run(play())

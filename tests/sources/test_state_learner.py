@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -38,9 +39,17 @@ def _blocks(truth: Truth, anchor: int, latest: int) -> ExecutedBlocks:
     return ExecutedBlocks(EPOCH, headers, keeps_hashes=False)
 
 
-def _learner(truth: Truth, at: int, *, proven: bool = True) -> tuple[StateFetcher, FakeFetcher]:
+class Learner(StateFetcher):
+    """Keeps what it learns into in sight."""
+
+    def begin(self, learned: Learned, *how: Any, **named: Any) -> None:  # noqa: ANN401, as declared
+        self.learned = learned
+        super().begin(learned, *how, **named)
+
+
+def _learner(truth: Truth, at: int, *, proven: bool = True) -> tuple[Learner, FakeFetcher]:
     fetcher = FakeFetcher(truth, at)
-    learner = StateFetcher(fetcher, proven=proven, behind=2)  # type: ignore[arg-type]
+    learner = Learner(fetcher, proven=proven, behind=2)  # type: ignore[arg-type]
     learner.begin(Learned(EPOCH))
     return learner, fetcher
 
@@ -59,7 +68,7 @@ def test_a_proof_of_any_block_that_was_executed_will_do(truth: Truth, at: int) -
     found = _find(learner, WANTED, _blocks(truth, 4, 7))
     assert not found.missing(WANTED)
     assert not fetcher.lies
-    assert learner._learned.unstored > len(SENDERS)
+    assert learner.learned.unstored > len(SENDERS)
 
 
 @pytest.mark.parametrize("at", [3, 8])
@@ -68,7 +77,7 @@ def test_a_proof_of_another_block_is_not_used(truth: Truth, at: int) -> None:
     learner, fetcher = _learner(truth, at)
     with pytest.raises(NoUpstream):
         _find(learner, StateKeys(frozenset(SENDERS)), _blocks(truth, 4, 7))
-    assert learner._learned.unstored == 0
+    assert learner.learned.unstored == 0
     assert not fetcher.lies
     assert learner.counters["of another block"] == len(SENDERS)
 
@@ -157,7 +166,7 @@ def test_a_proof_with_one_bit_turned_is_never_used(truth: Truth, at: int, bit: i
     fetcher.turned = (at, bit)
     with pytest.raises(NoUpstream):
         _find(learner, StateKeys(frozenset({SENDERS[0]})), _blocks(truth, 4, 7))
-    assert learner._learned.unstored == 0
+    assert learner.learned.unstored == 0
 
 
 def test_a_proof_that_does_not_hold_is_told_and_not_used(truth: Truth) -> None:
@@ -166,7 +175,7 @@ def test_a_proof_that_does_not_hold_is_told_and_not_used(truth: Truth) -> None:
     with pytest.raises(NoUpstream):
         _find(learner, StateKeys(frozenset(SENDERS[:1])), _blocks(truth, 4, 7))
     assert len(fetcher.lies) == 1
-    assert learner._learned.unstored == 0
+    assert learner.learned.unstored == 0
 
 
 @pytest.mark.parametrize("proven", [True, False])

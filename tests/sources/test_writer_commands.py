@@ -39,15 +39,6 @@ def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
     assert len(stage.source.threads) == 1
 
 
-def listen_for_changes(stage: Stage) -> None:
-    """Note when workers forget."""
-
-    async def told(_: str) -> None:
-        stage.said.append(Result(0, "forgotten"))
-
-    stage.writer._announce_change = told  # type: ignore[misc]
-
-
 def test_after_a_nonce_has_fallen_workers_forget_and_hear_again_which_come_next() -> None:
     """Also of senders of whom nothing waits any more: workers still remember their nonces."""
 
@@ -58,7 +49,7 @@ def test_after_a_nonce_has_fallen_workers_forget_and_hear_again_which_come_next(
         def take_back() -> None:
             stage.source.nonces = {BOB: 2, ALICE: 1}
 
-        listen_for_changes(stage)
+        stage.notes_changes = True
         stage.source.on_tick, stage.source.on_command = include, take_back
         for number in range(2):
             stage.submit(number, b"raw")
@@ -75,7 +66,7 @@ def test_workers_forget_nothing_while_no_nonce_falls() -> None:
         def go_on() -> None:
             stage.source.nonces[BOB] = 5
 
-        listen_for_changes(stage)
+        stage.notes_changes = True
         stage.source.on_command = go_on
         stage.submit(1, b"raw")
         stage.submit(2, b"raw", BOB)
@@ -88,7 +79,7 @@ def test_workers_forget_nothing_while_no_nonce_falls() -> None:
 
 def test_who_was_told_of_many_senders_forgets_after_every_command() -> None:
     def scene(stage: Stage) -> None:
-        listen_for_changes(stage)
+        stage.notes_changes = True
         for number in range(MOST_CHECKED + 1):
             stage.submit(number, b"raw", bytes([number]) * 20)
         order(stage, 30)
@@ -100,7 +91,7 @@ def test_who_was_told_of_many_senders_forgets_after_every_command() -> None:
 
 def test_workers_forget_nothing_after_a_command_that_only_adds() -> None:
     def scene(stage: Stage) -> None:
-        listen_for_changes(stage)
+        stage.notes_changes = True
         stage.source.nonces[BOB] = 3
         asked = SendUnsigned(BOB, ALICE, bytes(32), b"", 21_000)
         stage.call(1, asked)

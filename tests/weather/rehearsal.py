@@ -85,7 +85,7 @@ class Weather:
         data = str(self._folder / "followed")
         network = Network(name="a", data=data, source="feed", feed=chain)
         self.followed = FeedSource(network, self.clock, lambda _: None, self._want)
-        self.ledger = Ledger(self.followed._store, clock=self.clock)
+        self.ledger = Ledger(self.followed.store, clock=self.clock)
 
     def close(self) -> None:
         """Let go of everything."""

@@ -77,7 +77,7 @@ class ConnectionLimits:
         self._most_of_one: Final = _CONNECTIONS * clients_per_address
         self._rate: Final = _at_least(ADDRESS, clients_per_address)
         self._all: Final = TokenBucket(_at_least(ALL, clients))
-        self._buckets: Final[dict[str, TokenBucket]] = {}
+        self.buckets: Final[dict[str, TokenBucket]] = {}
         self._open: Final[dict[str, int]] = {}
         self._count = 0
 
@@ -106,18 +106,18 @@ class ConnectionLimits:
         self._bucket(address, now).spend(PENALTY, now)
 
     def _bucket(self, address: str, now: float) -> TokenBucket:
-        if address not in self._buckets:
-            if len(self._buckets) >= _KNOWN:
+        if address not in self.buckets:
+            if len(self.buckets) >= _KNOWN:
                 self._forget(now)
-            self._buckets[address] = TokenBucket(self._rate)
-        return self._buckets[address]
+            self.buckets[address] = TokenBucket(self._rate)
+        return self.buckets[address]
 
     def _forget(self, now: float) -> None:
         """Drop full buckets, or all if none is full."""
-        for address in [at for at, each in self._buckets.items() if each.is_full(now)]:
-            del self._buckets[address]
-        if len(self._buckets) >= _KNOWN:
-            self._buckets.clear()
+        for address in [at for at, each in self.buckets.items() if each.is_full(now)]:
+            del self.buckets[address]
+        if len(self.buckets) >= _KNOWN:
+            self.buckets.clear()
 
 
 def network_of(host: str) -> str:

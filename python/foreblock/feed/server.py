@@ -78,15 +78,15 @@ class FeedServer:
     """Serves one network's feed on one listening socket."""
 
     def __init__(self, options: FeedServerOptions | None = None) -> None:
-        self._options = options or FeedServerOptions()
+        self.options = options or FeedServerOptions()
         self._server: Server | None = None
-        self._job = CurrentJob(self._options.replay_bytes)
+        self._job = CurrentJob(self.options.replay_bytes)
         # Accepted connections, also while opening and closing.
         # None for clients that expect JSON-RPC.
-        self._accepted: dict[ServerConnection, Subscription | None] = {}
+        self.accepted: dict[ServerConnection, Subscription | None] = {}
         self._clients: set[_Client] = set()
         self._closing: set[asyncio.Task[None]] = set()
-        self._limits = ConnectionLimits(self._options.clients, self._options.clients_per_address)
+        self._limits = ConnectionLimits(self.options.clients, self.options.clients_per_address)
         self.closed_as_slow = 0
         self.closed_over_limit = 0
 
@@ -97,7 +97,7 @@ class FeedServer:
 
     async def start(self, sock: socket.socket) -> None:
         """Serve on this socket and own it."""
-        options = self._options
+        options = self.options
         server = serve(
             self._attend,
             process_request=self._admit,
@@ -114,7 +114,7 @@ class FeedServer:
 
     def _connect(self, server: Server, address: str) -> LimitedConnection | None:
         """Return the protocol of a new connection, or None to refuse it."""
-        options = self._options
+        options = self.options
         if not self._limits.admit(address, asyncio.get_running_loop().time()):
             return None
         return LimitedConnection(
@@ -137,7 +137,7 @@ class FeedServer:
 
     def publish(self, flashblock: Flashblock) -> None:
         """Send a flashblock to every client; called in the loop, never blocks."""
-        self._publish(Outgoing(flashblock, self._options))
+        self._publish(Outgoing(flashblock, self.options))
 
     def publish_bytes(self, data: bytes) -> None:
         """Send a message of another feed, byte for byte.
@@ -150,7 +150,7 @@ class FeedServer:
         except MalformedFlashblock:
             flashblock = None
         if isinstance(flashblock, Flashblock):
-            self._publish(Outgoing(flashblock, self._options, text))
+            self._publish(Outgoing(flashblock, self.options, text))
         else:
             broadcast([client.connection for client in self._clients], data)
 
@@ -177,10 +177,10 @@ class FeedServer:
             return
         self._server.close(reason=STOPPING)
         try:
-            async with asyncio.timeout(self._options.stop_timeout):
+            async with asyncio.timeout(self.options.stop_timeout):
                 await self._server.wait_closed()
         except TimeoutError:
-            for connection in list(self._accepted):
+            for connection in list(self.accepted):
                 connection.transport.abort()
             await self._server.wait_closed()
         await asyncio.gather(*self._closing)
@@ -191,28 +191,28 @@ class FeedServer:
         if not isinstance(wanted, Refusal):
             refusal = self._refusal(_address(connection))
             if refusal is None:
-                self._accepted[connection] = wanted
+                self.accepted[connection] = wanted
                 return None
             wanted = refusal
         return connection.respond(wanted.status, wanted.text + "\n")
 
     def _refusal(self, address: str) -> Refusal | None:
         # A handshake that failed after it was accepted has no handler to remove it.
-        for connection in [at for at in self._accepted if at.state is State.CLOSED]:
-            del self._accepted[connection]
-        if len(self._accepted) >= self._options.clients:
+        for connection in [at for at in self.accepted if at.state is State.CLOSED]:
+            del self.accepted[connection]
+        if len(self.accepted) >= self.options.clients:
             return Refusal(HTTPStatus.TOO_MANY_REQUESTS, "too many clients")
-        here = sum(_address(connection) == address for connection in self._accepted)
-        if here >= self._options.clients_per_address:
+        here = sum(_address(connection) == address for connection in self.accepted)
+        if here >= self.options.clients_per_address:
             return Refusal(HTTPStatus.TOO_MANY_REQUESTS, "too many clients of this address")
         return None
 
     async def _attend(self, connection: ServerConnection) -> None:
-        wanted = self._accepted[connection]
+        wanted = self.accepted[connection]
         if wanted is None:
             await self._turn_away(connection)
             return
-        backlog = Backlog(self._options.unsent_messages, self._options.unsent_bytes)
+        backlog = Backlog(self.options.unsent_messages, self.options.unsent_bytes)
         client = _Client(connection, wanted.brotli, backlog)
         if wanted.since is not None:
             _replay(self._job.since(wanted.since), client)
@@ -228,19 +228,19 @@ class FeedServer:
     async def _turn_away(self, connection: ServerConnection) -> None:
         """Answer the first request of a client that expects JSON-RPC, and close."""
         with contextlib.suppress(ConnectionClosed, TimeoutError):
-            async with asyncio.timeout(self._options.handshake_timeout):
+            async with asyncio.timeout(self.options.handshake_timeout):
                 async for message in connection:
                     if await self._is_misdirected(connection, message):
                         return
-        await self._close(connection, rpc_hint(self._options.rpc))
+        await self._close(connection, rpc_hint(self.options.rpc))
 
     async def _is_misdirected(self, connection: ServerConnection, message: str | bytes) -> bool:
         """Answer a message of JSON-RPC and close the connection; false for other messages."""
-        answer = rpc_answer(message, self._options.rpc)
+        answer = rpc_answer(message, self.options.rpc)
         if answer is None:
             return False
         await connection.send(answer, text=True)
-        await self._close(connection, rpc_hint(self._options.rpc))
+        await self._close(connection, rpc_hint(self.options.rpc))
         return True
 
     def _close_slow(self, client: _Client) -> None:
@@ -254,7 +254,7 @@ class FeedServer:
     async def _close(self, connection: ServerConnection, reason: str) -> None:
         # The close frame waits while the client leaves the buffer full.
         try:
-            async with asyncio.timeout(self._options.close_timeout):
+            async with asyncio.timeout(self.options.close_timeout):
                 await connection.close(CloseCode.POLICY_VIOLATION, reason)
         except TimeoutError:
             connection.transport.abort()

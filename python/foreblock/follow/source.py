@@ -135,7 +135,7 @@ class FollowSource(FeedSource):
         return store
 
     def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
-        with self._store.view() as view:
+        with self.store.view() as view:
             epoch = view.heads.base.epoch
             if not self._templates:
                 self._templates.take(read_templates(view))
@@ -143,10 +143,10 @@ class FollowSource(FeedSource):
         computes = computes or (follow is not None and follow.sealed == "computed")
         keeps_roots = follow is not None and follow.trust != "trusted"
         self._learned = learned or Learned(epoch, nodes=computes or keeps_roots)
-        self._store.lay(self._learned)
+        self.store.lay(self._learned)
         super()._take_up(self._learned, computes=computes)
         self._follower.look_ahead(is_on=self.looks_ahead)
-        self._roots = RootsBehind(self._store, self._writer.profile)
+        self._roots = RootsBehind(self.store, self._writer.profile)
 
     def begin_anew(self, anchor: Anchor, end: RulesEnd | None = None) -> None:
         """Begin anew at another block, in a new epoch; `end` says that its rules are not known.
@@ -155,7 +155,7 @@ class FollowSource(FeedSource):
         """
         before = self._learned
         self._follower.close()
-        begin_anew_at(self._store, anchor, end)
+        begin_anew_at(self.store, anchor, end)
         self._take_up()
         self._learned.remember_nodes_of(before)
         last, self._last = list(self._last), deque(maxlen=MOST_LAST)
@@ -166,7 +166,7 @@ class FollowSource(FeedSource):
 
         What its header says was checked by its hash, whatever state it was executed on.
         """
-        with self._store.view() as view:
+        with self.store.view() as view:
             anchor = latest_as_anchor(view)
         self.begin_anew(anchor)
         return anchor.header.number
@@ -177,17 +177,17 @@ class FollowSource(FeedSource):
         Raises `ForeblockError`, `StateMissing` if it is not known.
         """
         address, slot = key
-        with self._store.view() as view:
+        with self.store.view() as view:
             state = view.state(number)
             return state.account(address) if slot is None else state.storage(address, slot)
 
     def all_proven(self) -> None:
         """Note that nothing is known here that is not proven."""
-        put_trust(self._store, "proven")
+        put_trust(self.store, "proven")
 
     def rules_end(self) -> RulesEnd | None:
         """Where the rules end that are known here; any thread may ask."""
-        with self._store.view() as view:
+        with self.store.view() as view:
             return read_rules_end(view)
 
     def receive(self, portion: Sequence[Arrived]) -> Mapping[str, int]:
@@ -249,21 +249,21 @@ class FollowSource(FeedSource):
 
     def drop_known(self, wanted: MissingState) -> None:
         """Leave of these keys what is not known yet; any thread may ask."""
-        wanted.keep_only(unknown_in(self._store, wanted.accounts, wanted.slots))
+        wanted.keep_only(unknown_in(self.store, wanted.accounts, wanted.slots))
 
     def unknown(self, wanted: StateKeys) -> StateKeys:
         """These keys without the accounts and slots that are known; any thread may ask.
 
         What is known may not be stored yet.
         """
-        return wanted.still_missing(unknown_in(self._store, wanted.accounts, wanted.slots))
+        return wanted.still_missing(unknown_in(self.store, wanted.accounts, wanted.slots))
 
     def fit(self, proof: ClaimedProof) -> ClaimedProof | None:
         """Return a proof of the same keys at a block here, if its nodes fit; on any thread."""
         slots = [each.slot for each in proof.slots]
         nodes = [*proof.nodes, *(node for each in proof.slots for node in each.nodes)]
         self._learned.put_nodes(nodes)
-        with self._store.view() as view:
+        with self.store.view() as view:
             shown = rebase_proof(view, proof.address, slots)
         return None if shown is None else _found(proof, shown)
 
@@ -274,24 +274,24 @@ class FollowSource(FeedSource):
         for again.
         """
         try:
-            with self._store.view() as view:
+            with self.store.view() as view:
                 return view.state(max(number, view.heads.earliest)).lasts(address)
         except NotHere:
             return False  # it is of another branch by now
 
     def store_learned(self) -> int:
         """Store what was learned for others than the chain; gives how many rows that are."""
-        return self._store.learn(self._learned)
+        return self.store.learn(self._learned)
 
     def read_working_set(self) -> dict[bytes, WorkingSetRow]:
         """The keys that were in use; any thread may ask."""
-        with self._store.view() as view:
+        with self.store.view() as view:
             return read_working_set(view)
 
     def keep_hot(self, put: Mapping[bytes, WorkingSetRow], gone: Sequence[bytes]) -> None:
         """Keep which keys are in use; where there is no room for it, another time."""
         with suppress(StoreFull, DiskFull):
-            put_working_set(self._store, put, gone)
+            put_working_set(self.store, put, gone)
 
     @property
     def templates(self) -> int:
@@ -301,11 +301,11 @@ class FollowSource(FeedSource):
     def keep_templates(self) -> None:
         """Keep what was learned of calls, as `keep_hot` does."""
         with suppress(StoreFull, DiskFull):
-            put_templates(self._store, *self._templates.take_changes())
+            put_templates(self.store, *self._templates.take_changes())
 
     def executed(self) -> ExecutedBlocks:
         """The blocks whose roots prove something; any thread may ask."""
-        with self._store.view() as view:
+        with self.store.view() as view:
             heads = view.heads
             assert heads.latest is not None, "a store begins with its anchor"
             base = heads.base
@@ -325,7 +325,7 @@ class FollowSource(FeedSource):
     @property
     def is_pending(self) -> bool:
         """True if flashblocks are served above the latest block; on any thread."""
-        with self._store.view() as view:
+        with self.store.view() as view:
             return view.heads.pending is not None
 
 

@@ -105,12 +105,12 @@ class DevChainSource:
         self._pool_file: Final = Path(network.data) / POOL_FILE
         self._waits: Final = network.sync or commits is not TO_STORE
         genesis = genesis_of(network)
-        self._store: Final[Store] = open_network_store(network, genesis, seen, commits)
+        self.store: Final[Store] = open_network_store(network, genesis, seen, commits)
         try:
             # For followers of the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
             self._writer: Final = LedgerWriter(
-                self._store,
+                self.store,
                 clock,
                 keep_partials=network.keep.partials,
                 distances=Distances(chain.epoch_blocks, 2 * chain.epoch_blocks),
@@ -128,24 +128,19 @@ class DevChainSource:
                 sink,
                 load,
             )
-            self._readers: Final = StaleReaders(self._store, clock)
-            self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
+            self._readers: Final = StaleReaders(self.store, clock)
+            self._watch: Final = StoreWatch(self.store, seen or SeenCommit(), clock)
             with saved_pool(self._pool_file) as waited:
                 self._take_up(waited)
             self._print()
         except BaseException:
-            self._store.close()
+            self.store.close()
             raise
 
     @property
     def next_due_ns(self) -> int:
         """When `tick` has something to do, in monotonic time."""
         return self._sequencer.next_due_ns
-
-    @property
-    def store(self) -> Store:
-        """The store that it writes."""
-        return self._store
 
     @property
     def last_commit(self) -> int:
@@ -260,7 +255,7 @@ class DevChainSource:
     def _print(self) -> None:
         """Print from now on what the state of the chain says."""
         printing = printing_of(self._chain, self._sequencer.mining.state)
-        self._printer.follow(Ledger(self._store), printing)
+        self._printer.follow(Ledger(self.store), printing)
 
     def _tell_printer(self) -> None:
         """Let what was committed be printed."""
@@ -281,7 +276,7 @@ class DevChainSource:
         try:
             self._writer.close()
         finally:
-            self._store.close()
+            self.store.close()
             self._save_pool()
 
     def _save_pool(self) -> None:

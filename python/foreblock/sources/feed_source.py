@@ -71,13 +71,13 @@ class FeedSource:
         self._seen: Final = seen
         self._metrics: Final = metrics
         self._commits: Final = commits
-        self._store: Final = self._opened()
+        self.store: Final = self._opened()
         try:
             self._take_up()
         except BaseException:
-            self._store.close()
+            self.store.close()
             raise
-        self._readers: Final = StaleReaders(self._store, clock)
+        self._readers: Final = StaleReaders(self.store, clock)
         self._malformed: Counter[str] = Counter()
         self._last_malformed = ""
 
@@ -91,7 +91,7 @@ class FeedSource:
         """Go on with what the store has."""
         chain = self._network.feed
         self._writer = LedgerWriter(
-            self._store,
+            self.store,
             self._clock,
             keep_partials=self._network.keep.partials,
             address_index=self._network.address_index,
@@ -110,7 +110,7 @@ class FeedSource:
             ),
             templates=self._templates,
         )
-        self._watch = StoreWatch(self._store, self._seen or SeenCommit(), self._clock)
+        self._watch = StoreWatch(self.store, self._seen or SeenCommit(), self._clock)
 
     @property
     def next_due_ns(self) -> int:
@@ -168,17 +168,17 @@ class FeedSource:
     @property
     def earliest(self) -> int:
         """The oldest block whose state is kept."""
-        with self._store.view() as view:
+        with self.store.view() as view:
             return view.heads.earliest
 
     def knows(self, hash: bytes) -> bool:
         """Return true if a block is sealed on the chain."""
-        with self._store.view() as view:
+        with self.store.view() as view:
             return sealed_number(view, hash) is not None
 
     def place(self) -> FlashblockId | None:
         """The pending flashblock, where there is one."""
-        with self._store.view() as view:
+        with self.store.view() as view:
             pending = view.heads.pending
             partial = None if pending is None else view.partial(pending)
             return None if partial is None else FlashblockId(partial.block, partial.index)
@@ -210,4 +210,4 @@ class FeedSource:
         try:
             self._follower.close()
         finally:
-            self._store.close()
+            self.store.close()

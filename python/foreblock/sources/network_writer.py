@@ -69,7 +69,7 @@ class NetworkWriter(RunningNetwork):
         `announce_change` returns when all workers have acknowledged that the chain was changed.
         """
         self.name: Final = name
-        self._source: Final = source
+        self.source: Final = source
         self._clock: Final = clock
         self._thread: Final = NetworkThread(name, broadcast, executor, source.last_commit)
         self._thread.last_commit = lambda: source.last_commit
@@ -131,7 +131,7 @@ class NetworkWriter(RunningNetwork):
         if not self._has_uncommitted:
             return
         try:
-            self._source.flush()
+            self.source.flush()
         except BaseException as error:
             self.fail(error)
             raise
@@ -139,7 +139,7 @@ class NetworkWriter(RunningNetwork):
         self._thread.announce_commit()
 
     def _note_uncommitted(self) -> None:
-        has_uncommitted = self._source.has_uncommitted
+        has_uncommitted = self.source.has_uncommitted
         if has_uncommitted != self._has_uncommitted:
             self._has_uncommitted = has_uncommitted
             self._hold_reads(has_uncommitted)
@@ -149,7 +149,7 @@ class NetworkWriter(RunningNetwork):
 
         Raises `RejectedTransaction`, and `OutcomeUnknown` where the network fails with it.
         """
-        source, sender = self._source, transaction.sender
+        source, sender = self.source, transaction.sender
         if not (self.is_at_rest and source.takes_now(transaction)):
             return False
         try:
@@ -168,7 +168,7 @@ class NetworkWriter(RunningNetwork):
     def try_execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Execute a command at once, or return `WOULD_BLOCK`; raises `RefusedCommand`."""
         lazily = self._hints_forgotten is not None
-        if not (self.is_at_rest and self._source.is_short(command, lazily=lazily)):
+        if not (self.is_at_rest and self.source.is_short(command, lazily=lazily)):
             return WOULD_BLOCK
         try:
             done = self._executed_or_refused(command, lazily=lazily)
@@ -192,7 +192,7 @@ class NetworkWriter(RunningNetwork):
         self._thread.announce_commit()
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
-        if self._source.next_due_ns < self._rests_until_ns:
+        if self.source.next_due_ns < self._rests_until_ns:
             self._wake.set()
 
     def fail(self, failure: BaseException) -> None:
@@ -224,8 +224,8 @@ class NetworkWriter(RunningNetwork):
             elif self._commands:
                 await self._execute_next()
             if self._queries:
-                await self._queries.answer(self._on_thread, self._source)
-            due_ns = self._source.next_due_ns
+                await self._queries.answer(self._on_thread, self.source)
+            due_ns = self.source.next_due_ns
             left = due_ns - self._clock.monotonic_ns()
             if left <= 0:
                 self._correct_hints(*await self._on_thread(self._tick))
@@ -243,7 +243,7 @@ class NetworkWriter(RunningNetwork):
         try:
             self.flush()
         finally:
-            await self._thread.close(self._source.close)
+            await self._thread.close(self.source.close)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await self._do(work, is_short=False)
@@ -275,7 +275,7 @@ class NetworkWriter(RunningNetwork):
         In this order: a client that has its reply may ask any worker for the next nonce.
         """
         submissions = [each.submission for each in portion]
-        is_short = self._source.takes_shortly(
+        is_short = self.source.takes_shortly(
             [each.raw for each in submissions], [each.sender for each in submissions]
         )
         outcomes = await self._do(lambda: self._judge_all(portion), is_short=is_short)
@@ -312,8 +312,8 @@ class NetworkWriter(RunningNetwork):
         try:
             outcomes, nonces, is_stale = await self._on_thread(
                 lambda: (
-                    self._source.execute_together(commands),  # type: ignore[arg-type]
-                    self._source.next_nonces(),
+                    self.source.execute_together(commands),  # type: ignore[arg-type]
+                    self.source.next_nonces(),
                     self._hints_are_stale(),
                 ),
             )
@@ -348,7 +348,7 @@ class NetworkWriter(RunningNetwork):
         """On the thread: whether a nonce may be lower than its last hint."""
         if self._announced_nonces is None:
             return True
-        next_nonce = self._source.next_nonce
+        next_nonce = self.source.next_nonce
         return any(next_nonce(sender) < nonce for sender, nonce in self._announced_nonces.items())
 
     async def _execute_one(self, request: BusRequest) -> None:
@@ -359,7 +359,7 @@ class NetworkWriter(RunningNetwork):
         command = request.call.body
         assert isinstance(command, Command), "other calls do not get here"
         try:
-            is_short = self._source.is_short(command)
+            is_short = self.source.is_short(command)
             result, nonces, is_stale = await self._do(
                 lambda: self._execute(command), is_short=is_short
             )
@@ -379,10 +379,10 @@ class NetworkWriter(RunningNetwork):
 
         The last value says whether hints are stale by now.
         """
-        result = self._source.execute(command, lazily=lazily)
+        result = self.source.execute(command, lazily=lazily)
         is_stale = not command.keeps_hints and self._hints_are_stale()
         is_stale |= isinstance(command, SetPrinting)  # workers check it after a change
-        return result, self._source.next_nonces(), is_stale
+        return result, self.source.next_nonces(), is_stale
 
     def _executed_or_refused(
         self, command: AnyCommand, *, lazily: bool
@@ -394,7 +394,7 @@ class NetworkWriter(RunningNetwork):
 
     def _judge_all(self, portion: list[BusRequest]) -> list[tuple[ForeblockError | None, int]]:
         outcomes = [self._judge(each) for each in portion]
-        self._source.settle()
+        self.source.settle()
         return outcomes
 
     def _judge(self, request: BusRequest) -> tuple[ForeblockError | None, int]:
@@ -409,10 +409,10 @@ class NetworkWriter(RunningNetwork):
             failure = SequencerUnavailable()
         elif (why := self._submit(submission)) is not None:
             failure = RejectedTransaction(why)
-        return failure, self._source.next_nonce(submission.sender)
+        return failure, self.source.next_nonce(submission.sender)
 
     def _submit(self, submission: Submit) -> str | None:
-        take = self._source.submit if submission.may_replace else self._source.submit_next
+        take = self.source.submit if submission.may_replace else self.source.submit_next
         return self._refusal(partial(take, submission.raw, submission.sender))
 
     def _refusal(self, take: Callable[[], None]) -> str | None:
@@ -428,7 +428,7 @@ class NetworkWriter(RunningNetwork):
 
     def _tick(self) -> tuple[dict[bytes, int], int]:
         """On the thread: do what is due; gives the nonces of hinted senders, and how many wait."""
-        source = self._source
+        source = self.source
         source.tick()
         return {sender: source.next_nonce(sender) for sender in self._nonces}, source.waiting
 

@@ -131,9 +131,9 @@ def test_buffers_stay_within_their_bounds(tmp_path: Path) -> None:
         message = chance.choice(chance.choice(jobs).messages)
         following.receive(mutated(message, chance), feed=chance.choice("abc"))
         follower = following.follower
-        assert len(follower._buffered) <= bounds.messages
-        assert follower._buffered.size <= bounds.bytes
-        assert len(follower._chain.jobs) <= 2 * 2 * 4 + 2
+        assert len(follower.buffered) <= bounds.messages
+        assert follower.buffered.size <= bounds.bytes
+        assert len(follower.chain.jobs) <= 2 * 2 * 4 + 2
     for job in jobs:
         following.hear(*job.messages)
     truth.close()
@@ -163,7 +163,7 @@ def test_jobs_without_number_at_one_height_are_forgotten_and_do_not_come_back(
     job = truth.job("1p", PLAN)
     strays = [replace(job.messages[0], payload_id=bytes([at]) * 8) for at in range(20)]
     following.hear(*strays)
-    assert len(following.follower._chain.jobs) == 2
+    assert len(following.follower.chain.jobs) == 2
     commits = following.commits
     following.hear(*strays)
     assert following.commits == commits

@@ -85,7 +85,7 @@ def test_copies_that_waited_are_executed_once(truth: Truth, following: Following
     assert following.pending == (1, 3)
     assert following.counted("Applied") == len(job.messages)
     assert following.published == list(job.messages)
-    assert len(following.follower._buffered) == 0
+    assert len(following.follower.buffered) == 0
 
 
 @pytest.mark.parametrize("first", [None, subblock])
@@ -388,7 +388,7 @@ class TestPartialState:
         partial.settle()
         assert partial.pending == (job.number, 3)
         assert partial.counted("Applied") == len(job.messages)
-        assert len(partial.follower._buffered) == 0
+        assert len(partial.follower.buffered) == 0
 
     def test_a_false_copy_that_waits_for_state_does_not_stand_in_the_way(
         self, truth: Truth, partial: PartialFollowing

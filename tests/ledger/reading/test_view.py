@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ChainFiles
-from foreblock._engine import Store
+from foreblock._engine import Store, View
 from foreblock.errors import (
     NoChain,
     NoSuchHead,
@@ -117,20 +117,24 @@ def test_values_of_blocks_are_kept_within_bounds(
     monkeypatch.setattr(known_blocks, "KEPT_BLOCKS", 2)
     known = KnownBlocks(chain.writer.profile)
     with chain.store.view() as view:
+        first = known.sealed(view, 0, hash_of(view, 0))
         for number in (0, 1, 2, 1, 0):
-            sealed = view.sealed(number)
-            assert sealed is not None
-            block = known.sealed(view, number, sealed[0])
-            assert (block.number, block.hash) == (number, sealed[0])
-            assert known.sealed(view, number, sealed[0]) is block
-            assert len(known._sealed) <= 2
+            block = known.sealed(view, number, hash_of(view, number))
+            assert (block.number, block.hash) == (number, hash_of(view, number))
+            assert known.sealed(view, number, block.hash) is block
+        assert block is not first, "it was dropped, and read again"
         assert view.heads.pending is not None
-        for partial in range(1, view.heads.pending + 1):
-            if view.partial(partial) is not None:
-                found = known.partial(view, partial)
-                assert found.partial == partial
-                assert known.partial(view, partial) is found
-                assert len(known._partial) <= 2
+        there = [at for at in range(1, view.heads.pending + 1) if view.partial(at) is not None]
+        partials = [known.partial(view, at) for at in there]
+        assert [each.partial for each in partials] == there
+        assert known.partial(view, there[-1]) is partials[-1]
+        assert known.partial(view, there[0]) is not partials[0]
+
+
+def hash_of(view: View, number: int) -> bytes:
+    sealed = view.sealed(number)
+    assert sealed is not None
+    return sealed[0]
 
 
 NUMBERS = st.integers(0, (1 << 64) - 1)

@@ -65,7 +65,7 @@ def test_what_is_there_already_is_left_alone(source: Path, tmp_path: Path) -> No
     assert not (tmp_path / "copy").exists()
 
 
-@pytest.mark.parametrize("step", ["write_copy", "_verify", "_put"])
+@pytest.mark.parametrize("step", ["write_copy", "verify_copy", "place_copy"])
 def test_a_copy_that_fails_leaves_nothing(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_copy_of_something_else_is_refused(source: Path, tmp_path: Path) -> No
     with Store(str(source)) as store, store.view() as view:
         heads = view.heads
     with pytest.raises(StoreFailed, match="not of the store"):
-        copying._verify(tmp_path / "other", heads, heads)
+        copying.verify_copy(tmp_path / "other", heads, heads)
 
 
 def test_a_file_that_cannot_be_written_is_named(source: Path, tmp_path: Path) -> None:

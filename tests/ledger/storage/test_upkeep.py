@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Store
 from foreblock.errors import PrunedState
 from foreblock.ledger.storage.upkeep import (
     ALARMING_BLOCKS,
@@ -14,6 +13,7 @@ from foreblock.ledger.storage.upkeep import (
     OVERDUE_BLOCKS,
     PRUNE_BLOCKS,
     TURN_S,
+    Upkeep,
     next_turn,
 )
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
@@ -66,37 +66,23 @@ def test_the_more_is_to_be_folded_the_longer_a_turn() -> None:
     assert seconds[-1] == LONGEST_TURN_S
 
 
-class Counting:
-    """A store that counts what is asked of it."""
+def test_an_idle_chain_gathers_blocks_before_it_works_on_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, take_turn = list[bool](), Upkeep.turn
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.turns = 0
+    def counted(upkeep: Upkeep, latest: int) -> bool:
+        turns.append(take_turn(upkeep, latest))
+        return turns[-1]
 
-    def maintain(self, entries: int, seconds: float, *, prune: bool) -> int:
-        worked = self._store.maintain(entries, seconds, prune=prune)
-        self.turns += worked > 0
-        return worked
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._store, name)
-
-
-def counted(chain: DevChain) -> Counting:
-    counting = Counting(chain.store)
-    object.__setattr__(chain.writer._upkeep, "_store", counting)
-    return counting
-
-
-def test_an_idle_chain_gathers_blocks_before_it_works_on_them(tmp_path: Path) -> None:
-    chain = DevChain(tmp_path / "store")
-    counting, most = counted(chain), 0
+    chain, most = DevChain(tmp_path / "store"), 0
+    monkeypatch.setattr(Upkeep, "turn", counted)
     for _ in range(3 * FOLD_BLOCKS):
         chain.run(BLOCK_MS)
         with chain.store.view() as view:
             assert view.heads.latest is not None
             most = max(most, view.heads.latest[0] - view.heads.folded)
-    assert counting.turns == 3
+    assert sum(turns) == 3
     assert most < FOLD_BLOCKS
 
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock._engine import Transaction
+from foreblock._engine import Transaction, touched_row
 from foreblock.ledger.reading.availability import network_status
-from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage import section_index
 from foreblock.ledger.storage.section_index import ADDRESSES, OF_CALLS, OF_TRANSACTIONS, touched_key
 from foreblock.ledger.tracing import address_indexing
@@ -256,16 +256,16 @@ def test_a_writer_that_is_closed_waits_for_the_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, released, order = threading.Event(), threading.Event(), list[str]()
-    make = address_indexing._row
+    make = touched_row
 
-    def held(view: LedgerView, number: int) -> bytes:
+    def held(*block: Any) -> bytes:  # noqa: ANN401, as it takes them
         entered.set()
         assert released.wait(PATIENCE)
-        row = make(view, number)
+        row = make(*block)
         order.append("made")
         return row
 
-    monkeypatch.setattr(address_indexing, "_row", held)
+    monkeypatch.setattr(address_indexing, "touched_row", held)
     chain = Chain(tmp_path / "store", address_index=True)
     grow(chain, [0])
     while chain.writer.follow_up() or not entered.is_set():

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SetAccount
-from foreblock.bus.messages import BusCall, BusRequest, CallBody, PoolQuery, Submit, ToWorker
+from foreblock.bus.messages import (
+    BusCall,
+    BusRequest,
+    CallBody,
+    PoolQuery,
+    Result,
+    Submit,
+    ToWorker,
+)
 from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedCommand, RejectedTransaction
 from foreblock.sequencer.pool_snapshot import PoolReader
@@ -129,9 +137,15 @@ class Stage:
         self.source = Source()
         self.clock = DrivenClock()
         self.said: list[ToWorker] = []
+        self.notes_changes = False  # `said` shows when workers forget what they know of the chain
         self.writer = NetworkWriter(
-            "main", self.source, self.clock, ThreadPoolExecutor(1), self.said.append
-        )
+            "main", self.source, self.clock, ThreadPoolExecutor(1), self.said.append,
+            announce_change=self._changed,
+        )  # fmt: skip
+
+    async def _changed(self, _: str) -> None:
+        if self.notes_changes:
+            self.said.append(Result(0, "forgotten"))
 
     async def run(self, scene: Callable[["Stage"], object], until: Callable[[], bool]) -> None:
         running = asyncio.create_task(self.writer.run())

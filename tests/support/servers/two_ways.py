@@ -69,4 +69,4 @@ class Ways:
         """Let the snapshot be fresh, however long the tests have taken."""
         view = self.ledger.view()
         view.close()
-        set_snapshot(self.fast_path, self.ledger._snapshot, self.ledger._now())
+        set_snapshot(self.fast_path, self.ledger.snapshot, self.ledger.now())

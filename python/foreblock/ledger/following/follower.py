@@ -97,7 +97,7 @@ class Follower:
         self._depth: Final = depth
         self._runs: Final = BoundedRuns(clock, run_bounds, templates)
         self._counters: Counter[str] = Counter()
-        self._buffered: Final = Buffered(bounds)
+        self.buffered: Final = Buffered(bounds)
         self._dirty_heights: set[int] = set()  # heights with news
         self._blocks: Final = BoundedBlocks(clock, run_bounds)
         self._is_behind = True
@@ -107,7 +107,7 @@ class Follower:
         self._looks_ahead = True
         self._far: bytes | None = None  # the parent of what was too far ahead to be kept
         self.last_error: str | None = None
-        self._chain: ServedChain
+        self.chain: ServedChain
         self._recover()
 
     # --- From outside ------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Follower:
     @property
     def counters(self) -> Mapping[str, int]:
         """How often each outcome and each verdict occurred."""
-        return self._counters | {"DrivenOut": self._buffered.driven_out}
+        return self._counters | {"DrivenOut": self.buffered.driven_out}
 
     @property
     def missing(self) -> bytes | None:
@@ -150,7 +150,7 @@ class Follower:
         with self._recovering():
             if learned:
                 self._rounds.learned()
-            for each in self._buffered:
+            for each in self.buffered:
                 self._dirty_heights.update(
                     (each.message.block_number - 1, each.message.block_number)
                 )
@@ -167,7 +167,7 @@ class Follower:
 
     def bodies_named(self, block_hash: bytes) -> list[tuple[bytes, ...]]:
         """The transactions of each job that may be the block of this hash."""
-        return list(bodies_named(block_hash, self._chain.jobs, self._buffered))
+        return list(bodies_named(block_hash, self.chain.jobs, self.buffered))
 
     def take_wasted(self) -> Mapping[str, int]:
         """The time spent in vain since the last call, in nanoseconds, by feed."""
@@ -201,25 +201,23 @@ class Follower:
 
     def close(self) -> None:
         """Close all views; the store stays open."""
-        self._chain.close()
+        self.chain.close()
         self._writer.close()
 
     # --- Classifying -----------------------------------------------------------------------
 
     def _receive(self, received: Received) -> None:
-        if self._chain.jobs.is_forgotten(*received.job):
+        if self.chain.jobs.is_forgotten(*received.job):
             self._tally("DroppedJob")
             return
         if received.message.base is not None:
             self._prove()
-        outcome = Duplicate() if received in self._buffered else self._classify_new(received)
+        outcome = Duplicate() if received in self.buffered else self._classify_new(received)
         is_contradiction = isinstance(outcome, Duplicate) and not self._agrees(received)
         self._tally(Equivocation.__name__ if is_contradiction else type(outcome).__name__)
         if self._act(received, outcome):
             self._dirty_heights.add(received.message.block_number)
-        elif (
-            self._chain.is_partial and not isinstance(outcome, Next) and received in self._buffered
-        ):
+        elif self.chain.is_partial and not isinstance(outcome, Next) and received in self.buffered:
             self._ahead.try_ahead([received])
         self._finish()
         base = received.message.base
@@ -227,16 +225,16 @@ class Follower:
             is_far = isinstance(outcome, TooFar)
             if is_far:
                 self._far = base.parent_hash
-            waits = is_far or received in self._buffered
+            waits = is_far or received in self.buffered
             if waits and base.parent_hash != self._asked:
                 self._ask(base.parent_hash)
 
     def _finish(self) -> None:
         """Act on all messages that may have waited for the last step, and commit."""
-        while (self._dirty_heights or self._chain.to_reclassify) and self._act_on_waiting():
+        while (self._dirty_heights or self.chain.to_reclassify) and self._act_on_waiting():
             pass
         self._dirty_heights.clear()
-        self._chain.flush()
+        self.chain.flush()
         self._is_behind = True
         missing = self._missing_below_kept()
         if missing is not None and missing != self._asked:
@@ -261,28 +259,28 @@ class Follower:
                 self._dirty_heights.add(received.message.block_number)
             case _:
                 pass
-        self._buffered.keep(received)
-        job = self._chain.jobs.get(*received.job)
+        self.buffered.keep(received)
+        job = self.chain.jobs.get(*received.job)
         if job is not None and job.standing is Standing.FROZEN:
             self._dirty_heights.add(job.block)
         return job is not None and self._try_alternates(job)
 
     def _act_on_waiting(self) -> bool:
         """Act on the first buffered message that can be acted on; false when none can."""
-        for received in self._chain.to_reclassify:
+        for received in self.chain.to_reclassify:
             self._dirty_heights.add(received.message.block_number - 1)
-            self._buffered.keep(received)
-        self._chain.to_reclassify.clear()
+            self.buffered.keep(received)
+        self.chain.to_reclassify.clear()
         self._forget()
-        return any(self._act_on(received) for received in self._buffered)
+        return any(self._act_on(received) for received in self.buffered)
 
     def _act_on(self, received: Received) -> bool:
-        job = self._chain.jobs.get(*received.job)
+        job = self.chain.jobs.get(*received.job)
         if job is not None and job.standing is Standing.FROZEN:
             fits = received.message.index == len(job.steps)
             if not fits or job.refuses(job.received, received):
                 return False
-            self._buffered.remove(received)
+            self.buffered.remove(received)
             return self._extend(received)
         if received.message.base is not None:
             self._prove()
@@ -294,19 +292,19 @@ class Follower:
                 if received.message.block_number - 1 not in self._dirty_heights:
                     return False
             case Duplicate():  # a copy was executed meanwhile
-                self._buffered.remove(received)
+                self.buffered.remove(received)
                 if not self._agrees(received):
                     self._tally(Equivocation.__name__)
                 return False
             case _:
                 return False
-        self._buffered.remove(received)
+        self.buffered.remove(received)
         return self._act(received, outcome)
 
     # --- Acting ------------------------------------------------------------------------
 
     def _extend(self, received: Received) -> bool:
-        job = self._chain.jobs.get(*received.job)
+        job = self.chain.jobs.get(*received.job)
         assert job is not None, "it follows its job"
         if not job.is_served:
             self._dirty_heights.add(job.block)
@@ -320,7 +318,7 @@ class Follower:
                 self._prober.compute_roots(job)  # what waits may follow in the same commit
                 self._dirty_heights.add(job.block)
             return True
-        self._buffered.keep(received)
+        self.buffered.keep(received)
         return self._try_alternates(job)
 
     def _begin(self, received: Received, outcome: Outcome) -> bool:
@@ -341,16 +339,16 @@ class Follower:
         if not self._count_or_wait(received, verdict):
             return False
         self._dirty_heights.add(message.block_number)
-        if self._chain.is_partial and isinstance(outcome, FirstUnproven):
+        if self.chain.is_partial and isinstance(outcome, FirstUnproven):
             self._ask(base.parent_hash)  # only its header can seal it
         return True
 
     def _begin_on_known(self, received: Received, parent_hash: bytes) -> Verdict:
         """Begin a block on the latest, or where the job stands that it replaces."""
-        chain, number = self._chain, received.message.block_number
+        chain, number = self.chain, received.message.block_number
         if (number - 1, parent_hash) == (chain.latest.number, chain.latest.hash):
             return self._growth.begin(received)
-        proven = self._chain.step_sealing_as(number - 1, parent_hash)
+        proven = self.chain.step_sealing_as(number - 1, parent_hash)
         if proven is not None:
             return self._growth.begin_proven(received, proven)
         other = chain.jobs.served(number)
@@ -370,15 +368,15 @@ class Follower:
             stands_aside = isinstance(outcome, Restart) and not outcome.takes_over
             if not isinstance(outcome, FirstOnUnknown) and not stands_aside:
                 return self._act(received, outcome)
-        tip = self._chain.jobs.served(below)
+        tip = self.chain.jobs.served(below)
         if tip is not None and tip.standing is Standing.OPEN:
             tip.standing = Standing.CLOSED
-        self._buffered.keep(received)
+        self.buffered.keep(received)
         return False
 
     def _compete(self, received: Received) -> bool:
         """Execute the first message of a job beside a sealed block."""
-        message, jobs = received.message, self._chain.jobs
+        message, jobs = received.message, self.chain.jobs
         assert message.base is not None, "a block begins with its base"
         job = Job(*received.job, Standing.ASIDE, message.base.parent_hash, received.feed)
         jobs.add(job)
@@ -390,7 +388,7 @@ class Follower:
 
     def _try_alternates(self, job: Job) -> bool:
         """Go on otherwise with a job, if messages beyond its last follow another prefix."""
-        chain, held = self._chain, self._prober.held(job)
+        chain, held = self.chain, self._prober.held(job)
         ended = chain.jobs.served(job.block + 1) is not None
         is_open = job.is_served and job.block > chain.latest.number and not ended
         if not is_open or not any(each.message.index >= len(job.steps) for each in held):
@@ -398,7 +396,7 @@ class Follower:
         for alternate in alternates(job, held, self._writer.profile, beyond=len(job.steps)):
             if self._replace(job, alternate):
                 for each in alternate.messages:
-                    self._buffered.remove(each)
+                    self.buffered.remove(each)
                 self._counters["Replaced"] += 1
                 return True
         return False
@@ -415,13 +413,13 @@ class Follower:
         before = job.received
         if not self._begin(first, outcome):
             return False
-        self._chain.to_reclassify += before
+        self.chain.to_reclassify += before
         return all(self._extend(each) for each in later)
 
     # --- Behind the head ---------------------------------------------------------------
 
     def _compute_root(self) -> bool:
-        chain = self._chain
+        chain = self.chain
         for job in chain.jobs.above(chain.latest.number):
             if self._growth.compute_root(job):
                 proven = self._sealing.seal_if_proven()
@@ -433,7 +431,7 @@ class Follower:
 
     def _prove(self) -> None:
         """Leave no block unproven that another one stands on."""
-        chain = self._chain
+        chain = self.chain
         while len(served := chain.jobs.above(chain.latest.number)) > 1:
             self._prober.compute_roots(served[0])
             if not self._sealing.seal_if_proven():
@@ -441,12 +439,12 @@ class Follower:
 
     def _forget(self) -> None:
         """Keep no message that can change nothing any more."""
-        latest, jobs = self._chain.latest.number, self._chain.jobs
-        for received in self._buffered:
+        latest, jobs = self.chain.latest.number, self.chain.jobs
+        for received in self.buffered:
             if received.message.block_number <= latest:
                 job = jobs.get(*received.job)
                 if job is None or job.standing is not Standing.ASIDE:
-                    self._buffered.remove(received)
+                    self.buffered.remove(received)
 
     @contextmanager
     def _recovering(self) -> Iterator[None]:
@@ -467,9 +465,9 @@ class Follower:
     def _recover(self) -> None:
         """Take up what the store has."""
         if self._is_broken:
-            self._chain.close()
+            self.chain.close()
         jobs = Jobs(self._bounds.jobs_per_height)
-        self._chain = chain = ServedChain(
+        self.chain = chain = ServedChain(
             self._writer,
             self._clock,
             jobs,
@@ -483,8 +481,8 @@ class Follower:
                 jobs.add(job)
         self._sealing = sealing = Sealing(chain)
         self._growth = Growth(chain, sealing)
-        self._prober = prober = Prober(chain, self._growth, self._buffered, self._count)
-        self._ahead = Lookahead(chain, self._buffered, is_on=self._looks_ahead)
+        self._prober = prober = Prober(chain, self._growth, self.buffered, self._count)
+        self._ahead = Lookahead(chain, self.buffered, is_on=self._looks_ahead)
         self._canonical = Canonical(
             chain, sealing, self._blocks, prober.find_job_sealing_as, self._wanted
         )
@@ -498,7 +496,7 @@ class Follower:
             if self._rounds.is_over(received.identity):
                 verdict = Overrun("its state is not known after too many rounds")
             else:
-                self._buffered.keep(received)
+                self.buffered.keep(received)
                 return self._count(received, verdict)
         self._rounds.done(received.identity)
         return self._count(received, verdict)
@@ -525,9 +523,9 @@ class Follower:
 
     def _missing_below_kept(self) -> bytes | None:
         """The parent of the lowest block that waits."""
-        latest = self._chain.latest.number
-        tip = latest + len(self._chain.jobs.above(latest))
-        firsts = [each.message for each in self._buffered if each.message.base is not None]
+        latest = self.chain.latest.number
+        tip = latest + len(self.chain.jobs.above(latest))
+        firsts = [each.message for each in self.buffered if each.message.base is not None]
         waiting = [each for each in firsts if each.block_number > tip]
         if not waiting:
             return None
@@ -535,7 +533,7 @@ class Follower:
         return None if base is None else base.parent_hash
 
     def _step_ref(self, message: Flashblock, parent: FlashblockRef) -> StepRef:
-        job = self._chain.jobs.get(message.block_number - 1, parent.payload_id)
+        job = self.chain.jobs.get(message.block_number - 1, parent.payload_id)
         assert job is not None, "a classification names a job that it was shown"
         return StepRef(job, parent.index)
 
@@ -549,7 +547,7 @@ class Follower:
 
     def _agrees(self, received: Received) -> bool:
         """True if a copy of an executed message claims nothing that differs from the execution."""
-        job, index = self._chain.jobs.get(*received.job), received.message.index
+        job, index = self.chain.jobs.get(*received.job), received.message.index
         step = job.steps[index] if job is not None and index < len(job.steps) else None
         if job is None or step is None or not received.is_copy_of(step.received):
             return True  # only buffered
@@ -560,11 +558,11 @@ class Follower:
 
     def _copy_waits_for_state(self, received: Received) -> bool:
         """True if this would be executed twice, once state is fetched for its copy."""
-        at = self._buffered.at(*received.job, received.message.index)
+        at = self.buffered.at(*received.job, received.message.index)
         return any(each.identity in self._rounds and each.is_copy_of(received) for each in at)
 
     def _known(self, leave_out: Callable[[Received], bool]) -> Known:
         """All that classifies a message, but for buffered messages that are to be left out."""
-        chain = self._chain
-        held = self._buffered.held_by_job(leave_out)
+        chain = self.chain
+        held = self.buffered.held_by_job(leave_out)
         return chain.jobs.known(chain.latest, chain.sealed, held, self._depth)

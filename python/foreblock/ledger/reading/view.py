@@ -87,14 +87,14 @@ class Ledger:
         self._store: Final = store
         self.followed: Final = followed
         self._announce: Final = announce
-        self._now: Final = (clock or SystemClock()).monotonic_ns
+        self.now: Final = (clock or SystemClock()).monotonic_ns
         self._boot_id: Final = boot_id()
         with store.view() as view:
             if view.heads.latest is None:
                 raise NoChain(store.path)
             self.profile: Final = stored_profile(view)
             self.blocks: Final = KnownBlocks(self.profile)
-            self._snapshot = self._read_snapshot(view)
+            self.snapshot = self._read_snapshot(view)
         self.fast_path: FastPath | None = None
         self._is_held = False  # the fast path
         self._flush: Callable[[], None] | None = None
@@ -136,11 +136,11 @@ class Ledger:
         if self._flush is not None and flushes:
             self._flush()
         view = self._store.view()
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         # Views of one transaction share their heads, so another object is another commit.
         if view.heads is not snapshot.heads:
             snapshot = self._see(self._read_snapshot(view))
-        if snapshot.pending is not None and self._now() >= snapshot.deadline_ns:
+        if snapshot.pending is not None and self.now() >= snapshot.deadline_ns:
             snapshot = self._see(expired(snapshot))
         return LedgerView(
             view,
@@ -176,7 +176,7 @@ class Ledger:
     def hold_fast_path(self, held: bool) -> None:  # noqa: FBT001, a callback
         """Let every request take the long way, or leave some to the fast path again."""
         self._is_held = held
-        self._see(self._snapshot)
+        self._see(self.snapshot)
 
     def tell_of_fast_path(self, tell: Callable[[str], None] | None) -> None:
         """Call this from now on with each method that the fast path answers.
@@ -186,7 +186,7 @@ class Ledger:
         self._told = tell
         if self.fast_path is not None:
             self.fast_path.tell(tell)
-        self._see(self._snapshot)
+        self._see(self.snapshot)
 
     @property
     def dev_state(self) -> DevState | None:
@@ -221,13 +221,13 @@ class Ledger:
 
     def _see(self, snapshot: Snapshot) -> Snapshot:
         """Make this the snapshot of the next views."""
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         if self.fast_path is not None:
             if self._is_held or snapshot.rules_end is not None:
                 forget_snapshot(self.fast_path, snapshot)
             else:
                 calls = self._told is None
-                set_snapshot(self.fast_path, snapshot, self._now(), calls=calls)
+                set_snapshot(self.fast_path, snapshot, self.now(), calls=calls)
         return snapshot
 
     def _read_snapshot(self, view: View) -> Snapshot:

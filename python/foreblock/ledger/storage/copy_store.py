@@ -60,11 +60,11 @@ def copy_store(source: Path, to: Path, report: Report) -> Copied:
         try:
             before, length = heads_of(store), store.file_bytes
             write_copy(store, folder / DATA_FILE, report)
-            heads = _verify(folder, before, heads_of(store))
+            heads = verify_copy(folder, before, heads_of(store))
             if (source / GENESIS_FILE).exists():
                 shutil.copyfile(source / GENESIS_FILE, folder / GENESIS_FILE)
                 sync(folder / GENESIS_FILE)
-            _put(folder, to, source)
+            place_copy(folder, to, source)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -99,7 +99,7 @@ def heads_of(store: Store) -> Heads:
         return view.heads
 
 
-def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
+def verify_copy(folder: Path, before: Heads, after: Heads) -> Heads:
     """Check that the copy opens at a commit made meanwhile; returns its heads."""
     with Store(str(folder)) as copy:
         heads = heads_of(copy)
@@ -114,7 +114,7 @@ def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
     return heads
 
 
-def _put(folder: Path, to: Path, source: Path) -> None:
+def place_copy(folder: Path, to: Path, source: Path) -> None:
     """Make the copy durable, with the permissions of its source, and rename it."""
     (folder / DATA_FILE).chmod(S_IMODE((source / DATA_FILE).stat().st_mode))
     folder.chmod(S_IMODE(source.stat().st_mode))

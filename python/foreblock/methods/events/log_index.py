@@ -80,7 +80,7 @@ class LogIndex:
         self.known: Final[dict[bytes, LogsWanted]] = {}  # all that are held or listed, by id
         self._unlisted: Final[dict[bytes, LogsWanted]] = {}  # those that were added
         self._removed: Final[dict[bytes, LogsWanted]] = {}  # those that are still listed
-        self._shards: Final[list[dict[int, Ids]]] = [{} for _ in range(SHARDS)]
+        self.shards: Final[list[dict[int, Ids]]] = [{} for _ in range(SHARDS)]
 
     @property
     def unlisted(self) -> Collection[LogsWanted]:
@@ -123,7 +123,7 @@ class LogIndex:
 
     def find(self, key: int) -> Collection[bytes]:
         """The ids of the filters that are listed under a key."""
-        ids = self._shards[key % SHARDS].get(key, ())
+        ids = self.shards[key % SHARDS].get(key, ())
         return (ids,) if isinstance(ids, bytes) else ids
 
     def _list(self, wanted: LogsWanted) -> Steps[None]:
@@ -134,7 +134,7 @@ class LogIndex:
             wanted.keys, wanted.values = keys, ()
         for start in range(0, len(wanted.keys), THRESHOLDS.listed_values):
             for key in wanted.keys[start : start + THRESHOLDS.listed_values]:
-                shard = self._shards[key % SHARDS]
+                shard = self.shards[key % SHARDS]
                 if shard.setdefault(key, wanted.id) is not wanted.id:
                     _insert(shard, key, wanted.id)
             yield None
@@ -143,10 +143,10 @@ class LogIndex:
         assert wanted.keys is not None
         for start in range(0, len(wanted.keys), THRESHOLDS.listed_values):
             for key in wanted.keys[start : start + THRESHOLDS.listed_values]:
-                shard = self._shards[key % SHARDS]
+                shard = self.shards[key % SHARDS]
                 _discard(shard, key, wanted.id)
                 if not shard:
-                    self._shards[key % SHARDS] = {}  # a table keeps its memory when it is empty
+                    self.shards[key % SHARDS] = {}  # a table keeps its memory when it is empty
             yield None
 
     def _choose(self, values: Sequence[Sequence[bytes]]) -> "Steps[array[int]]":
