@@ -18,7 +18,7 @@ from foreblock.bus.messages import SourceReport, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
-from foreblock.service.logs import configure
+from foreblock.service.log_output import configure
 from foreblock.settings import ChainSettings
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.dev_network import open_dev_network

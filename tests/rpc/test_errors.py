@@ -9,8 +9,8 @@ import pytest
 
 from foreblock import errors
 from foreblock._engine import Misses
-from foreblock.rpc import errors as table
-from foreblock.rpc.errors import Dialect, Fault, fault_of
+from foreblock.rpc import faults as table
+from foreblock.rpc.faults import Dialect, Fault, fault_of
 from support.each_case import each_case
 
 CLASSES = [

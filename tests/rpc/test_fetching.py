@@ -20,8 +20,8 @@ from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher, Method
-from foreblock.rpc.errors import Fault
-from foreblock.rpc.fetching import FetchingDispatcher, Missed
+from foreblock.rpc.faults import Fault
+from foreblock.rpc.fetching_dispatcher import FetchingDispatcher, Missed
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
 from support.servers.asking import ANYBODY

@@ -30,7 +30,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.follow_rows import put_trust
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.ledger.storage.store_watch import SeenCommit
-from foreblock.rpc.fetching import Missed
+from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply, whole
 from foreblock.service.app import make_served
@@ -294,8 +294,8 @@ class Listening:
 
 def test_other_networks_load_nothing_of_it() -> None:
     of_it = [
-        "foreblock.rpc.fetching", "foreblock.follow.worker_state", "foreblock.follow.pre_anchor",
-        "foreblock.follow.learned_state", "foreblock.follow.learned_state",
+        "foreblock.rpc.fetching_dispatcher", "foreblock.follow.worker_state",
+        "foreblock.follow.pre_anchor", "foreblock.follow.learned_state",
     ]  # fmt: skip
     code = (
         "import sys, foreblock.service.worker, foreblock.service.app\n"

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from foreblock.service.logs import MOST_BYTES, LogQueue, write_to
+from foreblock.service.log_output import MOST_BYTES, LogQueue, write_to
 from support.servers.waiting import PATIENCE, until
 
 LINE = "x" * 1023
@@ -101,7 +101,7 @@ def test_all_is_written_to_a_pipe_whose_reader_comes_late(*, blocking: bool) -> 
 
 LOGGING = """
 import logging, structlog
-from foreblock.service.logs import configure_queued
+from foreblock.service.log_output import configure_queued
 configure_queued("warning")
 log = structlog.get_logger()
 log.info("unimportant")
@@ -126,7 +126,7 @@ def test_a_process_writes_all_that_it_logged_before_it_ends() -> None:
 
 SECRETS = """
 import structlog
-from foreblock.service.logs import configure_queued
+from foreblock.service.log_output import configure_queued
 configure_queued("info", {form!r})
 log = structlog.get_logger()
 url = "wss://me:hunter2@feed.example/v2/hunter2?token=hunter2"

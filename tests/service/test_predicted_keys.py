@@ -9,7 +9,7 @@ from foreblock._engine import Misses
 from foreblock.errors import StateMissing
 from foreblock.follow.prediction import MOST_PREDICTED, CallMessage, MissedCall, predicted_keys
 from foreblock.ledger.storage.state_keys import StateKeys
-from foreblock.rpc.fetching import Missed
+from foreblock.rpc.fetching_dispatcher import Missed
 
 TOKEN, WHO = b"\x70" * 20, b"\xaa" * 20
 

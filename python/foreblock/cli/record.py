@@ -29,7 +29,7 @@ from foreblock.feed.server import FeedServer
 from foreblock.recording.offline_node import OfflineNode
 from foreblock.secret_urls import redact_urls
 from foreblock.server import sockets
-from foreblock.service.logs import configure
+from foreblock.service.log_output import configure
 
 SHOWN_EVERY: Final = 0.2  # seconds
 

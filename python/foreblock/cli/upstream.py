@@ -21,7 +21,7 @@ from foreblock.follow.responses import read_header
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.primitives import format_data, format_quantity
 from foreblock.secret_urls import redact_urls
-from foreblock.service.logs import configure
+from foreblock.service.log_output import configure
 from foreblock.upstream.budget import Purpose, UnitBudget, Urgency, default_units, split_units
 from foreblock.upstream.endpoint import PROBE_SECONDS
 

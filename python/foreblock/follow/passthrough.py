@@ -21,7 +21,7 @@ from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.params import BlockName, read_block
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.envelope import NO_PARAMS
-from foreblock.rpc.fetching import mark_batch
+from foreblock.rpc.fetching_dispatcher import mark_batch
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import DetachedWait
 from foreblock.upstream.old_blocks import AskUpstream

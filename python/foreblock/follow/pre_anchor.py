@@ -32,7 +32,7 @@ from foreblock.methods.blocks.receipts import read_hash, read_receipts
 from foreblock.methods.params import hash32, read_block
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.envelope import NO_PARAMS
-from foreblock.rpc.fetching import Missed
+from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.scheduling.reply import Text
 from foreblock.upstream.old_blocks import AskUpstream, OldBlock, OldBlocks, place_of
 

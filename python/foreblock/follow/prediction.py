@@ -25,7 +25,7 @@ from foreblock.ledger.following.call_templates import (
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import parse_address, parse_data, parse_hash
-from foreblock.rpc.fetching import Missed
+from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.types import Misses
 from foreblock.upstream.old_blocks import AskUpstream
 

@@ -26,7 +26,7 @@ from foreblock.follow.trie_node_fetch import KeysAt, TrieNodeFetcher, slots_befo
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.metrics.meters import StateMetrics
-from foreblock.rpc.fetching import Missed
+from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.settings import FollowSettings
 from foreblock.types import Misses
 from foreblock.upstream.old_blocks import AskUpstream

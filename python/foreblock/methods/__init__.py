@@ -16,7 +16,7 @@ from foreblock.methods.node import Identity, node_family
 from foreblock.methods.openrpc import openrpc_family
 from foreblock.methods.pool import pool_family
 from foreblock.methods.sequencing import NO_KEYS, EmptyPool, Keys, Sequencing, WaitingPool
-from foreblock.methods.state import state_family
+from foreblock.methods.state_methods import state_family
 from foreblock.methods.table import Family, MethodTable
 from foreblock.methods.tracing import tracing_families
 from foreblock.scheduling.scheduler import Scheduler

@@ -14,7 +14,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.scheduling.reply import Text
 
 # From a view and the raw parameters to the JSON text of the result, at once or as an
-# awaitable; raises what `rpc.errors` has codes for.
+# awaitable; raises what `rpc.faults` has codes for.
 MethodFunction = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
 
 
@@ -55,9 +55,9 @@ class Family(NamedTuple):
     methods: tuple[Method, ...]
 
 
-# Methods that change something besides their response; they run once for each request. Where state
-# is fetched, a body runs again until nothing is missing (`rpc.fetching`): all other methods only
-# read, and may run any number of times.
+# Methods that change something besides their response; they run once for each request. If state is
+# fetched, the others may run any number of times: a body runs again until nothing is missing
+# (`rpc.fetching_dispatcher`).
 RUN_ONCE: Final = frozenset(
     {
         "eth_getFilterChanges",

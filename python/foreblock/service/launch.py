@@ -23,7 +23,7 @@ from foreblock.metrics.meters import SECONDS, ProcessMetrics, open_counter_file
 from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
-from foreblock.service.logs import configure_queued
+from foreblock.service.log_output import configure_queued
 from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network

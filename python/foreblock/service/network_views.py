@@ -29,7 +29,7 @@ from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher, WritingMethods
-from foreblock.rpc.errors import fault_of
+from foreblock.rpc.faults import fault_of
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.call_threads import CallThreads
@@ -145,7 +145,7 @@ def _dispatcher_over(state: "WorkerState | None") -> Callable[..., Dispatcher[Le
     if state is None:
         return Dispatcher
     from foreblock.methods.table import RUN_ONCE  # noqa: PLC0415, others need none
-    from foreblock.rpc.fetching import FetchingDispatcher  # noqa: PLC0415
+    from foreblock.rpc.fetching_dispatcher import FetchingDispatcher  # noqa: PLC0415
 
     return partial(FetchingDispatcher, begin_rounds=state.begin_rounds, once=RUN_ONCE)
 

@@ -30,7 +30,7 @@ from foreblock.server.memory import FreedMemory, MemoryPressure
 from foreblock.server.process import Listener, prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
 from foreblock.service.launch import WorkerOrder
-from foreblock.service.logs import configure_queued
+from foreblock.service.log_output import configure_queued
 from foreblock.service.service_metrics import WorkerMetrics
 
 # Headers that pages of other origins may read.

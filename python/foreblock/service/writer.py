@@ -36,7 +36,7 @@ from foreblock.server.process import (
     spare_from_collection,
 )
 from foreblock.service.launch import WriterOrder
-from foreblock.service.logs import configure_queued, queued_output
+from foreblock.service.log_output import configure_queued, queued_output
 from foreblock.settings import FeedLimits
 from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import Watchers, open_dev_network

@@ -31,7 +31,7 @@ from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.service.logs import configure
+from foreblock.service.log_output import configure
 from foreblock.service.running import HOST
 from foreblock.settings import ChainSettings
 from foreblock.types import Flashblock, Transaction

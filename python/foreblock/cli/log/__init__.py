@@ -30,7 +30,7 @@ from foreblock.cli.verb import (
 )
 from foreblock.errors import LogUnreachable
 from foreblock.secret_urls import redact_urls
-from foreblock.service.logs import configure
+from foreblock.service.log_output import configure
 from foreblock.settings.networks import ONLY, check_libraries, check_servers
 
 if TYPE_CHECKING:  # they need libraries that not every installation has

@@ -23,7 +23,7 @@ from foreblock.cli.verb import (
 )
 from foreblock.ledger.storage.copy_store import Copied, Report, compact_store, copy_store
 from foreblock.primitives import format_data
-from foreblock.service.logs import configure
+from foreblock.service.log_output import configure
 from foreblock.settings.networks import ONLY, check_libraries
 
 NEW: Final = click.Path(path_type=Path)

@@ -4,7 +4,7 @@ No URL is written with its secrets, wherever it stands, also in a traceback (`se
 `docs/logs.md` has all events.
 
 Verbs that end write for themselves. Processes that serve leave it to a thread
-(`foreblock.service.logs`), so that a collector of logs which stalls does not stop them.
+(`foreblock.service.log_output`), so that a collector of logs which stalls does not stop them.
 """
 
 import atexit
