@@ -119,8 +119,8 @@ def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Star
         click.echo("  flashblocks  no feed: pending is the latest block")
     meaning = {
         "proven": "proven: state is used only after a Merkle proof verifies it",
-        "audited": "audited: what upstreams say is used at once, and proven soon after",
-        "trusted": "trusted: what upstreams say is believed",
+        "audited": "audited: state is used at once and proven soon after",
+        "trusted": "trusted: state is used without proof",
     }
     click.echo(f"  trust        {meaning[follow.trust]}")
     where = settings.service.data or "a temporary directory, removed at the end"
@@ -129,10 +129,10 @@ def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.Star
     urls = ", ".join(f"http://{each}" for each in address.split(", "))
     click.echo(f"listening on {urls} with {started.workers} {noun}")
     if started.feeds[0]:
-        click.echo(f"flashblocks passed on at ws://{started.feeds[0]}/ws")
+        click.echo(f"flashblocks republished at ws://{started.feeds[0]}/ws")
     click.echo("WebSocket: same address. Use /eth for tools that expect a standard node")
     first = address.split(", ")[0]
-    click.echo(f"how it goes: http://{first}/readyz?verbose and `foreblock watch`")
+    click.echo(f"status: http://{first}/readyz?verbose and `foreblock watch`")
     if started.metrics:
         click.echo(f"metrics at http://{started.metrics}/metrics")
     click.echo("Ctrl-C stops it")
