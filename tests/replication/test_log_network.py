@@ -48,7 +48,7 @@ from support.servers.nats_servers import NatsServer
 from support.servers.waiting import PATIENCE, looked_until
 
 WRITES = "this node writes"
-REFUSED = "snapshot_not_taken"
+REFUSED = "snapshot_unusable"
 ALICE = ACCOUNTS[0]
 
 

@@ -95,7 +95,7 @@ def test_one_that_takes_too_long_is_put_aside_then_dropped_and_others_go_on(
             chain.sequencer.submit(each)
             chain.run(200)
     told = [log for log in logs if log["event"].startswith("transaction_")]
-    assert [log["event"] for log in told] == ["transaction_put_aside", "transaction_dropped"]
+    assert [log["event"] for log in told] == ["transaction_deferred", "transaction_dropped"]
     assert all(log["hash"] == heavy.hash.hex() for log in told)
     assert "longer than an interval of 20 ms allows" in told[0]["why"]
     raws = [raw for each in chain.published for raw in each.diff.transactions]

@@ -274,7 +274,7 @@ def test_worker_of_a_followed_network_asks_over_the_bus(
         assert served.metrics is not None
         metrics = served.metrics()
         text = whole(metrics if isinstance(metrics, bytes) else await metrics)
-        assert b'foreblock_state_questions_total{network="main",outcome="found"} ' in text
+        assert b'foreblock_state_requests_total{network="main",outcome="found"} ' in text
         session.ended()
 
     asyncio.run(scene())

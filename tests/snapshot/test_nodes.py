@@ -63,7 +63,7 @@ def test_nodes_take_a_snapshot_where_the_log_is_not_enough(
     nodes.append(replica)
     replica.start()
     assert "the log begins after commit" in replica.said
-    assert '"event": "snapshot_taken"' in replica.said
+    assert '"event": "snapshot_installed"' in replica.said
     _, _, commit = writer.place()
     replica.until_at(1, commit)
 

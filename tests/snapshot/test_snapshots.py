@@ -195,7 +195,7 @@ def test_a_snapshot_that_is_cut_is_taken_from_the_next_node(
     answer = as_sent(node)
     with answering(answer[: int(len(answer) * part)]) as cut, capture_logs() as logs:
         bootstrap(tmp_path / "replica", ["http://127.0.0.1:1", cut, node.url], NAME)
-    refused = [each["source"] for each in logs if each["event"] == "snapshot_not_taken"]
+    refused = [each["source"] for each in logs if each["event"] == "snapshot_unusable"]
     assert refused == ["http://127.0.0.1:1", cut]
     with Store(str(tmp_path / "replica")) as copy, copy.view() as view:
         assert view.log_row is not None

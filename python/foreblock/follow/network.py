@@ -309,7 +309,7 @@ class FollowNetwork(FeedNetwork):
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            log.error("learning_failed", network=self.name, exc_info=task.exception())
+            log.error("state_fetch_failed", network=self.name, exc_info=task.exception())
 
     # --- State for sealed blocks ---------------------------------------------------------
 
@@ -460,7 +460,7 @@ class FollowNetwork(FeedNetwork):
         self._place = None
         self.anchorings += 1
         self.last_anchoring = why
-        log.warning("anchored_anew", network=self.name, block=number, why=why)
+        log.warning("anchored_again", network=self.name, block=number, why=why)
 
     # --- State for readers ---------------------------------------------------------------
 

@@ -63,7 +63,7 @@ async def submit(
     except LogUnreachable:
         raise OutcomeUnknown from None
     except LogError as why:
-        log.warning("log_answer_refused", stream=connection.subjects.stream, why=str(why))
+        log.warning("log_reply_refused", stream=connection.subjects.stream, why=str(why))
         raise OutcomeUnknown from None
 
 
@@ -95,7 +95,7 @@ class _Desk:
         try:
             await self._connection.publish(message.reply, answer.encode())
         except LogUnreachable as why:  # the replica says that it does not know
-            log.info("log_answer_not_sent", stream=self._connection.subjects.stream, why=str(why))
+            log.info("log_reply_not_sent", stream=self._connection.subjects.stream, why=str(why))
 
     def close(self) -> None:
         for task in self._tasks:

@@ -136,8 +136,8 @@ THREAD_CALLS_BEGUN: Final = _counter("thread_calls_begun", "Slow calls passed to
 # Outcomes of a request: found, no upstream responded, the budget was spent, the store was anchored
 # at another block, or the response was not proven.
 STATE_OUTCOMES: Final = ("found", "unavailable", "spent", "moved", "untrue")
-STATE_QUESTIONS: Final = _counter(
-    "state_questions",
+STATE_REQUESTS: Final = _counter(
+    "state_requests",
     "Requests of workers for state that the store does not know, by outcome.",
     "network",
     "outcome",

@@ -32,7 +32,7 @@ from foreblock.metrics.catalogue import (
     START_TIME,
     STATE_KEYS,
     STATE_OUTCOMES,
-    STATE_QUESTIONS,
+    STATE_REQUESTS,
     STATE_WAIT,
     SUBMISSIONS,
     TRAFFIC,
@@ -116,7 +116,7 @@ class StateMetrics:
         self.learned: Final = Gauge(counters, LEARNED_BYTES, network)
         self._wait: Final = Histogram(counters, STATE_WAIT, network)
         self._questions: Final = {
-            each: Count(counters, STATE_QUESTIONS, network, each) for each in STATE_OUTCOMES
+            each: Count(counters, STATE_REQUESTS, network, each) for each in STATE_OUTCOMES
         }
 
     @classmethod

@@ -285,7 +285,7 @@ class BlockBuilder:
         """Set a transaction aside that takes too long for its index, or drop it."""
         is_last_try, interval_ms = self._overruns.add(pooled), self.mining.interval_ms
         log.warning(
-            "transaction_dropped" if is_last_try else "transaction_put_aside",
+            "transaction_dropped" if is_last_try else "transaction_deferred",
             hash=pooled.hash.hex(),
             gas=pooled.gas_limit,
             why=f"it runs for longer than an interval of {interval_ms} ms allows",

@@ -89,7 +89,7 @@ def bootstrap(  # noqa: PLR0913, keywords
                 return _take(folder, address_of(url, name), need, needed, say, tls)
             except SnapshotError as why:
                 log.warning(
-                    "snapshot_not_taken", network=name, source=redact_urls(url), why=str(why)
+                    "snapshot_unusable", network=name, source=redact_urls(url), why=str(why)
                 )
                 reasons.append(str(why))
     raise NoSnapshot("; ".join(reasons))
@@ -116,7 +116,7 @@ def _take(
     finally:
         shutil.rmtree(part, ignore_errors=True)
     log.info(
-        "snapshot_taken",
+        "snapshot_installed",
         source=redact_urls(url),
         commit=taken.commit,
         bytes=taken.length,
@@ -148,7 +148,7 @@ class _Progress:
         if now >= self._due:
             self._due = now + _SAY_SECONDS
             log.info(
-                "snapshot_comes", network=self._name, source=self._source, bytes=done, of=total
+                "snapshot_arriving", network=self._name, source=self._source, bytes=done, of=total
             )
 
 

@@ -108,7 +108,7 @@ class SnapshotServer:
             except OSError as why:
                 self._places.release()
                 if not self._stopped:
-                    log.warning("snapshot_client_not_taken", why=str(why))
+                    log.warning("snapshot_client_not_accepted", why=str(why))
                 continue
             Thread(target=self._serve, args=(client,), daemon=True).start()
 
@@ -144,7 +144,7 @@ class SnapshotServer:
             except StoreError as why:
                 _refuse(client, HTTPStatus.SERVICE_UNAVAILABLE, str(why))
                 return
-            log.info("snapshot_asked", network=name, commit=header.commit, bytes=header.length)
+            log.info("snapshot_requested", network=name, commit=header.commit, bytes=header.length)
             try:
                 sent = send_snapshot(
                     store, header, client, self._limits, lambda: self._may_go_on(name, store)
