@@ -35,7 +35,7 @@ SHOWN_ACCOUNTS: Final = 10
 GENESIS_FILE: Final = "genesis.json"  # that the writer leaves in the directory of a chain
 LIKE: Final = "--like"
 ANVIL: Final = "anvil"
-# What is otherwise here than in other commands.
+# Defaults that differ from those of other commands.
 DEFAULTS: Final[Mapping[str, str]] = {
     "nice": "5",  # so that workers do not delay the writer
     "cors_origins": ",".join(LOOPBACK),

@@ -29,7 +29,7 @@ from foreblock.settings.networks import (
 )
 
 LOOPBACK: Final = "127.0.0.1"
-# What is otherwise here than in other commands.
+# Defaults that differ from those of other commands.
 DEFAULTS: Final[Mapping[str, str]] = {"keep_states": "900"}
 
 

@@ -69,7 +69,7 @@ def _of_json(value: object) -> GivenHeaders:
 
 
 def _result(value: object) -> dict[str, object]:
-    """The block, without the answer around it."""
+    """The block, without the response around it."""
     if isinstance(value, dict) and "result" in value and "number" not in value:
         value = value["result"]
     if not isinstance(value, dict):

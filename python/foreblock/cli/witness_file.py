@@ -34,7 +34,7 @@ from foreblock.types import Block, Header, decode_block, decode_header
 from foreblock.upstream.block_json import rebuild_header
 
 _SUFFIX: Final = "_time"
-# Times that are no forks, or forks that change how blocks are derived and not what they do.
+# Times that are not forks, and forks that only change how blocks are derived.
 _WITHOUT_EFFECT: Final = {"block", "delta", "pectra_blob_schedule", "l2"}
 _FORKS: Final = {fork.name.lower(): fork for fork in OptimismFork if fork > OptimismFork.BEDROCK}
 # The constants of OP Mainnet, which a configuration that leaves them out means.
@@ -99,7 +99,7 @@ _FEE_BYTES: Final = 8
 
 
 def read_witness(path: Path, chain: ChainFacts | None = None) -> WitnessedBlock:
-    """The block of a file; `chain` is used where the file names none. Raises `BadWitness`."""
+    """The block of a file; `chain` is the default of its chain. Raises `BadWitness`."""
     return parse_witness(_unpacked(path.read_bytes()), chain)
 
 

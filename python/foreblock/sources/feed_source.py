@@ -1,8 +1,8 @@
 """A chain that others sequence, with its store: the work of the network's thread.
 
-Bytes of feeds and blocks of the canonical source come in; the follower classifies, executes
-and commits them. Messages are decoded here, and not where they arrive, so that a poisoned
-feed costs its own network's time only.
+The follower classifies, executes and commits messages of feeds and blocks of the canonical source.
+Messages are decoded here and not on the loop, so that a malicious feed costs only its own network's
+time.
 """
 
 from collections import Counter
@@ -63,7 +63,7 @@ class FeedSource:
         metrics: NetworkMetrics | None = None,
         commits: Commits = TO_STORE,
     ) -> None:
-        """Begin the chain or go on with it. Raises `ForeblockError`."""
+        """Open the store, and begin the chain if it has none. Raises `ForeblockError`."""
         self._network: Final = network
         self._clock: Final = clock
         self._publish: Final = publish
@@ -88,7 +88,7 @@ class FeedSource:
         return open_network_store(self._network, genesis_of(chain), self._seen, self._commits)
 
     def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
-        """Go on with what the store has."""
+        """Continue with the chain of the store."""
         chain = self._network.feed
         self._writer = LedgerWriter(
             self.store,
@@ -114,7 +114,7 @@ class FeedSource:
 
     @property
     def next_due_ns(self) -> int:
-        """When `tick` has something to do, in monotonic time."""
+        """The monotonic time at which `tick` is due."""
         return self._follower.next_due_ns
 
     def tick(self) -> None:
@@ -122,10 +122,10 @@ class FeedSource:
         self._follower.tick()
 
     def receive(self, portion: Sequence[Arrived]) -> Mapping[str, int]:
-        """Take in messages in the order in which they came.
+        """Process messages in the order of their arrival.
 
-        Gives the time spent on those that are malformed or take more than they may, in
-        nanoseconds, by feed.
+        Returns the nanoseconds spent on malformed messages and on those that exceed their
+        bounds, by feed.
         """
         wasted: Counter[str] = Counter()
         for feed, message in portion:
@@ -143,16 +143,16 @@ class FeedSource:
         return wasted
 
     def add(self, blocks: Sequence[Block]) -> None:
-        """Take in blocks of the canonical chain, each the parent of the next."""
+        """Add blocks of the canonical chain, each the parent of the next."""
         if blocks and blocks[0].header.number <= self._writer.latest.number:
-            # A branch takes the place of ours at once, not block by block.
+            # A branch replaces ours at once, not block by block.
             self._follower.canonical(blocks[0], blocks[1:])
             return
         for block in blocks:
             self._follower.canonical(block)
 
     def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
-        """Take in the canonical source's safe and final blocks."""
+        """Set the safe and finalized blocks of the canonical source."""
         self._follower.heads(safe, finalized)
 
     @property
@@ -177,14 +177,14 @@ class FeedSource:
             return sealed_number(view, hash) is not None
 
     def place(self) -> FlashblockId | None:
-        """The pending flashblock, where there is one."""
+        """The pending flashblock, if there is one."""
         with self.store.view() as view:
             pending = view.heads.pending
             partial = None if pending is None else view.partial(pending)
             return None if partial is None else FlashblockId(partial.block, partial.index)
 
     def malformed(self, feed: str) -> int:
-        """How many messages of a feed could not be read."""
+        """The number of messages of a feed that could not be decoded."""
         return self._malformed[feed]
 
     def messages(self) -> MessageStatus:
@@ -206,7 +206,7 @@ class FeedSource:
         self._watch.check_if_due()
 
     def close(self) -> None:
-        """Close the store, even where the follower fails to close."""
+        """Close the store, even if the follower fails to close."""
         try:
             self._follower.close()
         finally:

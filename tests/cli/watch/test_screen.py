@@ -7,7 +7,7 @@ from rich.console import Console
 
 from foreblock.cli.instance import Reading, SeenBlock
 from foreblock.cli.watch.history import History
-from foreblock.cli.watch.screen import Shown, amount, screen
+from foreblock.cli.watch.screen import NamedHistory, amount, screen
 from foreblock.status.network_status import (
     FeedStatus,
     LogStatus,
@@ -28,7 +28,7 @@ def history() -> History:
     return found
 
 
-def drawn(width: int, height: int, *shown: Shown, now: float = 139.5) -> list[str]:
+def drawn(width: int, height: int, *shown: NamedHistory, now: float = 139.5) -> list[str]:
     console = Console(width=width, height=height, record=True, file=io.StringIO())
     console.print(screen(shown, now, width, height, paused=False), height=height)
     return console.export_text().splitlines()
@@ -38,21 +38,21 @@ def drawn(width: int, height: int, *shown: Shown, now: float = 139.5) -> list[st
 @each_case("height", [6, 12, 24, 50])
 def test_it_fits_into_every_window(width: int, height: int) -> None:
     gone = History(failure="no response from http://127.0.0.1:9545: " + "refused " * 40)
-    lines = drawn(width, height, Shown("127.0.0.1:8545", history()), Shown("b", gone))
+    lines = drawn(width, height, NamedHistory("127.0.0.1:8545", history()), NamedHistory("b", gone))
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert "q quit" in lines[-1]
 
 
 def test_numbers_bars_and_blocks_are_there() -> None:
-    text = "\n".join(drawn(100, 24, Shown("127.0.0.1:8545", history())))
+    text = "\n".join(drawn(100, 24, NamedHistory("127.0.0.1:8545", history())))
     for part in ("latest 139", "pending 140.2", "age 0.1 s", "1 gwei", "3.37 M", "live", "█"):
         assert part in text, part
     assert "▁▇█▅ ▁▇█" in text
 
 
 def test_two_networks_stand_side_by_side_where_there_is_room() -> None:
-    both = Shown("one", history()), Shown("two", history())
+    both = NamedHistory("one", history()), NamedHistory("two", history())
     (line,) = [each for each in drawn(140, 24, *both) if "one" in each]
     assert "two" in line
     lines = drawn(80, 24, *both)
@@ -61,7 +61,7 @@ def test_two_networks_stand_side_by_side_where_there_is_room() -> None:
 
 def test_many_nodes_stand_in_rows() -> None:
     names = ("front", "writer", "standby", "first", "second")
-    lines = drawn(120, 40, *(Shown(name, history()) for name in names))
+    lines = drawn(120, 40, *(NamedHistory(name, history()) for name in names))
     found = [[name for name in names if name in line] for line in lines]
     assert [each for each in found if each] == [
         ["front", "writer"],
@@ -75,7 +75,7 @@ def test_the_state_of_a_log_is_shown() -> None:
     found = history()
     log = LogStatus(is_open=True, connected=True, epoch=3, sequence=8812, commit=9120, silence=0.1)
     found.status = NetworkStatus("main", "log", ready=True, source=SourceStatus(log=log))
-    assert "log: epoch 3, sequence 8812" in "\n".join(drawn(100, 24, Shown("one", found)))
+    assert "log: epoch 3, sequence 8812" in "\n".join(drawn(100, 24, NamedHistory("one", found)))
 
 
 def test_alerts_and_facts_are_shown_before_old_blocks() -> None:
@@ -85,7 +85,7 @@ def test_alerts_and_facts_are_shown_before_old_blocks() -> None:
         messages=MessageStatus({}, missing="0x01"),
     )
     found.status = NetworkStatus("main", "feed", ready=True, source=source)
-    text = "\n".join(drawn(80, 16, Shown("one", found), now=160.0))
+    text = "\n".join(drawn(80, 16, NamedHistory("one", found), now=160.0))
     assert "! nothing has changed for 21 s" in text
     assert "! missing: block 0x01" in text
     assert "feed: ws://a/ws: connected" in text

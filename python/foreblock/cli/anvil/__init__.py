@@ -36,7 +36,7 @@ from foreblock.settings.declare import Declared, declared
 
 FLAGS: Final = (*TAKEN, *IGNORED, *NOT_TO_BE_HAD)
 
-# What anvil is without any flag, and `foreblock dev` is not.
+# Defaults of anvil that differ from those of `foreblock dev`.
 DEFAULTS: Final[Mapping[str, str]] = {
     "dialect": "ethereum",
     "view": "sealed",
@@ -56,7 +56,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "workers": "1",
     "one_process": "true",
 }
-# Flags that say contradictory things, and those that need another.
+# Flags that contradict each other, and those that need another.
 EXCLUDING: Final = (
     ("mnemonic", "mnemonic_random"),
     ("mnemonic", "mnemonic_seed_unsafe"),

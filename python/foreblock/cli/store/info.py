@@ -15,7 +15,7 @@ from foreblock.cli.verb import STORE, failing_in_one_line, json_option, size, ve
 from foreblock.ledger.storage.inspect_store import StoreInfo, read_store_info
 from foreblock.primitives import format_data
 
-# What each table holds, for people.
+# The content of each table.
 HOLDS: Final = {
     "meta": "heads, list of tables",
     "flat": "accounts, slots, index rows",

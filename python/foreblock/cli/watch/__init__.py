@@ -97,10 +97,10 @@ def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> No
 
 def _show(watched: Sequence[Watched], every: float) -> None:
     """Show the screen."""
-    from foreblock.cli.watch.screen import Polling, Shown, show  # noqa: PLC0415, for terminals
+    from foreblock.cli.watch.screen import NamedHistory, Polling, show  # noqa: PLC0415, for terminals
 
     polling = Polling([each.poll for each in watched], every)
-    show([Shown(each.name, each.history) for each in watched], polling, every)
+    show([NamedHistory(each.name, each.history) for each in watched], polling, every)
 
 
 def _poll_all(watched: Sequence[Watched]) -> list[list[SeenGrowth]]:

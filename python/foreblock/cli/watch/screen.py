@@ -31,7 +31,7 @@ EARLY: Final = "yellow"
 FIXED_LINES: Final = 6  # of a panel: its border, numbers, bars, headings
 
 
-class Shown(NamedTuple):
+class NamedHistory(NamedTuple):
     """A network and its name."""
 
     name: str
@@ -39,7 +39,7 @@ class Shown(NamedTuple):
 
 
 def screen(
-    shown: Sequence[Shown], now: float, width: int, height: int, *, paused: bool
+    shown: Sequence[NamedHistory], now: float, width: int, height: int, *, paused: bool
 ) -> RenderableType:
     """All networks in rows, as many beside each other as fit, and the keys in the last line."""
     columns = min(len(shown), max(1, width // NARROWEST))
@@ -60,7 +60,7 @@ def _keys(*, paused: bool) -> Text:
     return text.append("   paused", style="bold reverse") if paused else text
 
 
-def panel(shown: Shown, now: float, width: int, height: int) -> Panel:
+def panel(shown: NamedHistory, now: float, width: int, height: int) -> Panel:
     """One network in so many columns and lines."""
     history, inner = shown.history, max(10, width - 4)
     alerts = history.alerts(now)
@@ -238,7 +238,7 @@ class Polling:
         self._stopped.set()
 
 
-def show(shown: Sequence[Shown], polling: Polling, every: float) -> None:
+def show(shown: Sequence[NamedHistory], polling: Polling, every: float) -> None:
     """Draw the screen, whose size may change, until a key quits."""
     console = Console()
     with keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
