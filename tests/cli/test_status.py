@@ -85,8 +85,9 @@ def test_another_node_tells_what_it_can() -> None:
     (network,) = told["networks"]
     assert (told["client"], told["version"], told["uptime_seconds"]) == ("Geth/v1.17.2", None, None)
     assert (network["chain_id"], network["ready"], network["problems"]) == (1337, None, [])
-    assert (network["latest"]["number"], network["pending"]["number"]) == (7, 8)
-    assert (network["source"], network["peers"], told["processes"]) == (None, 3, [])
+    reading = network["reading"]
+    assert (reading["latest"]["number"], reading["pending"]["number"]) == (7, 8)
+    assert (network["status"], network["peers"], told["processes"]) == (None, 3, [])
 
 
 def test_a_node_that_syncs_says_so() -> None:
@@ -114,7 +115,7 @@ def test_what_is_not_ready_is_named() -> None:
         "feed: ws://feed: not connected, no message yet, 0 messages, 0 connections, 0 malformed, "
         "0 dropped",
     ]
-    assert (network["name"], network["source"]) == ("main", "feed")
+    assert (network["name"], network["status"]["kind"]) == ("main", "feed")
     assert network["store"]["file_bytes"] == 10 << 20
     assert (network["subscriptions"], told["version"]) == (3, "9.9")
     assert told["processes"] == [
@@ -173,9 +174,11 @@ def test_a_dev_chain_is_shown_with_both_networks_and_all_processes(dev: Dev) -> 
     assert (told["ready"], told["version"]) == (True, __version__)
     assert [each["name"] for each in told["networks"]] == ["main", "test"]
     for network, chain_id in zip(told["networks"], (31337, 31338), strict=True):
-        assert (network["chain_id"], network["source"]) == (chain_id, "dev")
-        assert network["pending"]["number"] > network["latest"]["number"]
-        assert network["pending"]["age_seconds"] >= 0
+        assert (network["chain_id"], network["status"]["kind"]) == (chain_id, "dev")
+        heads = network["status"]["chain"]
+        assert heads["pending"]["number"] > heads["latest"]["number"]
+        assert heads["pending"]["age"] >= 0
+        assert network["reading"]["commit"] > 0
         assert network["store"]["file_bytes"] > network["store"]["free_bytes"] >= 0
     names = {each["name"] for each in told["processes"]}
     assert {"supervisor", "writer", "worker-0"} <= names
@@ -195,7 +198,7 @@ def test_a_follower_is_shown_with_its_feeds(dev: Dev, data: Path, tmp_path: Path
     genesis, canonical = data / "main" / "genesis.json", dev.main.url
     with following(genesis, tmp_path / "store", dev.main.feed, canonical=canonical) as other:
         network = until(partial(shown, other.network.url), "it follows the feed")
-    assert (network["source"], network["problems"]) == ("feed", [])
+    assert (network["status"]["kind"], network["problems"]) == ("feed", [])
     assert network["status"]["source"]["canonical"]["url"] == dev.main.url
 
 

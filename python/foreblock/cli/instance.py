@@ -206,6 +206,11 @@ class Instance:
         found = [labels.get("version") for labels, _ in self.samples.of("foreblock_build_info")]
         return found[0] if found else None
 
+    def sample(self, network: FoundNetwork, name: str) -> int | None:
+        """The value of a metric of one network."""
+        value = self.samples.value(f"foreblock_{name}", network=network.name)
+        return None if value is None else int(value)
+
     @property
     def uptime(self) -> float | None:
         """Seconds since the first of its processes was started."""

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Final
 
 import click
@@ -106,32 +107,21 @@ def _block(block: SeenBlock, position: str, seconds: float | None, style: str) -
 
 
 def _use(network: FoundNetwork, found: Instance) -> str:
-    def sample(name: str) -> float | None:
-        return found.samples.value(f"foreblock_{name}", network=network.name)
-
-    parts = []
-    for name, what in (
-        ("requests_total", "requests"),
-        ("subscriptions", "subscriptions"),
-        ("pool_transactions", "transactions in the pool"),
-    ):
-        value = sample(name)
-        if value is not None:
-            parts.append(f"{value:,.0f} {what}")
-    return ", ".join(parts)
+    counted = {
+        "requests": found.sample(network, "requests_total"),
+        "subscriptions": found.sample(network, "subscriptions"),
+        "transactions in the pool": found.sample(network, "pool_transactions"),
+    }
+    return ", ".join(f"{count:,} {what}" for what, count in counted.items() if count is not None)
 
 
 def _store(network: FoundNetwork, found: Instance) -> str:
-    def sample(name: str) -> float | None:
-        return found.samples.value(f"foreblock_{name}", network=network.name)
-
-    length, free, disk = map(sample, ("store_file_bytes", "store_free_bytes", "disk_free_bytes"))
-    if length is None:
-        return ""
-    parts = [size(length)]
-    parts += [] if free is None else [f"{size(free)} of it free pages"]
-    parts += [] if disk is None else [f"{size(disk)} free on the disk"]
-    return ", ".join(parts)
+    sizes = {
+        "": found.sample(network, "store_file_bytes"),
+        " of it free pages": found.sample(network, "store_free_bytes"),
+        " free on the disk": found.sample(network, "disk_free_bytes"),
+    }
+    return ", ".join(size(value) + what for what, value in sizes.items() if value is not None)
 
 
 def _processes(found: Instance) -> Table:
@@ -208,51 +198,21 @@ def as_object(found: Instance) -> dict[str, object]:
 
 
 def _network_object(network: FoundNetwork, found: Instance) -> dict[str, object]:
-    def sample(name: str) -> int | None:
-        value = found.samples.value(f"foreblock_{name}", network=network.name)
-        return None if value is None else int(value)
-
-    reading = network.reading
     return {
         "name": network.name or None,
         "url": network.url,
         "ready": None if network.status is None else network.status.ready,
         "problems": network.problems(),
         "chain_id": network.chain_id,
-        "source": None if network.status is None else network.status.kind,
-        "commit": None if reading is None else reading.commit,
-        "latest": None if reading is None else _latest_object(reading.latest, found.at),
-        "pending": None if reading is None else _pending_object(reading, network.pending_age),
-        "oldest_state": network.oldest_state,
-        "pool_transactions": sample("pool_transactions"),
-        "subscriptions": sample("subscriptions"),
-        "store": {
-            "file_bytes": sample("store_file_bytes"),
-            "free_bytes": sample("store_free_bytes"),
-            "disk_free_bytes": sample("disk_free_bytes"),
-        },
-        "peers": network.peers,
+        "reading": None if network.reading is None else asdict(network.reading),
         "status": msgspec.to_builtins(network.status),
-    }
-
-
-def _pending_object(reading: Reading, age: float | None) -> dict[str, object] | None:
-    block = reading.pending
-    if block is None:
-        return None
-    return {
-        "number": block.number,
-        "hash": block.hash,
-        "flashblock": reading.index,
-        "age_seconds": age,
-        "transactions": block.transactions,
-    }
-
-
-def _latest_object(block: SeenBlock, at: float) -> dict[str, object]:
-    return {
-        "number": block.number,
-        "hash": block.hash,
-        "age_seconds": round(at - block.timestamp, 1),
-        "transactions": block.transactions,
+        "oldest_state": network.oldest_state,
+        "peers": network.peers,
+        "pool_transactions": found.sample(network, "pool_transactions"),
+        "subscriptions": found.sample(network, "subscriptions"),
+        "store": {
+            "file_bytes": found.sample(network, "store_file_bytes"),
+            "free_bytes": found.sample(network, "store_free_bytes"),
+            "disk_free_bytes": found.sample(network, "disk_free_bytes"),
+        },
     }
