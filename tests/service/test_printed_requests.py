@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foreblock.bus.commands import SetPrinting
+from foreblock.bus.commands import SetConsoleOutput
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.tracing.call_tree import CONSOLE
@@ -64,7 +64,7 @@ class Printed:
 
     def switch(self, **wanted: bool) -> None:
         """Print, or no longer; the worker hears of it."""
-        self.chain.execute(SetPrinting(**wanted))
+        self.chain.execute(SetConsoleOutput(**wanted))
         self.link.changed()
 
     def ask(self, method: str, *params: object) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def test_under_karst_a_transaction_has_at_most_the_gas_of_osaka(tmp_path: Path) 
     source.close()
 
 
-def test_order_and_liberties_are_settings(tmp_path: Path) -> None:
+def test_order_and_impersonation_are_settings(tmp_path: Path) -> None:
     source = started(tmp_path, order="fifo", auto_impersonate=True, mining="automine")
     stranger = b"\xaa" * 20
     asked = SendUnsigned(stranger, ACCOUNTS[0].address, bytes(32), b"", 21_000)

@@ -280,7 +280,7 @@ class BusClient:
         """The writer of a network, if it is in this process."""
         return self._writers_here.get(network)
 
-    # --- Printing -------------------------------------------------------------------------
+    # --- Console output -------------------------------------------------------------------
 
     def print(self, network: str, text: str, *, is_request: bool = False) -> None:
         """Print text on the writer's console; dropped and counted while it does not read."""

@@ -69,7 +69,7 @@ class Command(Struct, frozen=True, tag=True, array_like=True):
 class Mine(Command, frozen=True):
     """Seal the block in progress, and more after it, `interval` seconds apart.
 
-    The first has this timestamp, if one is given. Gives the number of the last block.
+    The first has this timestamp, if one is given. Returns the number of the last block.
     """
 
     joins_uncommitted = True
@@ -93,7 +93,7 @@ class SetMining(Command, frozen=True):
 
 
 class IncreaseTime(Command, frozen=True):
-    """Let the time of the chain run this many seconds further ahead; gives all of them."""
+    """Let the time of the chain run this many seconds further ahead; returns all of them."""
 
     joins_uncommitted = True
     commits_later = True
@@ -102,28 +102,28 @@ class IncreaseTime(Command, frozen=True):
 
 
 class SetTime(Command, frozen=True):
-    """Let the time of the chain be this now; gives by how much it changed."""
+    """Let the time of the chain be this now; returns by how much it changed."""
 
     timestamp: int
 
 
 class SetNextTimestamp(Command, frozen=True):
-    """Give the block in progress this timestamp; time goes on from it."""
+    """Give the block in progress this timestamp; time continues from it."""
 
     timestamp: int
 
 
 class SetTimestampInterval(Command, frozen=True):
-    """Let each block be this many seconds after the one before; none follows the clock.
+    """Let each block be this many seconds after the one before; None follows the clock.
 
-    Gives whether a distance was set before.
+    Returns True if a distance was set before.
     """
 
     seconds: int | None
 
 
 class NextBlock(Command, frozen=True):
-    """Change what the block in progress begins with; what is none stays."""
+    """Change what the block in progress begins with; None leaves a field unchanged."""
 
     base_fee: int | None = None  # of this block only
     prev_randao: bytes | None = None  # of this block only
@@ -136,7 +136,7 @@ class NextBlock(Command, frozen=True):
 
 
 class SetAccount(Command, frozen=True):
-    """Set fields of an account; what is none stays."""
+    """Set fields of an account; None leaves a field unchanged."""
 
     joins_uncommitted = True
     commits_later = True
@@ -180,7 +180,7 @@ class SetAccounts(Command, frozen=True):
 
 
 class LoadState(Command, frozen=True):
-    """Set all accounts in a file, which is written and removed by who sends this."""
+    """Set all accounts in a file, which the sender writes and removes."""
 
     path: str
 
@@ -192,7 +192,7 @@ class LoadState(Command, frozen=True):
 
 
 class TakeSnapshot(Command, frozen=True):
-    """Remember the chain as it is; gives the id of the snapshot."""
+    """Remember the chain as it is; returns the id of the snapshot."""
 
     keeps_hints = True
     joins_uncommitted = True
@@ -200,7 +200,7 @@ class TakeSnapshot(Command, frozen=True):
 
 
 class Revert(Command, frozen=True):
-    """Make the chain what it was at a snapshot; gives whether there is such a snapshot."""
+    """Make the chain what it was at a snapshot; returns False if there is none."""
 
     abandons_blocks = True
     joins_uncommitted = True
@@ -233,7 +233,7 @@ class Rollback(Command, frozen=True):
 
 
 class SetHead(Command, frozen=True):
-    """Give up all sealed blocks above this one, with what is in them."""
+    """Abandon all sealed blocks above this one, with what is in them."""
 
     abandons_blocks = True
 
@@ -243,8 +243,8 @@ class SetHead(Command, frozen=True):
 class Reorganize(Command, frozen=True):
     """Replace this many sealed blocks by as many others.
 
-    `placed` are transactions for blocks of the new branch, counted from 0. Those that were
-    given up and are not placed go back to the pool with `put_back`.
+    `placed` are transactions for blocks of the new branch, counted from 0. Those of
+    abandoned blocks that are not placed go back to the pool with `put_back`.
     """
 
     abandons_blocks = True
@@ -261,7 +261,7 @@ class Reorganize(Command, frozen=True):
 
 
 class Impersonate(Command, frozen=True):
-    """Take transactions of an account without a signature, or no longer."""
+    """Accept transactions of an account without a signature, or stop doing so."""
 
     keeps_hints = True
     joins_uncommitted = True
@@ -272,7 +272,7 @@ class Impersonate(Command, frozen=True):
 
 
 class ImpersonateAll(Command, frozen=True):
-    """Take transactions of every account without a signature, or no longer."""
+    """Accept transactions of every account without a signature, or stop doing so."""
 
     keeps_hints = True
     joins_uncommitted = True
@@ -282,7 +282,7 @@ class ImpersonateAll(Command, frozen=True):
 
 
 class SendUnsigned(Command, frozen=True):
-    """Take a transaction of an account without its signature; gives its hash."""
+    """Submit a transaction of an account without its signature; returns its hash."""
 
     keeps_hints = True
 
@@ -295,21 +295,21 @@ class SendUnsigned(Command, frozen=True):
     max_fee_per_gas: int | None = None
     max_priority_fee_per_gas: int | None = None
     access_list: tuple[tuple[bytes, tuple[bytes, ...]], ...] = ()
-    is_allowed: bool = False  # although nobody impersonates the account
+    is_allowed: bool = False  # although the account is not impersonated
 
 
 class DropTransactions(Command, frozen=True):
-    """Take transactions out of the pool: one, those of a sender, or all; gives their hashes."""
+    """Drop transactions that wait: one, those of a sender, or all; returns their hashes."""
 
     hash: bytes | None = None
     sender: bytes | None = None
 
 
-# --- Flashblocks and accidents ----------------------------------------------------------
+# --- Flashblocks and faults -------------------------------------------------------------
 
 
 class CloseFlashblock(Command, frozen=True):
-    """Close the open index now; gives block number, index and hash."""
+    """Close the open index now; returns block number, index and hash."""
 
     keeps_hints = True
 
@@ -323,7 +323,7 @@ class SetFlashblockInterval(Command, frozen=True):
 
 
 class RestartBlock(Command, frozen=True):
-    """Give up the block in progress and begin it anew; its transactions wait again."""
+    """Restart the block in progress; its transactions wait again."""
 
 
 class DropTail(Command, frozen=True):
@@ -331,7 +331,7 @@ class DropTail(Command, frozen=True):
 
 
 class Equivocate(Command, frozen=True):
-    """Announce another flashblock for the place of the last one, on the feed."""
+    """Announce another flashblock in place of the last one, on the feed."""
 
     keeps_hints = True
 
@@ -344,11 +344,11 @@ class SetFaults(Command, frozen=True):
     faults: tuple[str, ...]
 
 
-# --- What is printed --------------------------------------------------------------------
+# --- Console output ---------------------------------------------------------------------
 
 
-class SetPrinting(Command, frozen=True):
-    """Print what happens on the chain, and calls of transactions, or no longer."""
+class SetConsoleOutput(Command, frozen=True):
+    """Print the events of the chain, and the calls of transactions, or stop doing so."""
 
     changes_output = True
 

@@ -72,7 +72,7 @@ class Terms(Struct, frozen=True):
     l1_fees: L1Fees
     transaction_gas_cap: int | None = None  # that one may have at most; none: of the block
     init_code_size: int = MAX_INIT_CODE
-    blobs: "BlobTerms | None" = None  # none where blocks have no blobs
+    blobs: "BlobTerms | None" = None  # None if blocks have no blobs
 
 
 class BlobTerms(Struct, frozen=True):

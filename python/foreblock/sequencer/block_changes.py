@@ -126,7 +126,7 @@ class BlockChanges:
         now_ns = builder.clock.monotonic_ns() if now_ns is None else now_ns
         slot, waiting = builder.slot, builder.open_transactions()
         run = self._run()
-        self._begin_again(run, base or builder.base, "its job was begun anew")
+        self._begin_again(run, base or builder.base, "its job was restarted")
         self._adopt(run, now_ns, due_ns)
         builder.slot = max(slot, builder.slot)
         builder.put_back(waiting)
@@ -161,7 +161,7 @@ class BlockChanges:
         if base == builder.base:
             return
         waiting = builder.open_transactions()
-        builder.block = self._begin_again(run, base, "it begins otherwise")
+        builder.block = self._begin_again(run, base, "its base changed")
         builder.ran.clear()
         builder.put_back(waiting)
 
@@ -177,7 +177,7 @@ class BlockChanges:
     def _begin_again(self, run: BlockRun, base: Base, why: str) -> BlockInProgress:
         """Begin the block of a run again, with its edits but without its transactions."""
         builder, old = self._builder, run.block
-        again = run.begin_anew(base, builder.mining.another_id(base), why)
+        again = run.begin_again(base, builder.mining.another_id(base), why)
         builder.start(again)
         run.close_index()
         if builder.mining.state.is_edited:
@@ -243,7 +243,7 @@ class BlockChanges:
         if self.merges_next and not builder.has_transactions:
             self.flush()
             run = self._run()
-            self._begin_again(run, builder.base, "it was put together")
+            self._begin_again(run, builder.base, "its edits were merged")
             self._adopt(run, now_ns)
 
     def _edit_before_transactions(self, edits: Iterable[StateEdit], now_ns: int) -> None:

@@ -88,7 +88,7 @@ class Load:
 
     @property
     def next_due_ns(self) -> int | None:
-        """When a portion is due; none where it has to be signed first."""
+        """When a portion is due; None if it has to be signed first."""
         if self._since_ns is None or not self._ready:
             return None
         return self._since_ns + (self._sent + PORTION) * SECOND_NS // self._tps

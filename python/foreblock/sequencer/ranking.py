@@ -212,7 +212,7 @@ class Cheapest:
         self.forget()
 
     def forget(self) -> None:
-        """Make the orders anew when they are needed again."""
+        """Make the orders again when they are needed next."""
         self._gapped = None
         self._tails = None
 

@@ -28,7 +28,7 @@ _CHUNK: Final = 1 << 16
 
 
 def save_pool(path: Path, transactions: Iterable[Transaction]) -> int:
-    """Write the file, whole or not at all; gives how many there are."""
+    """Write the file, whole or not; returns the number of transactions."""
     part, count = _part(path), 0
     try:
         with part.open("wb") as file:
@@ -48,10 +48,10 @@ def save_pool(path: Path, transactions: Iterable[Transaction]) -> int:
 
 @contextmanager
 def saved_pool(path: Path) -> Iterator[Iterator[Transaction]]:
-    """The transactions of the file, as far as it is whole; none where there is no file.
+    """The transactions of the file, as far as it is whole; none without a file.
 
     They are read inside the context. The file is removed at its end, unless an exception says
-    that they were not taken up; an unfinished file is removed at once.
+    that they were not accepted; an unfinished file is removed at once.
     """
     _part(path).unlink(missing_ok=True)
     try:
@@ -90,7 +90,7 @@ def _records(file: BinaryIO, at: int | None) -> Iterator[bytes]:
 
 
 def _record(file: BinaryIO) -> bytes | None:
-    """The transaction of the record that begins here; none where none does, or a damaged one."""
+    """The transaction of the record that begins here; None if none does, or a damaged one."""
     head = file.read(HEAD.size)
     if len(head) < HEAD.size:
         return None

@@ -126,7 +126,7 @@ class TransactionPool:
     # --- Coming in -------------------------------------------------------------------
 
     def add(self, transaction: Transaction, *, may_replace: bool = True) -> list[Pooled]:
-        """Take a transaction in, or raise a `PoolRefusal`; gives those that had to go for it."""
+        """Add a transaction, or raise a `PoolRefusal`; returns those dropped for it."""
         if transaction.hash in self._by_hash:
             raise AlreadyKnown
         pooled = admit(transaction, self._terms, self._arrivals)
@@ -251,7 +251,7 @@ class TransactionPool:
     # --- Dropping --------------------------------------------------------------------
 
     def drop(self, hashes: Iterable[bytes]) -> list[bytes]:
-        """Drop these transactions, which wait; gives their hashes."""
+        """Drop these transactions, which wait; returns their hashes."""
         dropped = list(hashes)
         for each in dropped:
             self._remove(self._by_hash[each])
@@ -260,7 +260,7 @@ class TransactionPool:
         return dropped
 
     def drop_invalid(self) -> list[Pooled]:
-        """Drop the transactions that no block will take, as accounts are now; gives them."""
+        """Drop the transactions that no block will take, as accounts are now; returns them."""
         before = dict(self._by_hash)
         cap = self._terms.transaction_gas_cap  # a fork may have brought it
         for sender in list(self._queues):

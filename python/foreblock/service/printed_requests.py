@@ -28,7 +28,7 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import DetachedWait, Mapped, Pace, Pipelined, Steps, Work
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
-from foreblock.sources.printing import printing_of
+from foreblock.sources.console_output import console_output_of
 
 # The client waits for the trace, and others while it is read.
 BOUNDS: Final = traces.TraceBounds(output=1 << 19, timeout_us=200_000)
@@ -135,7 +135,7 @@ class PrintedRequests:
     def look(self) -> None:
         """Look whether requests are to be printed, and do so from now on."""
         try:
-            is_on, with_tree = printing_of(self._chain, self._ledger.dev_state)
+            is_on, with_tree = console_output_of(self._chain, self._ledger.dev_state)
         except StoreError:
             return  # nobody is answered
         for each in self._tables:

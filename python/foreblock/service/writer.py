@@ -39,10 +39,10 @@ from foreblock.service.launch import WriterOrder
 from foreblock.service.log_output import configure_queued, queued_output
 from foreblock.settings import FeedLimits
 from foreblock.settings.networks import Network
+from foreblock.sources.console_output import NetworkPrinter
 from foreblock.sources.dev_network import Watchers, open_dev_network
 from foreblock.sources.network_thread import RunningNetwork
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.printing import NetworkPrinter
 from foreblock.sources.restarting_network import RestartingNetwork
 from foreblock.types import Flashblock
 

@@ -49,9 +49,9 @@ from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings import ChainSettings
 from foreblock.settings.networks import Network
+from foreblock.sources.console_output import NetworkPrinter, console_output_of
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.printing import NetworkPrinter, printing_of
 from foreblock.types import Flashblock, Transaction, decode_transactions
 
 log = structlog.get_logger()
@@ -254,8 +254,8 @@ class DevChainSource:
 
     def _print(self) -> None:
         """Print from now on what the state of the chain says."""
-        printing = printing_of(self._chain, self._sequencer.mining.state)
-        self._printer.follow(Ledger(self.store), printing)
+        output = console_output_of(self._chain, self._sequencer.mining.state)
+        self._printer.follow(Ledger(self.store), output)
 
     def _tell_printer(self) -> None:
         """Let what was committed be printed."""

@@ -24,7 +24,6 @@ from foreblock.bus.commands import (
     AnyCommand,
     Command,
     SetAccount,
-    SetPrinting,
 )
 from foreblock.bus.messages import BusRequest, NextNonce, Submit, ToWorker
 from foreblock.clock import Clock
@@ -381,7 +380,7 @@ class NetworkWriter(RunningNetwork):
         """
         result = self.source.execute(command, lazily=lazily)
         is_stale = not command.keeps_hints and self._hints_are_stale()
-        is_stale |= isinstance(command, SetPrinting)  # workers check it after a change
+        is_stale |= command.changes_output  # workers check it after a change
         return result, self.source.next_nonces(), is_stale
 
     def _executed_or_refused(

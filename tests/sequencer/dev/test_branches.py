@@ -1,4 +1,4 @@
-"""Reset, rollback and reorganisation, and the accidents of flashblocks."""
+"""Reset, rollback and reorganisation, and the faults of flashblocks."""
 
 from contextlib import closing
 from pathlib import Path
@@ -212,7 +212,7 @@ def test_in_automine_what_is_put_back_is_mined_at_once(auto: DevChain) -> None:
     assert latest(auto) > 2
 
 
-# --- Accidents -------------------------------------------------------------------------
+# --- Faults ----------------------------------------------------------------------------
 
 
 def test_a_flashblock_is_closed_on_demand(manual: DevChain) -> None:

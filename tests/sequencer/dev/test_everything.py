@@ -1,4 +1,4 @@
-"""Dev chains under everything at once: all their methods, transactions, accidents and kills.
+"""Dev chains under everything at once: all their methods, transactions, faults and kills.
 
 Each example is a list of steps (`support.chains.dev_trial`), after each of which the chain is held
 against a plain model.

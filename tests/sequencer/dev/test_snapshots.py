@@ -142,7 +142,7 @@ def test_snapshots_outlive_a_kill(auto: DevChain, moment: str) -> None:
 
 @pytest.mark.parametrize("mining", ["automine", "manual", "clock"])
 def test_all_that_is_promised_outlives_a_kill(tmp_path: Path, mining: Mining) -> None:
-    """Pool, time, mode, liberties, and the block in progress with what was set in it."""
+    """Pool, time, mode, settings, and the block in progress with what was set in it."""
     chain = DevChain(tmp_path / "store", mining=mining)
     chain.execute(IncreaseTime(1_000))
     chain.execute(Impersonate(NOBODY))

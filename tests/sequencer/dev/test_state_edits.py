@@ -131,7 +131,7 @@ def test_many_state_edits_are_put_together(auto: DevChain) -> None:
 
 
 @pytest.mark.parametrize("fault", ["restart=0.5", "tail=0.5", "reorg=0.5"])
-def test_accidents_lose_no_state_edit(tmp_path: Path, fault: str) -> None:
+def test_faults_lose_no_state_edit(tmp_path: Path, fault: str) -> None:
     chain = DevChain(tmp_path / "store", faults=(fault,))
     for value in range(1, 12):
         chain.run(900)

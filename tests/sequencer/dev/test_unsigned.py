@@ -167,7 +167,7 @@ def test_they_are_saved_with_the_pool(tmp_path: Path) -> None:
     assert [each.hash for each in transactions(chain)[-1]] == sent
 
 
-def test_liberties_outlive_a_kill(tmp_path: Path) -> None:
+def test_impersonation_outlives_a_kill(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")
     chain.execute(Impersonate(STRANGER))
     chain.execute(ImpersonateAll(is_on=True))

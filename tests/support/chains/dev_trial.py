@@ -1,4 +1,4 @@
-"""Every step that users may take on a dev chain: requests as they send them, accidents and kills.
+"""Every step that users may take on a dev chain: requests as they send them, faults and kills.
 
 What is checked after each is in `held_chain`.
 """
@@ -358,7 +358,7 @@ class Trial(HeldChain):
         # One that waited with this nonce has lost its place.
         self.model.waiting = {key: each for key, each in waiting.items() if key != (sender, nonce)}
 
-    # --- Accidents ---------------------------------------------------------------------
+    # --- Faults ------------------------------------------------------------------------
 
     def do_restart(self) -> None:
         self.done("foreblock_restartBlock")

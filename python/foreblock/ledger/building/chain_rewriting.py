@@ -104,8 +104,8 @@ class BlockRun:
         self.block = BlockInProgress.begin(parent_state, base, payload_id, chosen=chosen)
         return self.block
 
-    def begin_anew(self, base: Base, payload_id: bytes, why: str) -> BlockInProgress:
-        """Give up the block in progress, which no block of the run stands on, for another."""
+    def begin_again(self, base: Base, payload_id: bytes, why: str) -> BlockInProgress:
+        """Abandon the block in progress, on which the run has no block, for another."""
         self.builder.give_up(self.block.number, self.block.partials, why)
         self._abandoned.append(self.block)
         self.block = self._writer.begin(base, payload_id)

@@ -326,7 +326,7 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     @property
     def dev_state(self) -> DevState | None:
-        """How a development chain is mined, its time and its liberties; none of other chains."""
+        """How a development chain is mined, its time and its settings; None for other chains."""
         return read_dev_state(self._view)
 
     def dev_snapshots(self, most: int) -> dict[int, int]:

@@ -29,7 +29,7 @@ from foreblock.methods.dev.branches import (
 )
 from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.dev.mining import mining_family
-from foreblock.methods.dev.node_info import NodeInfoMethods, PrintingMethods, node_family
+from foreblock.methods.dev.node_info import ConsoleMethods, NodeInfoMethods, node_family
 from foreblock.methods.dev.preparing import Preparing
 from foreblock.methods.dev.signing import SignMethods
 from foreblock.methods.dev.state_edits import StateEditMethods, TokenMethods, state_family
@@ -88,7 +88,7 @@ def dev_families(
         pool_family(DropMethods(commands)),
         node_family(
             NodeInfoMethods(scheduler, priority_fees, sequencing.order, version),
-            PrintingMethods(commands),
+            ConsoleMethods(commands),
         ),
     )
 

@@ -54,30 +54,30 @@ class ImpersonationMethods:
         self._commands: Final = commands
 
     def request_accounts(self, view: LedgerView, raw: Raw) -> bytes:
-        """The accounts that the service sends for, as a wallet is asked."""
+        """The accounts that the service sends for, as wallets return them."""
         take_none(raw)
         return write_accounts(view, self._keys)
 
     def impersonate(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Take transactions of this account without a signature."""
+        """Accept transactions of this account without a signature."""
         return done_or_answered(self._commands, Impersonate(address(_read_account(raw).address, 0)))
 
     def stop(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Take transactions of this account with a signature only."""
+        """Accept transactions of this account with a signature only."""
         who = address(_read_account(raw).address, 0)
         return done_or_answered(self._commands, Impersonate(who, is_on=False))
 
     def impersonate_all(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Take transactions of every account without a signature, or no longer."""
+        """Accept transactions of every account without a signature, or stop doing so."""
         return done_or_answered(self._commands, ImpersonateAll(_read_switch(raw).is_on))
 
     def add_account(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The same as anvil_impersonateAccount, as Ganache has it."""
+        """Accept transactions of this account without a signature (Ganache)."""
         who = address(_read_passphrase(raw).address, 0)
         return done_or_answered(self._commands, Impersonate(who), write_true)
 
     def remove_account(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The same as anvil_stopImpersonatingAccount, as Ganache has it."""
+        """Accept transactions of this account with a signature only (Ganache)."""
         who = address(_read_passphrase(raw).address, 0)
         return done_or_answered(self._commands, Impersonate(who, is_on=False), write_true)
 
@@ -151,22 +151,22 @@ class DropMethods:
         self._commands: Final = commands
 
     def drop(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Take a transaction out of the pool; gives its hash, or null where it does not wait."""
+        """Drop a transaction from the pool; returns its hash, or null if it does not wait."""
         return done_or_answered(
             self._commands, DropTransactions(hash=read_hash(raw)), _first_or_null
         )
 
     def drop_as_hardhat(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The same; gives whether it waited."""
+        """Drop a transaction from the pool; returns true if it waited."""
         return done_or_answered(self._commands, DropTransactions(hash=read_hash(raw)), write_bool)
 
     def drop_all(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Take all transactions out of the pool."""
+        """Drop all transactions from the pool."""
         take_none(raw)
         return done_or_answered(self._commands, DropTransactions())
 
     def drop_of_sender(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Take all transactions of an account out of the pool."""
+        """Drop all transactions of an account from the pool."""
         sender = address(_read_sender(raw).address, 0)
         return done_or_answered(self._commands, DropTransactions(sender=sender))
 

@@ -105,14 +105,14 @@ class RevertParams(Params):
 
 
 class ForkingTarget(Struct, frozen=True, rename="camel"):
-    """A chain to fork from, which there is not."""
+    """A chain to fork from, which is refused."""
 
     json_rpc_url: str | None = None
     block_number: Number | None = None
 
 
 class ForkingOptions(ForkingTarget, frozen=True, rename="camel"):
-    """The same, as Hardhat nests it."""
+    """A chain to fork from, as Hardhat nests it."""
 
     forking: ForkingTarget | None = None
 
@@ -158,7 +158,7 @@ class BranchMethods:
         self._placing: Final = placing
 
     def snapshot(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Remember the chain as it is; gives the id of the snapshot."""
+        """Remember the chain as it is; returns the id of the snapshot."""
         take_none(raw)
         return done_or_answered(self._commands, TakeSnapshot(), _write_id)
 
@@ -168,7 +168,7 @@ class BranchMethods:
         return done_or_answered(self._commands, Revert(wanted), write_bool)
 
     def reset(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Begin the chain anew on its genesis."""
+        """Begin the chain again on its genesis."""
         options = _read_reset(raw).options or ForkingOptions()
         for target, path in ((options, "$"), (options.forking or options, "$.forking")):
             if target.json_rpc_url is not None:
@@ -178,16 +178,16 @@ class BranchMethods:
         return answered(self._execute(Reset()))
 
     def rollback(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Give up this many sealed blocks, with what is in them."""
+        """Abandon this many sealed blocks, with what is in them."""
         depth = _read_rollback(raw).depth
         return answered(self._execute(Rollback(1 if depth is None else number(depth, 0))))
 
     def set_head(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Give up all sealed blocks above this one, with what is in them."""
+        """Abandon all sealed blocks above this one, with what is in them."""
         return answered(self._execute(SetHead(number(_read_head(raw).number, 0))))
 
     def reorg(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Replace this many sealed blocks by others, in which the given transactions stand."""
+        """Replace this many sealed blocks by others, which contain the given transactions."""
         params = _read_reorg(raw)
         return self._reorg(view, number(params.depth, 0), params.transactions or [])
 
@@ -244,13 +244,13 @@ _read_faults = reader(FaultsParams)
 
 
 class FaultMethods:
-    """Methods about flashblocks, and what may go wrong with them."""
+    """Methods about flashblocks and their faults."""
 
     def __init__(self, commands: Commands) -> None:
         self._execute: Final = commands.execute
 
     def close_flashblock(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Close the open flashblock now, with what can run; gives its place and hash."""
+        """Close the open flashblock now, with what can run; returns its position and hash."""
         take_none(raw)
         return answered(self._execute(CloseFlashblock()), _write_place)
 
@@ -260,7 +260,7 @@ class FaultMethods:
         return answered(self._execute(SetFlashblockInterval(milliseconds)))
 
     def restart_block(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Give up the block in progress and begin it anew; its transactions wait again."""
+        """Restart the block in progress as another job; its transactions wait again."""
         take_none(raw)
         return answered(self._execute(RestartBlock()))
 
@@ -270,7 +270,7 @@ class FaultMethods:
         return answered(self._execute(DropTail()))
 
     def equivocate(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Announce another flashblock for the place of the last one; gives its place and hash."""
+        """Announce another flashblock in place of the last one; returns its position and hash."""
         take_none(raw)
         return answered(self._execute(Equivocate()), _write_place)
 
@@ -288,7 +288,7 @@ def _write_place(place: dict[str, Any]) -> bytes:
 
 def fault_family(faults: FaultMethods, branches: BranchMethods) -> Family:
     return Family(
-        "Development chains: flashblocks and accidents",
+        "Development chains: flashblocks and faults",
         (
             command("foreblock_closeFlashblock() -> FlashblockPlace", faults.close_flashblock),
             command(

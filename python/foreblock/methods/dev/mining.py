@@ -121,7 +121,7 @@ class MiningMethods:
         return done_or_answered(self._commands, SetMining(mining))  # type: ignore[arg-type]
 
     def get_automine(self, view: LedgerView, raw: Raw) -> bytes:
-        """Whether each transaction seals a block."""
+        """True if each transaction seals a block."""
         take_none(raw)
         state = view.dev_state
         return b"true" if state is not None and state.mining == "automine" else b"false"
@@ -133,7 +133,7 @@ class MiningMethods:
         return done_or_answered(self._commands, command)
 
     def get_interval_mining(self, view: LedgerView, raw: Raw) -> bytes:
-        """The seconds from block to block, or null where no clock seals blocks."""
+        """The seconds from block to block, or null if no clock seals blocks."""
         take_none(raw)
         state = view.dev_state
         if state is None or not (state.mining == "clock" or state.also_clock):
@@ -141,18 +141,18 @@ class MiningMethods:
         return b"%d" % state.block_time
 
     def increase_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let the time of the chain run this many seconds further ahead; gives all of them."""
+        """Let the time of the chain run this many seconds further ahead; returns the total."""
         seconds = number(_read_amount(raw).value, 0)
         command = IncreaseTime(seconds)
         return done_or_answered(self._commands, command, lambda total: b"%d" % total)
 
     def set_next_block_timestamp(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Give the block in progress this timestamp; time goes on from it."""
+        """Give the block in progress this timestamp; time continues from it."""
         timestamp = _seconds(_read_amount(raw).value, 0)
         return done_or_answered(self._commands, SetNextTimestamp(timestamp))
 
     def set_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let the time of the chain be this now; gives by how many seconds it changed."""
+        """Let the time of the chain be this now; returns by how many seconds it changed."""
         timestamp = _seconds(_read_amount(raw).value, 0)
         return done_or_answered(self._commands, SetTime(timestamp), lambda changed: b"%d" % changed)
 
@@ -161,14 +161,14 @@ class MiningMethods:
         return self._set_interval(number(_read_amount(raw).value, 0))
 
     def set_timestamp_interval_ms(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The same in milliseconds, as viem sends it under Hardhat's name."""
+        """Let each block be so many milliseconds after the one before, as viem sends it."""
         return self._set_interval(number(_read_amount(raw).value, 0) // MILLISECONDS)
 
     def _set_interval(self, seconds: int) -> bytes | Awaitable[bytes]:
         return done_or_answered(self._commands, SetTimestampInterval(seconds))
 
     def remove_timestamp_interval(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let timestamps follow the clock again; gives whether they did not."""
+        """Let timestamps follow the clock again; returns true if they did not."""
         take_none(raw)
         return done_or_answered(self._commands, SetTimestampInterval(None), write_bool)
 

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Raw
 
-from foreblock.bus.commands import SetPrinting
+from foreblock.bus.commands import SetConsoleOutput
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import (
@@ -146,7 +146,7 @@ _read_switch = reader(SwitchParams)
 _read_traces = reader(TracesParams)
 
 
-class PrintingMethods:
+class ConsoleMethods:
     """Methods about what is printed."""
 
     def __init__(self, commands: Commands) -> None:
@@ -154,15 +154,15 @@ class PrintingMethods:
 
     def set_logging(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Print requests, transactions, reverts and console.log as they happen, or no longer."""
-        return answered(self._execute(SetPrinting(is_on=_read_switch(raw).is_on)))
+        return answered(self._execute(SetConsoleOutput(is_on=_read_switch(raw).is_on)))
 
     def enable_traces(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Print what transactions and calls call as well, or no longer."""
         wanted = _read_traces(raw).is_on
-        return answered(self._execute(SetPrinting(traces=wanted is None or wanted)))
+        return answered(self._execute(SetConsoleOutput(traces=wanted is None or wanted)))
 
 
-def node_family(node: NodeInfoMethods, printing: PrintingMethods) -> Family:
+def node_family(node: NodeInfoMethods, console: ConsoleMethods) -> Family:
     return Family(
         "Development chains: about the node",
         (
@@ -172,10 +172,10 @@ def node_family(node: NodeInfoMethods, printing: PrintingMethods) -> Family:
             Method("eth_networkId() -> Text", node.network_id),
             command(
                 "anvil_setLoggingEnabled(enabled: Boolean) -> Null",
-                printing.set_logging,
+                console.set_logging,
                 ("hardhat_setLoggingEnabled",),
             ),
-            command("anvil_enableTraces(enabled?: Boolean) -> Null", printing.enable_traces),
+            command("anvil_enableTraces(enabled?: Boolean) -> Null", console.enable_traces),
             Method("anvil_setChainId(chainId: Count) -> Null", node.set_chain_id),
             Method("anvil_setRpcUrl(url: Text) -> Null", node.set_rpc_url, ("hardhat_setRpcUrl",)),
         ),

@@ -284,7 +284,7 @@ class SignMethods:
         return self._sign_message(address(params.address, 0), data(params.data, 1))
 
     def personal_sign(self, _view: LedgerView, raw: Raw) -> bytes:
-        """The same as eth_sign, with the message first."""
+        """Sign a message, which comes first, as eth_sign does."""
         _check_length(raw, MOST_MESSAGE)
         params = _read_personal(raw)
         return self._sign_message(address(params.address, 1), data(params.data, 0))

@@ -79,7 +79,7 @@ class UnlockedMethods:
         return self._sent(view, prepared) if sent is None else write_data(sent)
 
     def send_unsigned(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """The same for any account, as if it were impersonated."""
+        """The hash of a transaction of any account, as if it were impersonated."""
         return self._answer(view, raw, partial(self._send, anybody=True))
 
     def sign(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:

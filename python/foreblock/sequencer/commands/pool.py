@@ -7,7 +7,7 @@ from foreblock.bus.commands import (
     Impersonate,
     ImpersonateAll,
     SendUnsigned,
-    SetPrinting,
+    SetConsoleOutput,
 )
 from foreblock.errors import PoolRefusal, RefusedCommand
 from foreblock.sequencer.commands.execution import executes
@@ -61,8 +61,8 @@ def drop_transactions(command: DropTransactions, sequencer: Sequencer) -> list[b
     return sequencer.drop(command.hash, command.sender)
 
 
-@executes(SetPrinting)
-def set_printing(command: SetPrinting, sequencer: Sequencer) -> None:
+@executes(SetConsoleOutput)
+def set_console_output(command: SetConsoleOutput, sequencer: Sequencer) -> None:
     """Turn console output on or off; None leaves a setting unchanged."""
     state = sequencer.mining.state
     sequencer.mining.change(

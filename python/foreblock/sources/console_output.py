@@ -36,17 +36,17 @@ LONGEST: Final = 0.5
 log = structlog.get_logger()
 
 
-class Printing(NamedTuple):
+class ConsoleOutput(NamedTuple):
     """The kinds of output that are printed for a network."""
 
     is_on: bool
     traces: bool  # what transactions call
 
 
-def printing_of(chain: ChainSettings, state: DevState | None) -> Printing:
+def console_output_of(chain: ChainSettings, state: DevState | None) -> ConsoleOutput:
     """The output of a chain: by its settings, unless a command has changed it."""
     prints, traces = (None, None) if state is None else (state.prints, state.prints_traces)
-    return Printing(
+    return ConsoleOutput(
         chain.print if prints is None else prints,
         chain.print_traces if traces is None else traces,
     )
@@ -90,7 +90,7 @@ class NetworkPrinter:
         self._added = 0  # items, in all
         self._printing_now: Final = threading.Lock()  # whose holder takes items
         self._thread: threading.Thread | None = None
-        self._printing = Printing(is_on=False, traces=False)
+        self._output = ConsoleOutput(is_on=False, traces=False)
         self._committed: ReachedPosition | None = None  # by the sequencer
         self._reported: ReachedPosition | None = None  # of that, what is printed
         # Of the thread.
@@ -102,20 +102,20 @@ class NetworkPrinter:
     @property
     def is_on(self) -> bool:
         """Return True if anything is printed."""
-        return self._printing.is_on
+        return self._output.is_on
 
-    def follow(self, ledger: Ledger, printing: Printing) -> None:
-        """Print the commits from now on, as `printing` says."""
-        self._printing = printing
+    def follow(self, ledger: Ledger, output: ConsoleOutput) -> None:
+        """Print the commits from now on, as `output` says."""
+        self._output = output
         self._committed = self._reported = None
-        if printing.is_on:
+        if output.is_on:
             self._add(partial(self._begin, ChainReport(ledger)), must=True)
         elif self._thread is not None:
             self._add(partial(self._begin, None), must=True)
 
     def stop(self) -> None:
         """Print nothing of what is committed: the store is closed."""
-        self._printing = Printing(is_on=False, traces=False)
+        self._output = ConsoleOutput(is_on=False, traces=False)
         if self._thread is not None:
             self._add(partial(self._begin, None), must=True)
 
@@ -214,7 +214,7 @@ class NetworkPrinter:
             except ForeblockError as why:  # the store is closed
                 log.debug("not_printed", why=str(why))
             except Exception:
-                log.exception("printing_failed")
+                log.exception("console_output_failed")
         return True
 
     def _take(self) -> Callable[[], None] | None:
@@ -232,7 +232,7 @@ class NetworkPrinter:
     def tell(self, reached: ReachedPosition) -> None:
         """Write the commits up to this position."""
         if self._report is not None:
-            for text in self._report.report(reached, traces=self._printing.traces):
+            for text in self._report.report(reached, traces=self._output.traces):
                 self._write(text)
         self._reported = reached
 

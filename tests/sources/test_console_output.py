@@ -10,7 +10,12 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.ledger.tracing.chain_report import ReachedPosition
 from foreblock.settings import ChainSettings
-from foreblock.sources.printing import MOST_WAITING, NetworkPrinter, Printing, printing_of
+from foreblock.sources.console_output import (
+    MOST_WAITING,
+    ConsoleOutput,
+    NetworkPrinter,
+    console_output_of,
+)
 from support.chains import dev_chain
 from support.chains.dev_chain import ACCOUNTS, send
 from support.servers.waiting import PATIENCE
@@ -56,7 +61,7 @@ def test_who_gives_something_up_prints_it_first(tmp_path: Path) -> None:
     chain = dev_chain.DevChain(tmp_path / "store", mining="automine")
     texts: list[str] = []
     printer = NetworkPrinter(texts.append)
-    printer.follow(Ledger(chain.store, clock=chain.clock), Printing(is_on=True, traces=False))
+    printer.follow(Ledger(chain.store, clock=chain.clock), ConsoleOutput(is_on=True, traces=False))
     before = chain.execute(TakeSnapshot())
     for number in range(2):
         printer.request("eth_sendRawTransaction")
@@ -110,13 +115,13 @@ def test_what_is_too_much_is_dropped_and_counted() -> None:
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        (None, Printing(is_on=True, traces=False)),
-        (DevState(b""), Printing(is_on=True, traces=False)),
-        (DevState(b"", prints=False), Printing(is_on=False, traces=False)),
-        (DevState(b"", prints_traces=True), Printing(is_on=True, traces=True)),
+        (None, ConsoleOutput(is_on=True, traces=False)),
+        (DevState(b""), ConsoleOutput(is_on=True, traces=False)),
+        (DevState(b"", prints=False), ConsoleOutput(is_on=False, traces=False)),
+        (DevState(b"", prints_traces=True), ConsoleOutput(is_on=True, traces=True)),
     ],
 )
 def test_what_the_chain_was_told_goes_before_the_settings(
-    state: DevState | None, expected: Printing
+    state: DevState | None, expected: ConsoleOutput
 ) -> None:
-    assert printing_of(CHAIN, state) == expected
+    assert console_output_of(CHAIN, state) == expected
