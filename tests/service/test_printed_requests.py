@@ -60,7 +60,7 @@ class Printed:
         self.ways, self.link = Ways(ledger, OPTIONS), Link()
         self.requests = PrintedRequests(ledger, NETWORK, self.link)  # type: ignore[arg-type]
         self.requests.add(self.ways.service.methods, OPTIONS, self.ways.scheduler)
-        self.requests.look()
+        self.requests.refresh()
 
     def switch(self, **wanted: bool) -> None:
         """Print, or no longer; the worker hears of it."""

@@ -1,8 +1,8 @@
 """The methods, by family and by their names on the wire.
 
-Each takes a view and the raw parameters and gives the JSON text of its result, at once or as an
+Each takes a view and the raw parameters and returns the JSON text of its result, at once or as an
 awaitable, or raises. Long texts come in pieces. Nothing here knows envelopes, error codes or
-HTTP. A folder is a family, and its table is in its `__init__`.
+HTTP. The table of a family is in the `__init__` of its folder, or beside its methods.
 """
 
 from typing import NamedTuple
@@ -95,4 +95,8 @@ def make_table(
         fees, commits = shared.priority_fees, events.commits
         methods = dev_families(settings, scheduler, sequencing, fees, commits)
         table |= hide(methods, sequencing.hidden)
-    return MethodTable(table, frozenset(name for name, row in rows if not row.reads))
+    return MethodTable(
+        table,
+        writing=frozenset(name for name, row in rows if not row.reads),
+        once=frozenset(name for name, row in rows if row.once),
+    )

@@ -6,7 +6,7 @@ shape, `?` means that it may be null.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Raw
 
@@ -25,6 +25,9 @@ class Method(NamedTuple):
     run: MethodFunction
     also: tuple[str, ...] = ()  # other names on the wire
     reads: bool = True  # the chain; others only change it
+    # A body runs again when missing state was fetched (`rpc.fetching_dispatcher`). A method that
+    # changes something besides its response runs once for each request.
+    once: bool = False
 
     @property
     def name(self) -> str:
@@ -38,7 +41,7 @@ class Method(NamedTuple):
 
 def command(signature: str, run: MethodFunction, also: tuple[str, ...] = ()) -> Method:
     """A method that changes the chain and does not read its view."""
-    return Method(signature, run, also, reads=False)
+    return Method(signature, run, also, reads=False, once=True)
 
 
 class MethodTable(NamedTuple):
@@ -46,6 +49,7 @@ class MethodTable(NamedTuple):
 
     functions: dict[str, MethodFunction]
     writing: frozenset[str]  # those that change the chain and do not read it
+    once: frozenset[str]  # those that run once for each request
 
 
 class Family(NamedTuple):
@@ -53,21 +57,3 @@ class Family(NamedTuple):
 
     title: str
     methods: tuple[Method, ...]
-
-
-# Methods that change something besides their response; they run once for each request. If state is
-# fetched, the others may run any number of times: a body runs again until nothing is missing
-# (`rpc.fetching_dispatcher`).
-RUN_ONCE: Final = frozenset(
-    {
-        "eth_getFilterChanges",
-        "eth_newBlockFilter",
-        "eth_newFilter",
-        "eth_newPendingTransactionFilter",
-        "eth_sendRawTransaction",
-        "eth_sendRawTransactionSync",
-        "eth_subscribe",
-        "eth_uninstallFilter",
-        "eth_unsubscribe",
-    }
-)

@@ -104,7 +104,7 @@ class Service:
         events = Events(self.sessions, view, shared.filters, shared.commits)
         table = make_table(settings, scheduler, sequencing, shared.families, events)
         self.methods: Final = table.functions
-        dispatcher = _dispatcher_over(shared.state)(
+        dispatcher = _dispatcher_over(shared.state, table)(
             self.methods,
             view,
             partial(fault_of, dialect=settings.dialect),
@@ -140,14 +140,15 @@ def _writing(
     return WritingMethods(table.writing, partial(ledger.view, visibility=visibility, flushes=False))
 
 
-def _dispatcher_over(state: "WorkerState | None") -> Callable[..., Dispatcher[LedgerView]]:
+def _dispatcher_over(
+    state: "WorkerState | None", table: MethodTable
+) -> Callable[..., Dispatcher[LedgerView]]:
     """The class of dispatcher: one that fetches missing state, if the network follows a chain."""
     if state is None:
         return Dispatcher
-    from foreblock.methods.table import RUN_ONCE  # noqa: PLC0415, others need none
-    from foreblock.rpc.fetching_dispatcher import FetchingDispatcher  # noqa: PLC0415
+    from foreblock.rpc.fetching_dispatcher import FetchingDispatcher  # noqa: PLC0415, others need none
 
-    return partial(FetchingDispatcher, begin_rounds=state.begin_rounds, once=RUN_ONCE)
+    return partial(FetchingDispatcher, begin_rounds=state.begin_rounds, once=table.once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class NetworkViews:
             printed = PrintedRequests(self.ledger, network, self.link)
             printed.add(root.methods, at_root, scheduler)
             printed.add(node.methods, at_node, scheduler)
-            printed.look()
+            printed.refresh()
         return Served(
             root.answer,
             self.readiness,

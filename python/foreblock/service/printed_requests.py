@@ -1,9 +1,10 @@
-"""Print the requests of a network while its chain says so, through the writer.
+"""Print the requests of a network, if its chain is set to, through the writer.
 
-The table of methods that a dispatcher looks into is changed for that: each method first says
-that it was called, and then why it failed; those that run something also say what that logged.
-While nothing is printed the table is as it was made, so printing costs nothing then. The fast
-path says by itself what it answers, and leaves calls to the table.
+To print, the methods in the table of the dispatcher are replaced: each reports that it was called,
+and why it failed. Calls and estimates are traced for their logs and the reason of a failure: they
+run again under a tracer, after the response and on the same snapshot. A trace that is too long, or
+takes too long, is not printed. While nothing is printed the table holds the plain methods, so
+printing costs nothing. The fast path reports its requests itself, and leaves calls to the table.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -35,7 +36,7 @@ BOUNDS: Final = traces.TraceBounds(output=1 << 19, timeout_us=200_000)
 
 
 class ExplainedCalls:
-    """The methods that run something, explained."""
+    """Traces calls and estimates."""
 
     def __init__(
         self, settings: Settings, scheduler: Scheduler, tell: Callable[[str], None]
@@ -54,7 +55,7 @@ class ExplainedCalls:
         self.with_tree = False  # report all calls
 
     def over(self, name: str, run: MethodFunction) -> MethodFunction:
-        """The method, explained if it runs something."""
+        """The method, traced if it runs something."""
         reader = self._readers.get(name)
         return run if reader is None else partial(self._answer, reader, run)
 
@@ -81,15 +82,15 @@ class ExplainedCalls:
     def _steps(
         self, reader: CallReader, view: LedgerView, raw: Raw, _pace: Pace
     ) -> Steps[list[str]]:
-        asked = yield from read_in_turn(reader.read, raw)
-        state, context = state_and_context(view, asked.block, asked.changes)
-        run = prepare(asked.call, state, context, asked.overrides)
+        request = yield from read_in_turn(reader.read, raw)
+        state, context = state_and_context(view, request.block, request.changes)
+        run = prepare(request.call, state, context, request.overrides)
         trace = traces.call(run, traces.Tracer.calls(), BOUNDS)
         lines: list[str] = yield self._read(trace)
         return lines
 
     def _read(self, trace: Work) -> Work:
-        """Work that traces, and gives the lines."""
+        """Work that traces and returns the lines."""
 
         def work(*, timeout_us: int | None = None, step_us: int | None = None) -> list[str]:
             text = trace(timeout_us=timeout_us, step_us=step_us)
@@ -124,20 +125,20 @@ class PrintedRequests:
         self._link: Final = link
         self._tables: Final[list[PrintedTable]] = []
         self._is_on = False
-        link.when_changed(self.look)
+        link.when_changed(self.refresh)
 
     def add(self, table: Table, settings: Settings, scheduler: Scheduler) -> None:
-        """Print the requests that are answered from this table; `look` begins with it."""
+        """Print the requests that are answered from this table, from the next `refresh` on."""
         calls = ExplainedCalls(settings, scheduler, self._tell)
         printed = {name: self._printed(name, calls.over(name, run)) for name, run in table.items()}
         self._tables.append(PrintedTable(table, dict(table), printed, calls))
 
-    def look(self) -> None:
-        """Look whether requests are to be printed, and do so from now on."""
+    def refresh(self) -> None:
+        """Print requests from now on, or stop, as the state of the chain says."""
         try:
             is_on, with_tree = console_output_of(self._chain, self._ledger.dev_state)
         except StoreError:
-            return  # nobody is answered
+            return  # requests fail
         for each in self._tables:
             each.calls.with_tree = with_tree
         if is_on == self._is_on:
@@ -158,7 +159,7 @@ class PrintedRequests:
             except ForeblockError as error:
                 self.tell_failure(error)
                 raise
-            # What waits for a later snapshot is awaited in a way of its own.
+            # The dispatcher awaits a `DetachedWait` by its type.
             if isinstance(result, bytes | DetachedWait):
                 return result
             watched = _WatchedInOrder if isinstance(result, Pipelined) else _Watched

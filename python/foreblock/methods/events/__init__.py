@@ -51,15 +51,24 @@ def event_families(settings: Settings, scheduler: Scheduler, events: Events) -> 
         Family(
             "Filters",
             (
-                Method("eth_newFilter(filter: LogFilter) -> FilterId", filters.new_filter),
-                Method("eth_newBlockFilter() -> FilterId", filters.new_block_filter),
+                Method(
+                    "eth_newFilter(filter: LogFilter) -> FilterId", filters.new_filter, once=True
+                ),
+                Method("eth_newBlockFilter() -> FilterId", filters.new_block_filter, once=True),
                 Method(
                     "eth_newPendingTransactionFilter(fullTransactions?: Boolean) -> FilterId",
                     filters.new_transaction_filter,
+                    once=True,
                 ),
-                Method("eth_getFilterChanges(id: FilterId) -> FilterChanges", filters.get_changes),
+                Method(
+                    "eth_getFilterChanges(id: FilterId) -> FilterChanges",
+                    filters.get_changes,
+                    once=True,
+                ),
                 Method("eth_getFilterLogs(id: FilterId) -> Log[]", filters.get_logs),
-                Method("eth_uninstallFilter(id: FilterId) -> Boolean", filters.uninstall),
+                Method(
+                    "eth_uninstallFilter(id: FilterId) -> Boolean", filters.uninstall, once=True
+                ),
             ),
         ),
         _subscription_family(scheduler, events),
@@ -77,7 +86,10 @@ def _subscription_family(scheduler: Scheduler, events: Events) -> Family:
                 "eth_subscribe(kind: SubscriptionKind, options?: SubscriptionOptions, "
                 "resume?: SubscriptionCursor) -> SubscriptionId",
                 methods.subscribe,
+                once=True,
             ),
-            Method("eth_unsubscribe(id: SubscriptionId) -> Boolean", methods.unsubscribe),
+            Method(
+                "eth_unsubscribe(id: SubscriptionId) -> Boolean", methods.unsubscribe, once=True
+            ),
         ),
     )

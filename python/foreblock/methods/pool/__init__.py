@@ -38,6 +38,7 @@ def pool_family(
             Method(
                 "eth_sendRawTransactionSync(transaction: Data, timeout?: Milliseconds) -> Receipt",
                 sync.send,
+                once=True,
             ),
             Method(
                 "eth_fillTransaction(transaction: Call) -> FilledTransaction",
