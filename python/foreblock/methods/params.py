@@ -62,8 +62,8 @@ def read_in_turn(read: Callable[[Raw], T], raw: Raw) -> Steps[T]:
     """Read params as a step: in the slice, or on a thread if they are longer still."""
     if len(raw) < THRESHOLDS.thread_params_bytes:
         return read(raw)
-    asked: T = yield lambda **_limits: read(raw)
-    return asked
+    found: T = yield lambda **_limits: read(raw)
+    return found
 
 
 class Params(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):

@@ -23,9 +23,8 @@ class Submissions(Protocol):
     async def submit(self, raw: bytes, sender: bytes) -> None:
         """Return when the pool has the transaction.
 
-        Raises `RejectedTransaction` with the pool's reason; `SequencerUnavailable` and
-        `SequencerBusy` where it is certain that the pool will not have it; and
-        `OutcomeUnknown` where it is not.
+        Raises `RejectedTransaction` with the pool's reason, `SequencerUnavailable` or
+        `SequencerBusy` if the pool certainly does not get it, else `OutcomeUnknown`.
         """
 
     def try_submit(self, transaction: Transaction) -> bool:
@@ -35,7 +34,7 @@ class Submissions(Protocol):
         """
 
     def next_nonce(self, sender: bytes) -> int:
-        """The nonce after the sender's transactions in the pool; 0 where nothing is known."""
+        """The nonce after the sender's transactions in the pool; 0 if nothing is known."""
 
 
 class NoSequencer:
@@ -184,7 +183,7 @@ class Keys:
         return self._secrets.get(address)
 
     def required(self, address: bytes) -> bytes:
-        """The key of an account; raises `InvalidParams` where it is not here."""
+        """The key of an account; raises `InvalidParams` if it is not here."""
         secret = self._secrets.get(address)
         if secret is None:
             raise InvalidParams(NO_SIGNER)

@@ -126,9 +126,9 @@ class StorageValuesMethods:
         return self._scheduler.read(self._read_and_show(view, raw))
 
     def _read_and_show(self, view: LedgerView, raw: Raw) -> Steps[bytes]:
-        asked, block = self._read(raw)
+        wanted, block = self._read(raw)
         yield None
-        return (yield from _values(view, find_block(view, block, 1), asked))
+        return (yield from _values(view, find_block(view, block, 1), wanted))
 
     def _read(self, raw: Raw) -> tuple[dict[bytes, list[int]], BlockParam]:
         if len(raw) > THRESHOLDS.thread_params_bytes:
@@ -141,25 +141,25 @@ class StorageValuesMethods:
             raise _too_many()
         if count == 0:
             raise InvalidParams("empty request")
-        asked = {
+        wanted = {
             address(who, 0): [
                 int.from_bytes(hash32(key, 0, f"$.{who}[{place}]"))
                 for place, key in enumerate(keys)
             ]
             for who, keys in params.slots.items()
         }
-        return asked, params.block
+        return wanted, params.block
 
 
 def _too_many() -> LimitExceeded:
     return LimitExceeded(f"too many slots (max {MOST_SLOTS})")
 
 
-def _values(view: LedgerView, block: ReadableBlock, asked: dict[bytes, list[int]]) -> Steps[bytes]:
+def _values(view: LedgerView, block: ReadableBlock, wanted: dict[bytes, list[int]]) -> Steps[bytes]:
     """The result in steps of a few slots each."""
     state = view.state(block)
     accounts = []
-    for who, keys in asked.items():
+    for who, keys in wanted.items():
         words: list[bytes] = []
         for start in range(0, len(keys), THRESHOLDS.read_slots):
             some = keys[start : start + THRESHOLDS.read_slots]
@@ -167,7 +167,7 @@ def _values(view: LedgerView, block: ReadableBlock, asked: dict[bytes, list[int]
                 words += [b'"0x%064x"' % state.storage(who, key) for key in some]
             except StateMissing as missing:
                 # All that is not known is fetched in one round.
-                raise StateMissing(state.missing([], asked) or missing.misses) from None
+                raise StateMissing(state.missing([], wanted) or missing.misses) from None
             yield None
         accounts.append(b"%b:[%b]" % (write_data(who), b",".join(words)))
     return b"{%b}" % b",".join(accounts)

@@ -66,7 +66,7 @@ class Worker:
         )
 
     async def serve(self, made: Sequence[Served], line: socket.socket) -> None:
-        """Serve the networks until told to stop."""
+        """Serve the networks until the supervisor stops them."""
         listeners: list[Listener] = []
         opened = [[socket.socket(fileno=number) for number in some] for some in self._order.sockets]
         by_network = _with_page(self._order, self._rules, opened)

@@ -118,7 +118,7 @@ _read_hash_and_index = reader(HashAndIndexParams)
 
 
 class CountInBlock:
-    """The number of something in a block, or null where there is no such block."""
+    """The number of something in a block, or null if there is no such block."""
 
     def __init__(
         self, scheduler: Scheduler, count: Callable[[LedgerView, ReadableBlock], int]

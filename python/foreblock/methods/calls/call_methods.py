@@ -81,9 +81,9 @@ class CallReader:
 
 def read_fields(fields: tuple[Any, ...], gas: int, gas_cap: int) -> Call:
     """Make a call of the engine's fields; `gas` is the default."""
-    to, sender, data, value, asked, _nonce, rest = fields
-    if asked is not None:
-        gas = min(asked, gas_cap)
+    to, sender, data, value, given_gas, _nonce, rest = fields
+    if given_gas is not None:
+        gas = min(given_gas, gas_cap)
     if rest is None:
         return Call(to, gas, sender, data, value)
     return Call(to, gas, sender, data, value, *rest)
@@ -107,14 +107,14 @@ class CallMethods:
         """
         if is_long(raw):
             return self._call_long(view, raw)
-        asked = self._reader.read(raw)
-        state, context = state_and_context(view, asked.block, asked.changes)
-        plain = asked.overrides is None and asked.changes is None
-        run = prepare(asked.call, state, context, asked.overrides)
+        request = self._reader.read(raw)
+        state, context = state_and_context(view, request.block, request.changes)
+        plain = request.overrides is None and request.changes is None
+        run = prepare(request.call, state, context, request.overrides)
         outcome = self._runner.run(run, view.client)
         if not isinstance(outcome, Outcome):
             return Mapped(outcome, result_of)
-        call, named = asked.call, asked.block
+        call, named = request.call, request.block
         slow = self._runner.is_slow(run)
         if plain and call.to is not None and isinstance(named, str) and not slow:
             view.remember_call(named, context.unpriced, call.to, call.data)
@@ -133,9 +133,9 @@ class CallMethods:
         return result_of(outcome) if isinstance(outcome, Outcome) else Mapped(outcome, result_of)
 
     def _prepare_long(self, view: LedgerView, raw: Raw, _pace: Pace) -> Steps[Run]:
-        asked = yield from read_in_turn(self._reader.read, raw)
-        state, context = state_and_context(view, asked.block, asked.changes)
-        run: Run = yield partial(prepare, asked.call, state, context, asked.overrides)
+        request = yield from read_in_turn(self._reader.read, raw)
+        state, context = state_and_context(view, request.block, request.changes)
+        run: Run = yield partial(prepare, request.call, state, context, request.overrides)
         return run
 
 
@@ -168,12 +168,12 @@ class EstimateMethods:
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
         dev = view.dev_state
         reader = self._reader if dev is None or dev.mining == "clock" else self._in_next
-        asked = yield from read_in_turn(reader.read, raw)
-        is_next = dev is not None and dev.mining == "automine" and asked.block == "latest"
-        block = "pending" if is_next else asked.block
-        state, context = state_and_context(view, block, asked.changes)
+        request = yield from read_in_turn(reader.read, raw)
+        is_next = dev is not None and dev.mining == "automine" and request.block == "latest"
+        block = "pending" if is_next else request.block
+        state, context = state_and_context(view, block, request.changes)
         found = yield from estimate_gas(
-            asked.call, state, context, asked.overrides, self._reader.gas_cap, pace
+            request.call, state, context, request.overrides, self._reader.gas_cap, pace
         )
         return write_quantity(found) if isinstance(found, int) else result_of(found)
 
@@ -191,9 +191,9 @@ class AccessListMethods:
         return self._scheduler.run(partial(self._steps, view, raw), view.client)
 
     def _steps(self, view: LedgerView, raw: Raw, _pace: Pace) -> Steps[bytes]:
-        asked = yield from read_in_turn(self._reader.read, raw)
-        state, context = state_and_context(view, asked.block, asked.changes)
-        run = prepare(asked.call, state, context, asked.overrides)
+        request = yield from read_in_turn(self._reader.read, raw)
+        state, context = state_and_context(view, request.block, request.changes)
+        run = prepare(request.call, state, context, request.overrides)
         found: tuple[bytes, Outcome] = yield access_list(run, self._bounds)
         listed, outcome = found
         error = _error(outcome)

@@ -217,38 +217,38 @@ class SimulateMethods:
             return self._scheduler.run_text(
                 partial(self._read_and_simulate, view, raw), view.client
             )
-        asked = self._read(raw)
-        text = self._single_block(view, asked)
-        return text or self._scheduler.run_text(partial(self._simulate, view, asked), view.client)
+        params = self._read(raw)
+        text = self._single_block(view, params)
+        return text or self._scheduler.run_text(partial(self._simulate, view, params), view.client)
 
-    def _single_block(self, view: LedgerView, asked: SimulateParams) -> bytes | None:
+    def _single_block(self, view: LedgerView, params: SimulateParams) -> bytes | None:
         """Return the result if one short block of plain calls is requested."""
-        if asked.full_transactions:
+        if params.full_transactions:
             return None
-        base = find_block(view, asked.block, 1)
+        base = find_block(view, params.block, 1)
         view.check_rules(base.number + 1)
-        block = simulate_single_block(base, view.state(base), asked.request, self._limits)
+        block = simulate_single_block(base, view.state(base), params.request, self._limits)
         if block is None or is_long_block(block):
             return None
         return render_block(block, self._dialect)
 
     def _read_and_simulate(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
-        asked = yield from read_in_turn(self._read, raw)
-        text = self._single_block(view, asked)
-        return text or (yield from self._simulate(view, asked, pace))
+        params = yield from read_in_turn(self._read, raw)
+        text = self._single_block(view, params)
+        return text or (yield from self._simulate(view, params, pace))
 
-    def _simulate(self, view: LedgerView, asked: SimulateParams, pace: Pace) -> Steps[Text]:
-        base = find_block(view, asked.block, 1)
+    def _simulate(self, view: LedgerView, params: SimulateParams, pace: Pace) -> Steps[Text]:
+        base = find_block(view, params.block, 1)
         view.check_rules(base.number + 1)
         state = view.state(base)
         run = partial(simulate, base, state, view.unused, limits=self._limits, pace=pace)
         try:
-            blocks = yield from run(asked.request, root=view.root_below(state))
+            blocks = yield from run(params.request, root=view.root_below(state))
         except PartialState as why:
             if not _has_no_root(why):
                 raise
-            blocks = yield from run(structs.replace(asked.request, state_roots=False))
-        shape = BlockShape(self._dialect, full_transactions=asked.full_transactions)
+            blocks = yield from run(structs.replace(params.request, state_roots=False))
+        shape = BlockShape(self._dialect, full_transactions=params.full_transactions)
         return (yield from render(blocks, shape, pace))
 
 

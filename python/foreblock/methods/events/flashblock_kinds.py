@@ -166,7 +166,7 @@ class _Forms:
         self._logs = logs
 
     def texts(self, wanted: TransactionsWanted) -> list[bytes]:
-        """One text for each transaction; an empty one where it is not wanted."""
+        """One text for each transaction; an empty one if it is not wanted."""
         portion, (start, stop) = self._flashblock.portion, self._range
         if not wanted.full:
             texts = portion.items.hashes(start, stop).split(b",") if stop > start else []

@@ -152,13 +152,13 @@ class SubscriptionMethods:
         if read is None:
             raise UnknownSubscription(name)
         given, cursor = _take_cursor(given)
-        asked = read(given)
-        position = _position(view, asked.kind, cursor, len(given) + 1)
-        size = asked.wanted.size if isinstance(asked.wanted, LogsWanted) else 0
+        request = read(given)
+        position = _position(view, request.kind, cursor, len(given) + 1)
+        size = request.wanted.size if isinstance(request.wanted, LogsWanted) else 0
         subscription = self._subscribers.subscribe(
             view.client, NOTIFICATION, self._delivery.remove, size
         )
-        subscription.when_replied(lambda: self._delivery.add(subscription, *asked, position))
+        subscription.when_replied(lambda: self._delivery.add(subscription, *request, position))
         return b'"%b"' % subscription.id.encode()
 
     def unsubscribe(self, view: LedgerView, raw: Raw) -> bytes:

@@ -90,15 +90,15 @@ class FillMethods:
         return self._scheduler.run(partial(self._steps, view, raw), view.client)
 
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
-        asked = yield from read_in_turn(read_transaction_request, raw)
-        call = yield from paced(self.priced(view, asked.call), pace)
-        nonce = self.next_nonce(view, call.sender) if asked.nonce is None else asked.nonce
-        check_parts(call, asked.lists)
-        gas = asked.gas
+        request = yield from read_in_turn(read_transaction_request, raw)
+        call = yield from paced(self.priced(view, request.call), pace)
+        nonce = self.next_nonce(view, call.sender) if request.nonce is None else request.nonce
+        check_parts(call, request.lists)
+        gas = request.gas
         if gas is None:
             gas = yield from self._estimated(view, call, pace)
         check_fields(call, view.profile.chain_id)
-        lists = asked.lists
+        lists = request.lists
         accessed = yield from write_access_list(lists.access_list or (), pace)
         authorized = None
         if lists.authorization_list is not None:

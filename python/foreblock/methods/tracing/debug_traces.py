@@ -259,9 +259,9 @@ class TraceMethods:
             refuse(2, "$.txIndex", "traces inside a block are not supported")
         tracer, bounds = read_tracer(config, 2), read_bounds(config, self._output)
         parts = params.transaction, params.block, config.state_overrides, config.block_overrides
-        asked = yield from read_in_turn(self._reader.read, _joined(*parts))
-        state, context = state_and_context(view, asked.block, asked.changes)
-        run = prepare(asked.call, state, context, asked.overrides)
+        request = yield from read_in_turn(self._reader.read, _joined(*parts))
+        state, context = state_and_context(view, request.block, request.changes)
+        run = prepare(request.call, state, context, request.overrides)
         text = yield traces.call(run, tracer, bounds)
         return (yield from whole_text(text, pace))
 

@@ -82,7 +82,7 @@ class ParityMethods:
         self._scheduler: Final = scheduler
 
     def transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The traces of a transaction, or null where it is in no block."""
+        """The traces of a transaction, or null if it is in no block."""
         wanted = hash32(_read_transaction(raw).transaction_hash, 0)
         return self._scheduler.run_text(partial(self._transaction, view, wanted), view.client)
 
@@ -98,9 +98,9 @@ class ParityMethods:
 
     def filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of a range of blocks, from and to certain addresses."""
-        asked = _read_filter(raw).filter
-        first = find_block(view, asked.from_block, 0)
-        last = find_block(view, asked.to_block, 0)
+        query = _read_filter(raw).filter
+        first = find_block(view, query.from_block, 0)
+        last = find_block(view, query.to_block, 0)
         count = last.number - first.number + 1
         if count <= 0:
             refuse(0, "$.toBlock", "invalid block range: fromBlock is above toBlock")
@@ -109,7 +109,7 @@ class ParityMethods:
             refuse(0, "", f"query exceeds max block range {most}: {count} blocks are asked for")
         # The first block of a chain has no transactions.
         numbers = range(max(first.number, 1), last.number + 1)
-        steps = partial(self._blocks, view, numbers, last, _selection(asked))
+        steps = partial(self._blocks, view, numbers, last, _selection(query))
         return self._scheduler.run_text(steps, view.client)
 
     def _transaction(self, view: LedgerView, wanted: bytes, pace: Pace) -> Steps[Text]:
@@ -159,18 +159,18 @@ class ParityMethods:
         return in_pieces([b"[", *pieces, b"]"])
 
 
-def _selection(asked: TraceFilter) -> TraceSelection:
-    senders, receivers = asked.from_address or [], asked.to_address or []
+def _selection(query: TraceFilter) -> TraceSelection:
+    senders, receivers = query.from_address or [], query.to_address or []
     if len(senders) + len(receivers) > MOST_ADDRESSES:
         refuse(0, "", f"more than {MOST_ADDRESSES} addresses")
-    if asked.mode not in (None, "union", "intersection"):
+    if query.mode not in (None, "union", "intersection"):
         refuse(0, "$.mode", "want 'union' or 'intersection'")
     return TraceSelection(
         senders=[address(each, 0, "$.fromAddress") for each in senders],
         receivers=[address(each, 0, "$.toAddress") for each in receivers],
-        either=asked.mode != "intersection",
-        skip=_count(asked.after, "$.after") or 0,
-        take=_count(asked.count, "$.count"),
+        either=query.mode != "intersection",
+        skip=_count(query.after, "$.after") or 0,
+        take=_count(query.count, "$.count"),
     )
 
 

@@ -144,14 +144,14 @@ class ReplayMethods:
     def _call(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
         params = yield from read_in_turn(_read_call, raw)
         tracer = _tracer(params.trace_types)
-        asked = yield from read_in_turn(
+        request = yield from read_in_turn(
             self._reader.read,
             _call_params(
                 params.transaction, params.block, params.state_overrides, params.block_overrides
             ),
         )
-        state, context = state_and_context(view, asked.block, asked.changes)
-        run = prepare(asked.call, state, context, asked.overrides)
+        state, context = state_and_context(view, request.block, request.changes)
+        run = prepare(request.call, state, context, request.overrides)
         text = yield traces.call(run, tracer, self._bounds)
         return (yield from whole_text(text, pace))
 
@@ -161,13 +161,13 @@ class ReplayMethods:
         size, overlay = 0, None
         for given, types in params.calls:
             tracer = _tracer(types)
-            asked = yield from read_in_turn(self._reader.read, _call_params(given, params.block))
-            state, context = state_and_context(view, asked.block, None)
+            request = yield from read_in_turn(self._reader.read, _call_params(given, params.block))
+            state, context = state_and_context(view, request.block, None)
             overlay = overlay or state.overlay()
             left = TraceBounds(self._bounds.output - size)
             if left.output <= 0:
                 raise TraceTooLong(self._bounds.output)
-            run = ready(asked.call, state, context, overlay, None)
+            run = ready(request.call, state, context, overlay, None)
             try:
                 text = yield traces.call(run, tracer, left)
             except TraceTooLong:
