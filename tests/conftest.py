@@ -35,8 +35,8 @@ run_faster.keep_files_in_memory()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Use every core; `auto` adds two workers, as tests that start processes mostly wait."""
-    waiting = 2 if config.option.numprocesses == "auto" else 0
+    """Use every core; `auto` adds three workers, as tests that start processes mostly wait."""
+    waiting = 3 if config.option.numprocesses == "auto" else 0
     return len(os.sched_getaffinity(0)) + waiting
 
 

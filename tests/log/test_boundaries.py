@@ -37,4 +37,5 @@ def test_only_replicas_need_what_is_optional() -> None:
     may = {"log": {"nats", "zstandard"}, "snapshot": {"zstandard"}}
     for path in PACKAGE.rglob("*.py"):
         unknown = {"nats", "zstandard"} - may.get(path.parent.name, set())
-        assert not unknown & imported(path), path
+        if any(name in path.read_text("utf-8") for name in unknown):
+            assert not unknown & imported(path), path

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from random import Random
 
@@ -17,6 +17,7 @@ from foreblock.log.position import HeadAnnouncement
 from foreblock.log.standby import Standby
 from support.servers.log_nodes import BOOT, REFUSED, Node, node
 from support.servers.nats_servers import NatsServer
+from support.servers.waiting import PATIENCE
 
 Spoil = Callable[[Node], bytes]
 OTHER_LOG = b"f" * 16
@@ -79,13 +80,16 @@ async def store_raw(server: NatsServer, writer: Node, headers: bytes) -> bool:
     """Publish with these bytes as headers; false if the server does not take them."""
 
     def publish() -> None:
-        with socket.create_connection(("127.0.0.1", server.port), 5) as wire:
+        with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as wire:
             wire.recv(65536)
             data = headers + b"data"
             head = f"HPUB {writer.connection.subjects.log} {len(headers)} {len(data)}"
             connect = b'CONNECT {"verbose":false,"headers":true}\r\n'
             wire.sendall(connect + head.encode() + b"\r\n" + data + b"\r\nPING\r\n")
-            wire.recv(65536)
+            said = b""
+            with suppress(ConnectionError):
+                while not said.endswith(b"PONG\r\n") and (more := wire.recv(65536)):
+                    said += more
 
     before = (await writer.connection.state()).last
     await asyncio.to_thread(publish)

@@ -5,16 +5,20 @@ https://docs.soliditylang.org/en/latest/abi-spec.html, sections Examples and Use
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foreblock._engine import keccak256
+from foreblock.page.files import load_files
 from support.browser.chromium import Browser
 from support.browser.tab import Tab, opened_tab
+from support.chains.dev_service import dev_service
 from support.each_case import each_case
-from support.servers.dev_processes import Dev
+from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
 
+FILES = load_files()
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 HELLO = "0x" + b"Hello, world!".hex()
 EXAMPLES = {
@@ -37,9 +41,19 @@ def words(short: list[str]) -> str:
     return "".join(w[:-1].ljust(64, "0") if w.endswith("<") else w.rjust(64, "0") for w in short)
 
 
+def static(request: HttpRequest) -> Said:
+    """A file of the page; an empty page at any other path."""
+    found = FILES.get(request.path.encode())
+    if found is None or request.path == "/ui":
+        return Said(
+            body=b"<!doctype html><title>abi</title>", headers={"Content-Type": "text/html"}
+        )
+    return Said(body=found.text, headers={"Content-Type": found.kind.decode()})
+
+
 @pytest.fixture(scope="module")
-def page(browser: Browser, dev: Dev) -> Iterator[Tab]:
-    with opened_tab(browser, dev.main.url) as tab:
+def page(browser: Browser) -> Iterator[Tab]:
+    with http_endpoint(static) as url, opened_tab(browser, url) as tab:
         yield tab
 
 
@@ -117,7 +131,7 @@ def test_little_data_that_claims_very_many_items_is_refused(page: Tab) -> None:
     assert run(page, body) == "too many items"
 
 
-def test_a_real_contract_understands_it(page: Tab, dev: Dev) -> None:
+def test_a_real_contract_understands_it(page: Tab, tmp_path: Path) -> None:
     """Multicall3, compiled by solc: tuples with bytes, in lists, in and out."""
     signature = (
         "aggregate3((address target, bool allowFailure, bytes callData)[] calls)"
@@ -127,6 +141,7 @@ def test_a_real_contract_understands_it(page: Tab, dev: Dev) -> None:
     calls = f"[({MULTICALL}, false, 0x3408e470), ({MULTICALL}, true, 0x12345678)]"
     told = f"const parsed = abi.parseSignature({json.dumps(signature)});"
     data = run(page, f"{told} return abi.encode(parsed.inputs, abi.split({json.dumps(calls)}));")
-    found = dev.main.ask("eth_call", {"to": MULTICALL, "input": "0x82ad56cb" + data}, "latest")
+    with dev_service(tmp_path) as (_, client):
+        found = client.ask("eth_call", {"to": MULTICALL, "input": "0x82ad56cb" + data}, "latest")
     values = run(page, f"{told} return abi.decode(parsed.outputs, '{found}');")
     assert values == [[[True, "0x" + f"{31337:064x}"], [False, "0x"]]]

@@ -11,6 +11,7 @@ import pytest
 from foreblock.service.running import free_port
 from support.browser.chromium import Browser
 from support.browser.tab import Tab, opened_tab
+from support.each_case import sampled
 from support.servers.dev_processes import Dev, Network, dev_chain
 from support.servers.waiting import PATIENCE, until
 
@@ -263,7 +264,7 @@ def test_light_and_dark_follow_the_system_until_somebody_chooses(tab: Tab) -> No
     tab.evaluate("localStorage.clear()")
 
 
-@pytest.mark.parametrize("width", [360, 390, 820])
+@pytest.mark.parametrize("width", sampled([360, 390, 820], 1))
 def test_nothing_is_wider_than_a_phone(tab: Tab, dev: Dev, width: int) -> None:
     tab.look(width=width, height=800)
     hash_ = send(dev.main, to=TOKEN, data="0xa9059cbb" + "00" * 64)

@@ -1,11 +1,14 @@
 """docs/logs.md has every event that the code logs, with its level and its fields."""
 
 import ast
+import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "foreblock"
+MAY_LOG = re.compile(r"\b(log|said)\.|\bEnd\(")
 LEVELS = ("debug", "info", "warning", "error", "exception")
 # Keywords of the logger itself: a traceback is the field `exception`.
 TRACEBACK = "exc_info"
@@ -65,9 +68,11 @@ def facts(tree: ast.AST) -> Iterator[list[str]]:
                 pass
 
 
-def logged() -> set[Event]:
+@functools.cache
+def logged() -> frozenset[Event]:
     sources = (path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py")))
-    return {event for source in sources for event in events_of(source)}
+    logging = (source for source in sources if MAY_LOG.search(source))
+    return frozenset(event for source in logging for event in events_of(source))
 
 
 def documented(page: str) -> list[Event]:

@@ -13,7 +13,10 @@ MEMORY = Path("/dev/shm")  # noqa: S108, what is made in it has names of its own
 FREE_BYTES = 8 << 30  # that must be free there; stores of tests take a tenth
 # The folders and files that take longest, longest first; first those of the tests with processes.
 SLOWEST = (
-    "page", "follow", "crash", "system", "faults", "recording", "replication", "bench",
+    "system/test_serve.py", "system/test_dev.py", "page/test_browser.py", "faults",
+    "follow/test_short_checks.py", "system/test_following.py", "cli/cluster",
+    "system/test_abuse.py", "system/test_replaced_store.py", "system", "cli/anvil", "cli/store",
+    "recording", "follow", "crash", "page", "log", "cli", "replication", "bench",
     "checker/test_mutants.py", "upstream/test_polled_feed.py",
     "ledger/checking/test_check_store.py", "weather", "server/test_websocket_service.py",
     "upstream/test_fetcher.py",

@@ -196,15 +196,22 @@ def test_a_writer_that_is_killed_goes_on_where_it_was(dev: Dev) -> None:
     assert number(dev.main.pending()) >= before
 
 
-def test_a_writer_that_hangs_is_replaced() -> None:
-    with dev_chain("--writer-timeout=2", *SOLO) as dev:
+def test_a_writer_that_hangs_is_replaced_and_pending_ends_meanwhile() -> None:
+    with dev_chain("--block-time=1", "--writer-timeout=6", *SOLO) as dev:
         wait_for_next_flashblock(dev.main)
         (hung,) = dev.pids("writer")
         os.kill(hung, signal.SIGSTOP)
+        until(lambda: dev.main.probe("/readyz")[0] == 503, "pending has expired")
+        pending, latest = dev.main.batch(
+            ("eth_getBlockByNumber", ("pending", False)),
+            ("eth_getBlockByNumber", ("latest", False)),
+        )
+        assert pending == latest
         until(lambda: hung not in dev.pids("writer"), "it is given up")
-        wait_for_next_flashblock(dev.main)
+        until(lambda: dev.main.probe("/readyz")[0] == 200, "it is ready again")
 
 
+@pytest.mark.heavy
 def test_without_a_writer_pending_ends_and_the_network_says_that_it_is_not_ready() -> None:
     with dev_chain("--block-time=1", "--writer-timeout=0", *SOLO) as dev:
         wait_for_next_flashblock(dev.main)

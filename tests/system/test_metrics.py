@@ -1,10 +1,12 @@
-"""Metrics of a whole service: all processes, over restarts, whoever is asked."""
+"""Metrics of a whole service: all processes, over restarts, whoever is asked; slow requests."""
 
+import json
 import re
 import threading
 from collections.abc import Iterator
 from functools import partial
 from http.client import HTTPConnection
+from typing import Any
 
 import pytest
 
@@ -177,13 +179,35 @@ def _patiently(network: Network) -> Metrics:
     return until(once, "an answer")
 
 
-def test_metrics_have_an_address_of_their_own() -> None:
-    with dev_chain("--metrics-listen=127.0.0.1:0", *SOLO) as dev:
+def slow_request(dev: Dev, request_id: str) -> dict[str, Any]:
+    """The next event in the log about this request."""
+    assert dev.process.stdout is not None
+    for line in dev.process.stdout:
+        if line.startswith("{") and (found := json.loads(line)).get("request_id") == request_id:
+            return dict(found)
+    raise AssertionError("it is not logged")
+
+
+def test_metrics_have_an_address_of_their_own_and_slow_requests_are_logged() -> None:
+    options = ("--metrics-listen=127.0.0.1:0", "--slow-request=0.000000001", "--log-format=json")
+    with dev_chain(*options, *SOLO) as dev:
         said = "".join(dev.said)
         (address,) = re.findall(r"metrics at (http://\S+)/metrics", said)
         assert value(scrape(address), "ready", network="main") == 1
         assert dev.main.probe("/metrics")[0] == 404
         assert Network(address, "").probe("/readyz")[0] == 200
+        connection = HTTPConnection(dev.main.url.removeprefix("http://"), timeout=PATIENCE)
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []})
+        headers = {"Content-Type": "application/json", "X-Request-Id": "mine"}
+        connection.request("POST", "/", body, headers)
+        response = connection.getresponse()
+        assert response.headers["X-Request-Id"] == "mine"
+        assert json.loads(response.read())["result"] == "0x7a69"
+        connection.close()
+        found = slow_request(dev, "mine")
+        assert (found["method"], found["network"], found["code"]) == ("eth_chainId", "main", None)
+        assert (found["event"], found["level"]) == ("slow_request", "warning")
+        assert 0 < found["seconds"] < PATIENCE
 
 
 @pytest.mark.heavy

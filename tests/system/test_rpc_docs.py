@@ -1,11 +1,13 @@
-"""Every method has a row and an example in docs/rpc.md; examples answer as shown, also README's."""
+"""A service over the example chain: examples of the docs answer as shown, over WebSocket too."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from websockets.sync.client import connect
 
 from conftest import CHECKOUT, ChainFiles
 from foreblock.ledger.importing.importer import import_files
@@ -15,6 +17,7 @@ from foreblock.settings import Settings
 from foreblock.upstream.rpc_client import Endpoint
 from support.each_case import each_case
 from support.servers.long_work import scheduler
+from support.servers.waiting import PATIENCE
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 README = (CHECKOUT / "README.md").read_text("utf-8")
@@ -36,6 +39,15 @@ def endpoint(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> I
         yield opened
 
 
+@pytest.fixture
+def address(endpoint: Endpoint) -> str:
+    return endpoint.url.replace("http:", "ws:")
+
+
+def over_http(endpoint: Endpoint, body: str) -> object:
+    return json.loads(endpoint.exchange(body.encode()))
+
+
 @each_case(("body", "shown"), EXAMPLES)
 def test_examples_answer_as_shown(endpoint: Endpoint, body: str, shown: str) -> None:
     """An answer that ends in … is shown in part."""
@@ -52,3 +64,57 @@ def test_every_method_has_a_row_and_an_example() -> None:
     for method in served:
         assert f"\n## `{method}`\n" in TEXT
         assert any(f'"{method}"' in body for body, _ in EXAMPLES)
+
+
+# --- WebSocket -------------------------------------------------------------------------------
+
+NOBODY = "0x" + "11" * 20
+REQUESTS: list[tuple[str, list[object]]] = [
+    ("eth_chainId", []),
+    ("eth_getBlockByNumber", ["latest", True]),
+    ("eth_getBalance", [NOBODY, "latest"]),
+    ("eth_call", [{"to": NOBODY, "data": "0x"}, "latest"]),
+    ("eth_simulateV1", [{"blockStateCalls": [{"calls": [{"to": NOBODY}]}]}, "latest"]),
+    ("eth_getBalance", ["0x", "latest"]),
+    ("eth_noSuchMethod", []),
+]
+BODIES = [
+    json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    for number, (method, params) in enumerate(REQUESTS)
+]
+
+
+def test_answers_are_those_of_http(endpoint: Endpoint, address: str) -> None:
+    with connect(address, proxy=None) as client:
+        for body in [*BODIES, f"[{','.join(BODIES)}]", "[]", "{", '"x"', "[1]"]:
+            client.send(body)
+            assert json.loads(client.recv(PATIENCE)) == over_http(endpoint, body), body
+
+
+def test_requests_sent_together_are_all_answered(address: str) -> None:
+    with connect(address, proxy=None) as client:
+        for body in BODIES * 20:
+            client.send(body)
+        found = [json.loads(client.recv(PATIENCE))["id"] for _ in BODIES * 20]
+        assert sorted(found) == sorted([*range(len(BODIES))] * 20)
+
+
+def test_long_answers_are_whole(endpoint: Endpoint, address: str) -> None:
+    batch = f"[{','.join([BODIES[1]] * 900)}]"
+    expected = over_http(endpoint, batch)
+    with connect(address, proxy=None, max_size=None, max_queue=1) as client:
+        for _ in range(3):
+            client.send(batch)
+        client.send(BODIES[0])
+        found = [client.recv(PATIENCE) for _ in range(4)]
+        short, *long = sorted(found, key=len)
+        assert json.loads(short)["id"] == 0
+        assert min(map(len, long)) > 1 << 20
+        assert [json.loads(each) for each in long] == [expected] * 3
+
+
+def test_a_notification_is_not_answered(address: str) -> None:
+    with connect(address, proxy=None) as client:
+        client.send('{"jsonrpc":"2.0","method":"eth_chainId"}')
+        client.send(BODIES[0])
+        assert json.loads(client.recv(PATIENCE))["id"] == 0

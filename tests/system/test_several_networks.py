@@ -1,10 +1,11 @@
-"""Several followed networks in one service, and what one of them costs the others."""
+"""Several networks in one service: bad feeds and loud clients of one disturb no other."""
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,17 @@ from support.servers.dev_processes import (
     serving_several,
     until_latest,
 )
-from support.servers.waiting import until
+from support.servers.waiting import PATIENCE, until
 
 
-@pytest.fixture
-def dev(tmp_path: Path) -> Iterator[Dev]:
-    options = ("--block-time=1", "--workers=1", "--load=20", f"--data={tmp_path / 'dev'}")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("networks")
+
+
+@pytest.fixture(scope="module")
+def dev(folder: Path) -> Iterator[Dev]:
+    options = ("--block-time=1", "--workers=1", "--load=20", f"--data={folder / 'dev'}")
     with dev_chain(*options) as running:
         yield running
 
@@ -52,13 +58,13 @@ def garbage() -> Iterator[str]:
         thread.join()
 
 
-def both(dev: Dev, folder: Path) -> tuple[dict[str, Network], dict[str, Sequence[str]]]:
+def both(dev: Dev, folder: Path, data: Path) -> tuple[dict[str, Network], dict[str, Sequence[str]]]:
     """The two networks of a dev chain, and what a service is told to follow them."""
     assert dev.test is not None
     sources = {"main": dev.main, "test": dev.test}
     told = {
         name: (
-            f"data={folder / name}", f"genesis={folder / 'dev' / name / 'genesis.json'}",
+            f"data={data / name}", f"genesis={folder / 'dev' / name / 'genesis.json'}",
             f"feed={source.feed}", f"canonical={source.url}",
         )
         for name, source in sources.items()
@@ -67,8 +73,8 @@ def both(dev: Dev, folder: Path) -> tuple[dict[str, Network], dict[str, Sequence
 
 
 @pytest.mark.heavy
-def test_two_networks_are_followed_by_one_service(dev: Dev, tmp_path: Path) -> None:
-    sources, told = both(dev, tmp_path)
+def test_two_networks_are_followed_by_one_service(dev: Dev, folder: Path, tmp_path: Path) -> None:
+    sources, told = both(dev, folder, tmp_path)
     with serving_several(told) as (_, networks):
         for name, source in sources.items():
             until_latest(networks[name], source.latest() + 2)
@@ -81,8 +87,10 @@ def test_two_networks_are_followed_by_one_service(dev: Dev, tmp_path: Path) -> N
         assert networks["main"].ask("eth_chainId") != networks["test"].ask("eth_chainId")
 
 
-def test_a_network_in_bad_weather_leaves_the_other_alone(dev: Dev, tmp_path: Path) -> None:
-    genesis = {name: tmp_path / "dev" / name / "genesis.json" for name in ("main", "test")}
+def test_a_network_in_bad_weather_leaves_the_other_alone(
+    dev: Dev, folder: Path, tmp_path: Path
+) -> None:
+    genesis = {name: folder / "dev" / name / "genesis.json" for name in ("main", "test")}
     with ExitStack() as stack:
         noise = stack.enter_context(garbage())
         told = {
@@ -109,10 +117,10 @@ def test_a_network_in_bad_weather_leaves_the_other_alone(dev: Dev, tmp_path: Pat
 
 @pytest.mark.heavy
 def test_a_network_that_cannot_be_begun_again_leaves_the_other_alone(
-    dev: Dev, tmp_path: Path
+    dev: Dev, folder: Path, tmp_path: Path
 ) -> None:
-    sources, told = both(dev, tmp_path)
-    genesis = tmp_path / "dev" / "test" / "genesis.json"
+    sources, told = both(dev, folder, tmp_path)
+    genesis = folder / "dev" / "test" / "genesis.json"
     hidden = genesis.with_suffix(".hidden")
     with serving_several(told) as (pid, networks):
         good, bad = networks["main"], networks["test"]
@@ -131,3 +139,63 @@ def test_a_network_that_cannot_be_begun_again_leaves_the_other_alone(
         hidden.rename(genesis)
         until_latest(bad, sources["test"].latest() + 1)
         until(lambda: bad.probe("/readyz")[0] == 200, "it is well again")
+
+
+SHAKE = (
+    b"GET /ws HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+PONGS = b"\x8a\x80\0\0\0\0" * 20_000
+CLIENTS = 4
+MEMORY_MIB = 64  # more than before
+
+
+class Loud(threading.Thread):
+    """Connects, sends pongs until it is closed, and does it again."""
+
+    def __init__(self, port: int, address: str, over: threading.Event) -> None:
+        super().__init__()
+        self._port = port
+        self._address = address
+        self._over = over
+        self.closed = 0
+        self.start()
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            with suppress(OSError), socket.socket() as sock:
+                sock.settimeout(PATIENCE)
+                sock.bind((self._address, 0))
+                sock.connect(("127.0.0.1", self._port))
+                sock.sendall(SHAKE)
+                if sock.recv(4096):
+                    with suppress(ConnectionError):
+                        while not self._over.is_set():
+                            sock.sendall(PONGS)
+                    self.closed += 1
+
+
+def memory_mib(pid: int) -> float:
+    text = Path(f"/proc/{pid}/status").read_text("ascii")
+    (line,) = [line for line in text.splitlines() if line.startswith("VmRSS:")]
+    return int(line.split()[1]) / 1024
+
+
+def test_blocks_of_all_networks_go_on_beside_clients_that_flood_a_feed(dev: Dev) -> None:
+    over = threading.Event()
+    assert dev.test is not None
+    (writer,) = dev.pids("writer")
+    before = memory_mib(writer)
+    port = int(dev.main.feed.split(":")[2].split("/")[0])
+    loud = [Loud(port, f"127.0.0.{2 + at}", over) for at in range(CLIENTS)]
+    try:
+        until(lambda: all(each.closed for each in loud), "each was closed")
+        begun = dev.main.latest(), dev.test.latest()
+        until_latest(dev.main, begun[0] + 1)
+        until_latest(dev.test, begun[1] + 1)
+        assert dev.pids("writer") == [writer]
+        assert memory_mib(writer) < before + MEMORY_MIB
+    finally:
+        over.set()
+        for each in loud:
+            each.join()

@@ -2,7 +2,10 @@
 
 import random
 import socket
+from collections.abc import Iterator
 from contextlib import ExitStack
+
+import pytest
 
 from support.servers.dev_processes import loop_seconds_between
 from support.servers.serving import Service, serving
@@ -23,19 +26,24 @@ def median_of_asking(service: Service, count: int) -> float:
         return loop_seconds_between(worker, ask, count)
 
 
-def test_random_bytes_are_answered_or_refused_cleanly() -> None:
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    with serving("workers=1") as running:
+        yield running
+
+
+def test_random_bytes_are_answered_or_refused_cleanly(service: Service) -> None:
     chance = random.Random(4)
-    with serving("workers=1") as service:
-        workers = service.workers()
-        for _ in range(500):
-            throw(service, chance)
-        before = service.resident()
-        for _ in range(1500):
-            throw(service, chance)
-        assert service.resident() < before + 4 * MEGABYTE
-        with service.connect() as client:
-            assert client.ask(b"well").text.endswith(":well")
-        assert service.workers() == workers
+    workers = service.workers()
+    for _ in range(500):
+        throw(service, chance)
+    before = service.resident()
+    for _ in range(1500):
+        throw(service, chance)
+    assert service.resident() < before + 4 * MEGABYTE
+    with service.connect() as client:
+        assert client.ask(b"well").text.endswith(":well")
+    assert service.workers() == workers
 
 
 def throw(service: Service, chance: random.Random) -> None:
@@ -81,17 +89,17 @@ def test_client_that_never_reads_is_held_back_and_dropped() -> None:
         until(lambda: service.open_files() == files, "all are dropped")
 
 
-def test_large_answers_arrive_whole_at_a_slow_reader() -> None:
-    with serving("workers=1") as service, service.connect() as client:
+def test_large_answers_arrive_whole_at_a_slow_reader(service: Service) -> None:
+    with service.connect() as client:
         client.send(post(b"big") * 19 + post(b"big", b"Connection: close"))
         found = answers(client.receive_all())
         assert [len(each.body) for each in found] == [MEGABYTE] * 20
 
 
-def test_refused_upload_still_reads_the_refusal() -> None:
+def test_refused_upload_still_reads_the_refusal(service: Service) -> None:
     """Closing with input unread would reset the connection and lose the answer."""
     head = post(b"").replace(b"Content-Length: 0", b"Content-Length: 6000000")
-    with serving("workers=1") as service, service.connect() as client:
+    with service.connect() as client:
         client.send(head + b"x" * 3_000_000)
         found = client.receive()
         assert (found.status, found.text) == (413, "content length too large (6000000>5242880)\n")

@@ -98,6 +98,7 @@ def test_time_is_that_of_the_clock_from_block_0_on(chain: Running) -> None:
     assert now <= mined <= max(time.time() + 1, next_time)
 
 
+@pytest.mark.heavy
 def test_a_kept_chain_goes_on(tmp_path: Path) -> None:
     command = like_anvil("--data", str(tmp_path / "data"))
     blocks = []

@@ -124,7 +124,7 @@ class Client:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.rest = b""
+        self.rest = bytearray()
 
     def __enter__(self) -> Self:
         return self
@@ -147,7 +147,8 @@ class Client:
         size = end.end() + (int(length[1]) if length else 0)
         while len(self.rest) < size:
             self._more()
-        data, self.rest = self.rest[:size], self.rest[size:]
+        data = bytes(self.rest[:size])
+        del self.rest[:size]
         return answer(data)
 
     def receive_all(self) -> bytes:
@@ -156,7 +157,7 @@ class Client:
             try:
                 self._more()
             except Closed:
-                return self.rest
+                return bytes(self.rest)
 
     def _more(self) -> None:
         piece = self.sock.recv(65536)
