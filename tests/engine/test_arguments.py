@@ -393,7 +393,7 @@ KINDS = [
     StoreCheck, Learned, Misses, Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
-many = settings(max_examples=settings().max_examples // 5)  # of very many methods
+many = settings(max_examples=settings().max_examples // 8)  # of very many methods
 
 
 def call(callee: Callable[..., object], positional: list[Any], keywords: dict[str, Any]) -> None:

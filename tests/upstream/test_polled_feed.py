@@ -34,7 +34,7 @@ RICH = 1_000_000.0
 
 
 async def poll(network: Network, blocks: int) -> list[tuple[Flashblock, Any]]:
-    """Flashblocks of some blocks, each with the block that the node has for its hash."""
+    """Flashblocks of some blocks, several of one, each with the node's block of its hash."""
     clock = SystemClock()
     upstream = Upstream(network.url, clock, UnitBudget(RICH))
     inbox, arrived = Inbox(), asyncio.Event()
@@ -43,9 +43,14 @@ async def poll(network: Network, blocks: int) -> list[tuple[Flashblock, Any]]:
     )
     polling = asyncio.create_task(feed.run())
     found: list[tuple[Flashblock, Any]] = []
+
+    def has_seen_enough() -> bool:
+        numbers = {each.block_number for each, _ in found}
+        return len(numbers) >= blocks and len(found) > len({each.payload_id for each, _ in found})
+
     try:
         async with asyncio.timeout(PATIENCE):
-            while len({each.block_number for each, _ in found}) < blocks:
+            while not has_seen_enough():
                 await arrived.wait()
                 arrived.clear()
                 for message in inbox.drain():
@@ -74,7 +79,6 @@ def test_a_dev_chain_is_seen_growing() -> None:
         assert int(known["number"], 16) == flashblock.block_number
         hashes = [format_data(keccak256(each)) for each in so_far]
         assert known["transactions"] == hashes
-    assert len(found) > len(jobs), "blocks were seen while they grew"
 
 
 def test_a_polled_feed_says_what_is_wrong() -> None:
