@@ -109,7 +109,7 @@ def test_another_version_tries_again(folder: Path, monkeypatch: pytest.MonkeyPat
     put(folder, end)
     with Store(str(folder)) as store, store.view() as view:
         assert read_rules_end(view) == end
-        monkeypatch.setattr(follow_rows, "_version", lambda: "999.0")
+        monkeypatch.setattr(follow_rows, "current_version", lambda: "999.0")
         assert read_rules_end(view) is None
         assert view.row(RULES_END) is not None
 

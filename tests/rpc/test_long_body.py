@@ -106,10 +106,6 @@ def test_slices_end_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None
     turns: list[int] = []
     reads = 0
 
-    def clock() -> float:
-        toys.now += limits.slice_seconds / 2
-        return toys.now
-
     original = Portions.next_portion
 
     def next_portion(self: Portions) -> Any:  # noqa: ANN401, as it is
@@ -118,7 +114,7 @@ def test_slices_end_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None
         return original(self)
 
     monkeypatch.setattr(Portions, "next_portion", next_portion)
-    monkeypatch.setattr(toys.dispatcher, "_clock", clock)
+    toys.step = limits.slice_seconds / 2
     body = call("echo", json.dumps(["x" * 40 * STRETCH]))
 
     async def watch() -> Reply:

@@ -18,7 +18,7 @@ def load(tps: int = 50, mix: Mix | None = None) -> Load:
 
 def signed(of: Load, count: int) -> list[Transaction]:
     """The first transactions of a load, from new accounts."""
-    while len(of._ready) < count:
+    while len(of.ready) < count:
         of.sign_some(lambda _: 0)
     list(of.due(0))
     return list(of.due(10**4 * SECOND))[:count]

@@ -215,13 +215,13 @@ def test_what_proves_its_tip_only_is_not_asked_twice(tmp_path: Path, truth: Trut
 
     async def body(lacking: Lacking) -> None:
         lacking.fetcher.proves_tip_only = True
-        lacking.network._want(MissingState({NOBODY}))
+        lacking.network.want(MissingState({NOBODY}))
         await lacking.add(ANCHOR + 1)
         assert (lacking.base, lacking.network.anchorings) == (LATEST, 1)
         needed = StateKeys.union([wanted for wanted, _ in lacking.fetcher.asked]).accounts
         lacking.fetcher.lacks = False
         before = len(lacking.fetcher.asked)
-        fetching = asyncio.create_task(lacking.network._hot.fetch())
+        fetching = asyncio.create_task(lacking.network.working_set.fetch())
         while lacking.network.unknown(StateKeys(frozenset({SENDERS[0]}))):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         fetching.cancel()
@@ -260,7 +260,7 @@ def test_a_root_that_differs_ends_the_rules_only_if_two_upstreams_have_the_block
         lacking.blocks.confirming = confirming
         for anchorings in (1, 2, 3):
             lacking.clock.advance(int(ANCHOR_AGAIN * SECOND_NS))
-            await network._roots._differs(header, "the root is another one")
+            await network.roots.differs(header, "the root is another one")
             assert network.anchorings == anchorings
             assert (network.following.rules_end() is not None) == (ends and anchorings > 1)
 

@@ -184,7 +184,7 @@ def test_an_anchor_is_a_block_on_which_all_agree_that_have_it() -> None:
     async def disagree(blocks: BlockFetcher, _: list[BlockNode]) -> None:
         with pytest.raises(DisputedBlock) as disputed:
             await blocks.agreed_header("latest")
-        for upstream, block in zip(blocks._upstreams, (CHAIN[-1], OTHER[-1]), strict=True):
+        for upstream, block in zip(blocks.upstreams, (CHAIN[-1], OTHER[-1]), strict=True):
             assert f"{upstream.shown} has 0x{block.hash.hex()}" in str(disputed.value)
         assert await blocks.agreed_header("0x4") == CHAIN[4].header
 
@@ -195,7 +195,7 @@ def test_an_anchor_is_a_block_on_which_all_agree_that_have_it() -> None:
 
 def test_a_block_that_is_not_valid_is_confirmed_by_others_or_counts_as_a_lie() -> None:
     def rests(blocks: BlockFetcher) -> list[bool]:
-        return [each.status().rests_for > 0 for each in blocks._upstreams]
+        return [each.status().rests_for > 0 for each in blocks.upstreams]
 
     async def alone(blocks: BlockFetcher, _: list[BlockNode]) -> None:
         assert await blocks.is_confirmed(CHAIN[8].header)

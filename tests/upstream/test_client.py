@@ -1,5 +1,6 @@
 """The client against toy endpoints: results, refusals, and every way of not being one."""
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
 from foreblock.upstream.rpc_client import Endpoint
 from support.each_case import each_case
-from support.servers.toy_endpoint import ToyError, toy_endpoint
+from support.servers.toy_endpoint import HttpRequest, Said, ToyError, http_endpoint, toy_endpoint
 
 
 def fail(_: object) -> object:
@@ -33,11 +34,18 @@ def test_error_carries_code_message_and_data() -> None:
 
 
 def test_connection_is_kept() -> None:
-    with toy_endpoint({"echo": lambda params: params}) as url, Endpoint(url) as endpoint:
+    ports: list[int] = []
+
+    def answer(request: HttpRequest) -> Said:
+        ports.append(request.port)
+        number = json.loads(request.body)["id"]
+        return Said(body=b'{"jsonrpc":"2.0","id":%d,"result":null}' % number)
+
+    with http_endpoint(answer) as url, Endpoint(url) as endpoint:
         endpoint.request("echo")
-        first = endpoint._connection.sock
         endpoint.request("echo")
-        assert endpoint._connection.sock is first
+    assert len(ports) == 2
+    assert len(set(ports)) == 1
 
 
 def test_nobody_there() -> None:

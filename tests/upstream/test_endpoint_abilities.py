@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream, RefusedAnswer
-from foreblock.follow.fetch_job import _settled
+from foreblock.follow.fetch_job import settled_refusals
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.requests import GetCode, GetProof, StateRequest
 from foreblock.follow.startup import open_upstreams
@@ -81,7 +81,7 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
         node.weather = lambda number, _: Said(500) if number == node.bodies else None
         with pytest.raises(NoUpstream):
             await fetch(fetcher, wanted, seconds=0.1)
-        await looked_until(lambda: not fetcher._tasks)  # what is out would seem to take very long
+        await looked_until(lambda: not fetcher.tasks)  # what is out would seem to take very long
         node.weather = None
         clock.advance(int(1e9 * 2 * PROBE_AGAIN))
         check(await fetch(fetcher, wanted), wanted)
@@ -247,11 +247,11 @@ def test_a_way_that_works_for_others_is_not_given_up() -> None:
     """One refusal among answers is the weather; where all are refused, the way is gone."""
     asked: list[StateRequest] = [GetProof(A), GetProof(B), GetCode(A)]
     refused: list[tuple[StateRequest, str]] = [(asked[0], RefusalKind.NO_METHOD.value)]
-    assert _settled(asked, refused) == []
+    assert settled_refusals(asked, refused) == []
     refused.append((asked[1], RefusalKind.NO_METHOD.value))
-    assert _settled(asked, refused) == refused
+    assert settled_refusals(asked, refused) == refused
     other: list[tuple[StateRequest, str]] = [(asked[0], RefusalKind.NO_BLOCK.value)]
-    assert _settled(asked, other) == other
+    assert settled_refusals(asked, other) == other
 
 
 def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:
@@ -294,7 +294,7 @@ def test_an_answer_that_does_not_come_leaves_time_for_another_try(
         waited.append(seconds)
         raise RefusedAnswer(RefusalKind.UNREACHABLE.value, "no answer")
 
-    upstream._connections = SimpleNamespace(post=post)  # type: ignore[assignment, misc]
+    upstream.connections = SimpleNamespace(post=post)  # type: ignore[assignment, misc]
     asking = upstream.ask([("eth_chainId", [])], Urgency(Purpose.CLIENT), upstream.now + left)
     with pytest.raises(RefusedAnswer):
         asyncio.run(asking)

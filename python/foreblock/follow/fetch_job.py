@@ -82,7 +82,7 @@ async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
         # Where blocks below the tip are proven, a state that is not there is one of some keys.
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
-        settled = _settled(asked, kinds)
+        settled = settled_refusals(asked, kinds)
         following = degrade(upstream.limits, settled, back, len(job.places))
         if following is None and len(kinds) < len(refused) and not apart:
             apart = True  # one key that it does not have refuses all that are asked for with it
@@ -134,7 +134,7 @@ async def _once(
     return asked, refused
 
 
-def _settled(
+def settled_refusals(
     asked: Sequence[StateRequest], refused: Sequence[tuple[StateRequest, str]]
 ) -> list[tuple[StateRequest, str]]:
     """The refusals that are no accidents: a way that worked for others works."""

@@ -94,7 +94,7 @@ class Fetcher:
         self._clock: Final = clock
         self._options: Final = options or FetchOptions()
         self._in_flight: Final[list[InFlightFetch]] = []
-        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self.tasks: Final[set[asyncio.Task[None]]] = set()
         self._homes: Final[OrderedDict[bytes, bytes]] = OrderedDict()  # accounts by code hash
         self._contracts: Final[OrderedDict[bytes, None]] = OrderedDict()
         self._epoch = 0
@@ -171,7 +171,7 @@ class Fetcher:
 
     def close(self) -> None:
         """Stop what is on its way, and close the upstreams."""
-        for task in self._tasks:
+        for task in self.tasks:
             task.cancel()
         for upstream in self.upstreams:
             upstream.close()
@@ -216,8 +216,8 @@ class Fetcher:
         fetch = InFlightFetch(epoch, job)
         self._in_flight.append(fetch)
         task = asyncio.get_running_loop().create_task(self._run(fetch))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
         return fetch
 
     async def _run(self, fetch: InFlightFetch) -> None:

@@ -107,12 +107,12 @@ class FollowNetwork(FeedNetwork):
         send = network.follow.send
         self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
         self._answers: Final = WorkerRequests(fetcher, learner, self, self._start, clock)
-        self._roots: Final = FollowedRoots(
+        self.roots: Final = FollowedRoots(
             network.name, lambda: self.following.roots, self._find_proofs, self._differ
         )
         self._hot_set: Final = WorkingSet()
         learner.heard = self._note_used
-        self._hot: Final = WorkingSetRefresh(
+        self.working_set: Final = WorkingSetRefresh(
             self._hot_set, learner, self, self._keep_hot, has_room=self._has_room
         )
         self._loop: Final = asyncio.get_running_loop()
@@ -241,7 +241,7 @@ class FollowNetwork(FeedNetwork):
             await self.close()
             raise
         self._hot_set.take({address: HotAccount(*row) for address, row in kept.items()})
-        self._hot.begin()
+        self.working_set.begin()
 
     async def close(self) -> None:
         """Stop fetching, then close the source and end the thread."""
@@ -251,7 +251,7 @@ class FollowNetwork(FeedNetwork):
         if self._forwarding is not None:
             await self._forwarding.close()
         try:
-            await self._hot.keep_now()
+            await self.working_set.keep_now()
             await self.on_thread(self.following.keep_templates)
             if self._audit is not None:
                 self._audit.prover.close()
@@ -264,9 +264,9 @@ class FollowNetwork(FeedNetwork):
 
     def _want_soon(self, wanted: MissingState) -> None:
         """Hear on the network's thread what messages want."""
-        self._loop.call_soon_threadsafe(self._want, wanted)
+        self._loop.call_soon_threadsafe(self.want, wanted)
 
-    def _want(self, wanted: MissingState) -> None:
+    def want(self, wanted: MissingState) -> None:
         """Fetch what messages want, beside a few other such fetches."""
         if not wanted or self._stopping:
             return
@@ -297,7 +297,7 @@ class FollowNetwork(FeedNetwork):
         finally:
             self._learning -= 1
         if not self._stopping:
-            self._want(await self.on_thread(partial(self.following.try_again, learned=True)))
+            self.want(await self.on_thread(partial(self.following.try_again, learned=True)))
             self.stir()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -455,7 +455,7 @@ class FollowNetwork(FeedNetwork):
     def _begun_anew(self, number: int, why: str) -> None:
         source = self.following
         self._learner.begin(source.learned, source.fit, source.lasts)
-        self._hot.begin(self._units_at_once())
+        self.working_set.begin(self._units_at_once())
         self._wanted = MissingState()
         self._place = None
         self.anchorings += 1
@@ -472,13 +472,13 @@ class FollowNetwork(FeedNetwork):
 
     def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
         yield self._keep_storing()
-        yield self._hot.fetch()
-        yield self._hot.keep()
+        yield self.working_set.fetch()
+        yield self.working_set.keep()
         yield self._keep_templates()
         if self._audit is not None:
             yield self._keep_auditing(self._audit)
         if self._learner.proven and self._follow.sealed != "computed":
-            yield self._roots.keep()
+            yield self.roots.keep()
 
     async def _keep_auditing(self, audit: StateAudit) -> None:
         """Prove what was believed; where something is untrue, drop it and all that stands on it."""
@@ -529,8 +529,8 @@ class FollowNetwork(FeedNetwork):
             state=dict(self._learner.counters),
             last_error=harmless(self._learner.last_error),
             upstreams=tuple(each.status() for each in self._fetcher.upstreams),
-            roots=self._roots.status(),
-            working_set=self._hot.status(),
+            roots=self.roots.status(),
+            working_set=self.working_set.status(),
             templates=self.following.templates,
             audit=None if self._audit is None else self._audit.status(),
         )

@@ -41,7 +41,7 @@ class FollowedRoots:
         self._name: Final = name
         self._roots: Final = roots
         self._find: Final = find
-        self._differs: Final = differs
+        self.differs: Final = differs
         self._last = 0  # block whose root was computed
         self._computed = 0
         self._asked = 0  # accounts of which proofs were asked for
@@ -79,7 +79,7 @@ class FollowedRoots:
             if outcome.difference:
                 number = due.header.number
                 log.error("root_differs", network=self._name, block=number, why=outcome.difference)
-                await self._differs(due.header, outcome.difference)
+                await self.differs(due.header, outcome.difference)
                 return False
             if not outcome.needed:
                 self._computed += 1

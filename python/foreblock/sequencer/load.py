@@ -60,7 +60,7 @@ class Load:
         self._chain_id: Final = chain_id
         self._accounts: Final = tuple(accounts)
         self._by_address: Final = {each.address: each for each in accounts}
-        self._ready: deque[Transaction] = deque()
+        self.ready: deque[Transaction] = deque()
         self._nonces: dict[bytes, int] = {}  # the next one to sign with, where it is known
         self._signed = 0  # the number of the next transaction
         self._since_ns: int | None = None  # from when on transactions are due
@@ -69,12 +69,12 @@ class Load:
     @property
     def wants_to_sign(self) -> bool:
         """Return True if fewer transactions are signed than should be."""
-        return len(self._ready) < self._tps * AHEAD_SECONDS
+        return len(self.ready) < self._tps * AHEAD_SECONDS
 
     def sign_some(self, next_nonce: Callable[[bytes], int]) -> None:
         """Sign a portion; `next_nonce` is asked where the sender's nonce is not known yet."""
         for _ in range(PORTION):
-            self._ready.append(self._sign(next_nonce))
+            self.ready.append(self._sign(next_nonce))
 
     def due(self, now_ns: int) -> Iterator[Transaction]:
         """The transactions that are due by now and have been signed."""
@@ -82,27 +82,27 @@ class Load:
             self._since_ns = now_ns
         wanted = (now_ns - self._since_ns) * self._tps // SECOND_NS
         self._sent = max(self._sent, wanted - self._tps * BURST_SECONDS)
-        while self._sent < wanted and self._ready:
+        while self._sent < wanted and self.ready:
             self._sent += 1
-            yield self._ready.popleft()
+            yield self.ready.popleft()
 
     @property
     def next_due_ns(self) -> int | None:
         """When a portion is due; None if it has to be signed first."""
-        if self._since_ns is None or not self._ready:
+        if self._since_ns is None or not self.ready:
             return None
         return self._since_ns + (self._sent + PORTION) * SECOND_NS // self._tps
 
     def start_again(self) -> None:
         """Forget what was signed: the chain was taken back, and nonces with it."""
-        self._ready.clear()
+        self.ready.clear()
         self._nonces.clear()
 
     def refused(self, transaction: Transaction) -> None:
         """The account has another user too: start again from its nonce."""
         sender = transaction.sender
         self._nonces.pop(sender, None)
-        self._ready = deque(each for each in self._ready if each.sender != sender)
+        self.ready = deque(each for each in self.ready if each.sender != sender)
 
     def _sign(self, next_nonce: Callable[[bytes], int]) -> Transaction:
         number = self._signed

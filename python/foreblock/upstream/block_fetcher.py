@@ -73,7 +73,7 @@ class BlockFetcher:
         is_unmetered: bool = False,
     ) -> None:
         """If `is_unmetered`, blocks come as RLP where it is served, and all heads each time."""
-        self._upstreams: Final = upstreams
+        self.upstreams: Final = upstreams
         self._asks_for_bytes = is_unmetered
         self._slow_heads: Final = 1 if is_unmetered else SLOW_HEADS
         self.purpose = purpose
@@ -89,7 +89,7 @@ class BlockFetcher:
     @property
     def shown(self) -> str:
         """The best upstream, without its secrets."""
-        return self._upstreams[0].shown
+        return self.upstreams[0].shown
 
     async def heads(self) -> CanonicalHeads:
         """The current heads; the safe and the final one are read now and then only."""
@@ -179,12 +179,12 @@ class BlockFetcher:
         params: list[object] = [name, False]
         asking = [
             self._ask(each, "eth_getBlockByNumber", params, lambda said: _header(said, name), AGREE)
-            for each in self._upstreams
+            for each in self.upstreams
         ]
         said = await asyncio.gather(*asking, return_exceptions=True)
         return {
             upstream: header.hash
-            for upstream, header in zip(self._upstreams, said, strict=True)
+            for upstream, header in zip(self.upstreams, said, strict=True)
             if isinstance(header, Header)
         }
 
@@ -194,7 +194,7 @@ class BlockFetcher:
         Raises `EndpointError`, `DisputedBlock` if they do not agree.
         """
         header = await self.header(name)
-        if len(self._upstreams) == 1:
+        if len(self.upstreams) == 1:
             return header
         said = await self.hashes_at(header.number)
         if set(said.values()) - {header.hash}:
@@ -246,7 +246,7 @@ class BlockFetcher:
 
     def close(self) -> None:
         """Close the upstreams."""
-        for upstream in self._upstreams:
+        for upstream in self.upstreams:
             upstream.close()
 
     def _keep(self, block: Block) -> None:
@@ -260,13 +260,13 @@ class BlockFetcher:
         Where the answers of all upstreams were damaged or did not come, they are asked again soon:
         a walk of many blocks begins again if one of them cannot be had.
         """
-        until = self._upstreams[0].now + PATIENCE
+        until = self.upstreams[0].now + PATIENCE
         for number in range(TRIES):
             try:
                 return await self._read_once(method, params, read)
             except RefusedAnswer as refused:
                 why = refused
-            if why.kind in NOT_THERE or number + 1 == TRIES or self._upstreams[0].now > until:
+            if why.kind in NOT_THERE or number + 1 == TRIES or self.upstreams[0].now > until:
                 break
             await asyncio.sleep(FIRST_WAIT * 2**number)
         if why.kind in NOT_THERE:
@@ -276,7 +276,7 @@ class BlockFetcher:
     async def _read_once(self, method: str, params: list[object], read: Callable[[Raw], T]) -> T:
         """The first usable answer of one round. Raises `RefusedAnswer`, why the last had none."""
         why: RefusedAnswer | None = None
-        for upstream in sorted(self._upstreams, key=lambda each: each.wait(self.purpose)):
+        for upstream in sorted(self.upstreams, key=lambda each: each.wait(self.purpose)):
             try:
                 return await self._ask(upstream, method, params, read)
             except RefusedAnswer as refused:

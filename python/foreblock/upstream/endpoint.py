@@ -77,7 +77,7 @@ class Upstream:
         self.requests = 0
         self.units = 0
         self.refusals: Final[Counter[str]] = Counter()
-        self._connections: Final = Connections(url)
+        self.connections: Final = Connections(url)
         self._clock: Final = clock
         self._limited = 0  # rate limits in a row
         self._why = ""  # it failed last
@@ -131,7 +131,7 @@ class Upstream:
         try:
             seconds = self._longest_wait(until - begun)
             is_urgent = urgency.purpose is Purpose.FLASHBLOCK
-            reply = await self._connections.post(
+            reply = await self.connections.post(
                 body_of(calls), max(0.0, seconds), is_urgent=is_urgent
             )
             found = self._read(reply, len(calls))
@@ -176,9 +176,9 @@ class Upstream:
         except RefusedAnswer as refused:
             if refused.kind == RefusalKind.RATE_LIMITED:
                 self._pause(reply.headers)
-            raise self._connections.hidden(refused) from None
+            raise self.connections.hidden(refused) from None
         hidden = {
-            number: self._connections.hidden(each) if isinstance(each, RefusedAnswer) else each
+            number: self.connections.hidden(each) if isinstance(each, RefusedAnswer) else each
             for number, each in found.items()
         }
         kinds = [each.kind for each in hidden.values() if isinstance(each, RefusedAnswer)]
@@ -231,4 +231,4 @@ class Upstream:
 
     def close(self) -> None:
         """Close its connections."""
-        self._connections.close()
+        self.connections.close()

@@ -37,6 +37,7 @@ class HttpRequest(NamedTuple):
     path: str
     headers: Message
     body: bytes  # empty for GET
+    port: int  # of the client's end of the connection
 
 
 class _Server(ThreadingHTTPServer):
@@ -64,7 +65,7 @@ def http_endpoint(answer: Callable[[HttpRequest], Said]) -> Iterator[str]:
             self.reply(b"")
 
         def reply(self, asked: bytes) -> None:
-            said = answer(HttpRequest(self.path, self.headers, asked))
+            said = answer(HttpRequest(self.path, self.headers, asked, self.client_address[1]))
             if said.holds is not None:
                 said.holds.wait()
             body = said.body or b""

@@ -44,6 +44,7 @@ class Toys:
         self.ran: list[bytes] = []
         self.begun: list[bytes] = []
         self.now = 0.0
+        self.step = 0.0  # seconds that pass whenever the time is read
         self.long_texts = [b'"%b"' % (b"%d" % number * LONG) for number in range(3)]
         methods: dict[str, Method[ToyContext]] = {
             "echo": self.echo,
@@ -58,8 +59,12 @@ class Toys:
             "long_later": self.long_later,
         }
         self.dispatcher = Dispatcher(
-            methods, self.open, self.fault, limits or Limits(), lambda: self.now, budget=budget
+            methods, self.open, self.fault, limits or Limits(), self.clock, budget=budget
         )
+
+    def clock(self) -> float:
+        self.now += self.step
+        return self.now
 
     def long_later(self, context: ToyContext, params: Raw) -> Awaitable[list[bytes]]:
         async def wait() -> list[bytes]:

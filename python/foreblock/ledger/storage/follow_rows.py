@@ -36,7 +36,7 @@ def put_rules_end(batch: Batch, end: RulesEnd | None) -> None:
     if end is None:
         batch.delete(RULES_END)
         return
-    version = _version().encode()
+    version = current_version().encode()
     batch.put(RULES_END, _HEAD.pack(end.block, len(version)) + version + end.why.encode())
 
 
@@ -51,14 +51,14 @@ def read_rules_end(view: View) -> RulesEnd | None:
     try:
         block, length = _HEAD.unpack_from(row)
         version, why = row[_HEAD.size :][:length], row[_HEAD.size + length :]
-        if version.decode() != _version():
+        if version.decode() != current_version():
             return None
         return RulesEnd(block, why.decode())
     except (struct.error, UnicodeDecodeError) as damage:
         raise StoreDamaged(f"the row of the end of the rules: {damage}") from damage
 
 
-def _version() -> str:
+def current_version() -> str:
     """Of this program; looking it up takes longer than importing all of it."""
     from foreblock import __version__  # noqa: PLC0415, see above
 
