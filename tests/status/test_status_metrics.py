@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from foreblock.metrics.counter_file import CounterFile, CounterFileReader
+from foreblock.metrics.counter_file import CounterFile, CounterFileReader, SampledMetrics
 from foreblock.metrics.exposition import Table
 from foreblock.status.network_status import (
     UNTRUE,
@@ -17,7 +17,7 @@ from foreblock.status.network_status import (
     UpstreamStatus,
     WorkingSetStatus,
 )
-from foreblock.status.status_metrics import SourceMetrics, refusal_label
+from foreblock.status.status_metrics import refusal_label, source_samples
 from foreblock.upstream.json_rpc import RefusalKind
 
 FEED = FeedStatus("ws://key@a/ws", True, 2, 40, 1, 3, 2.0, "gone")
@@ -52,9 +52,9 @@ def shown(folder: Path, *statuses: SourceStatus) -> dict[tuple[str, ...], float]
     """The series after two lives of a network, each with these statuses."""
     counters = CounterFile(folder / "writer")
     for _ in range(2):
-        metrics = SourceMetrics(counters, "main")
+        metrics = SampledMetrics(counters, "main")
         for status in statuses:
-            metrics.show(status, 1_000.0)
+            metrics.show(source_samples(status, 1_000.0))
     return series(folder / "writer")
 
 

@@ -15,7 +15,7 @@ are floats of eight bytes, which are read and written whole.
 import mmap
 import os
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -30,6 +30,8 @@ _PRIVATE_BYTES: Final = 256 << 10
 # Rows that do not fit share the first cells, which are never read.
 _SPARE: Final = 64
 _SEPARATOR: Final = "\t"
+
+Sample = tuple[Metric, tuple[str, ...], float]  # a metric, labels and a value
 
 
 class PlacedRow(NamedTuple):
@@ -154,6 +156,26 @@ class Gauge:
     def set(self, value: float) -> None:
         """Show this value."""
         self._cells[self._cell] = value
+
+
+class SampledMetrics:
+    """Gauges and counters that show values kept elsewhere, sampled by one thread."""
+
+    def __init__(self, counters: CounterFile, *labels: str) -> None:
+        """`labels` come first in each row."""
+        self._counters: Final = counters
+        self._labels: Final = labels
+        self._counts: Final[dict[tuple[str, tuple[str, ...]], Count]] = {}
+
+    def show(self, samples: Iterable[Sample]) -> None:
+        for metric, labels, value in samples:
+            if metric.kind == "gauge":
+                Gauge(self._counters, metric, *self._labels, *labels).set(value)
+                continue
+            key = metric.name, labels
+            if key not in self._counts:
+                self._counts[key] = Count(self._counters, metric, *self._labels, *labels)
+            self._counts[key].follow(value)
 
 
 class Histogram:

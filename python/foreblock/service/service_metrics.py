@@ -1,36 +1,22 @@
 """The metrics of a worker, and the text of /metrics for all processes of the service.
 
-A worker counts requests and bytes as they happen; the rest is sampled once a second, and when this
-worker gets a scrape. It then reads the counters of all processes, adds them up, and adds what
-stores say of their chains at this moment. Concurrent scrapes get the same text, which is made in
-slices of the loop.
+A worker counts requests and bytes as they happen; the rest is sampled once a second and at each
+scrape. A scrape reads the counters of all processes, adds them up, and adds the current status of
+the chains. Concurrent scrapes get the same text, which is made in slices of the loop.
 """
 
 import os
 from collections.abc import Awaitable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from foreblock import __version__
 from foreblock.clock import SystemClock
 from foreblock.ledger.reading.availability import AbsentLedger, network_status
 from foreblock.ledger.reading.view import Ledger
 from foreblock.metrics import catalogue
-from foreblock.metrics.catalogue import (
-    BUILD_INFO,
-    CONNECTIONS,
-    QUEUE_LENGTH,
-    SLICES,
-    SUBSCRIPTIONS,
-    THREAD_CALLS,
-    THREAD_CALLS_BEGUN,
-    UNANSWERED_BYTES,
-    UNSENT_BYTES,
-    WAITING_REQUESTS,
-    Metric,
-    Series,
-)
-from foreblock.metrics.counter_file import Count, CounterFileReader, Gauge
+from foreblock.metrics.catalogue import Metric, Series
+from foreblock.metrics.counter_file import CounterFileReader, Sample, SampledMetrics
 from foreblock.metrics.exposition import Table, exposition
 from foreblock.metrics.meters import (
     ProcessMetrics,
@@ -39,84 +25,67 @@ from foreblock.metrics.meters import (
     open_counter_file,
 )
 from foreblock.rpc.subscriptions import Sessions
-from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
+from foreblock.server.sweep import Ticker
 from foreblock.settings.networks import Network
 from foreblock.status.status_metrics import chain_series
-
-
-class Counted(Protocol):
-    """The connections of a worker."""
-
-    count: int
 
 
 class WorkerMetrics:
     """The metrics of one worker."""
 
     def __init__(
-        self, runtime: str = "", process: str = "", connections: Counted | None = None
+        self, runtime: str = "", process: str = "", connections: Ticker | None = None
     ) -> None:
         """`runtime` is the folder that all processes share; without it the metrics are private."""
         self.runtime: Final = runtime
         self.counters: Final = open_counter_file(runtime, process)
         self._process: Final = ProcessMetrics(self.counters, process)
+        self._sampled: Final = SampledMetrics(self.counters)
         self._connections: Final = connections
         self._scheduler: Scheduler | None = None
-        self._sessions: Final[list[tuple[Gauge, Sequence[Sessions]]]] = []
-        counters = self.counters
-        self._http: Final = Gauge(counters, CONNECTIONS, "http")
-        self._websocket: Final = Gauge(counters, CONNECTIONS, "websocket")
-        self._waiting: Final = Gauge(counters, WAITING_REQUESTS)
-        self._unsent: Final = Gauge(counters, UNSENT_BYTES)
-        self._unanswered: Final = Gauge(counters, UNANSWERED_BYTES)
-        self._queue: Final = Gauge(counters, QUEUE_LENGTH)
-        self._slices: Final = Count(counters, SLICES)
-        self._calls: Final = Gauge(counters, THREAD_CALLS)
-        self._calls_begun: Final = Count(counters, THREAD_CALLS_BEGUN)
+        self._sessions: Final[dict[str, Sequence[Sessions]]] = {}  # by network
 
     def meter(self, network: str, slow_seconds: float) -> RequestMeter:
-        """The meter of one network's requests, of which those are slow that take so long."""
+        """The meter of one network's requests; those that take `slow_seconds` are slow."""
         return RequestMeter(self.counters, network, slow_seconds)
 
     def watch(self, scheduler: Scheduler) -> None:
-        """Look at the scheduler of this worker."""
+        """Sample the scheduler of this worker."""
         self._scheduler = scheduler
 
     def watch_sessions(self, network: str, sessions: Sequence[Sessions]) -> None:
-        """Look at the sessions of all views of a network."""
-        self._sessions.append((Gauge(self.counters, SUBSCRIPTIONS, network), sessions))
+        """Sample the sessions of all views of a network."""
+        self._sessions[network] = sessions
 
     def sample(self) -> None:
-        """Look at everything."""
+        """Sample everything."""
         self._process.sample()
-        self._sample_connections()
+        self._sampled.show(self._connection_samples())
         if self._scheduler is not None:
-            self._sample_work(self._scheduler)
+            self._sampled.show(_work_samples(self._scheduler))
 
-    def _sample_connections(self) -> None:
+    def _connection_samples(self) -> Iterator[Sample]:
         websockets = 0
-        for gauge, sessions in self._sessions:
-            gauge.set(sum(each.subscriptions for each in sessions))
+        for network, sessions in self._sessions.items():
+            yield catalogue.SUBSCRIPTIONS, (network,), sum(each.subscriptions for each in sessions)
             websockets += sum(each.connections for each in sessions)
         count = 0 if self._connections is None else self._connections.count
-        self._websocket.set(websockets)
-        self._http.set(max(0, count - websockets))
+        yield catalogue.CONNECTIONS, ("websocket",), websockets
+        yield catalogue.CONNECTIONS, ("http",), max(0, count - websockets)
 
-    def _sample_work(self, scheduler: Scheduler) -> None:
-        budget, queue, threads = scheduler.budget, scheduler.queue, scheduler.threads
-        self._sample_room(budget)
-        self._queue.set(queue.length)
-        self._slices.follow(queue.slices)
-        self._calls.set(threads.length)
-        self._calls_begun.follow(threads.begun)
 
-    def _sample_room(self, budget: WorkerBudget) -> None:
-        self._waiting.set(budget.waits.total - budget.waits.left)
-        self._unsent.set(max(0, budget.held))
-        self._unanswered.set(budget.received.total - budget.received.left)
+def _work_samples(scheduler: Scheduler) -> Iterator[Sample]:
+    budget, queue, threads = scheduler.budget, scheduler.queue, scheduler.threads
+    yield catalogue.WAITING_REQUESTS, (), budget.waits.total - budget.waits.left
+    yield catalogue.UNSENT_BYTES, (), max(0, budget.held)
+    yield catalogue.UNANSWERED_BYTES, (), budget.received.total - budget.received.left
+    yield catalogue.QUEUE_LENGTH, (), queue.length
+    yield catalogue.SLICES, (), queue.slices
+    yield catalogue.THREAD_CALLS, (), threads.length
+    yield catalogue.THREAD_CALLS_BEGUN, (), threads.begun
 
 
 def network_series(network: Network, ledger: Ledger | AbsentLedger) -> Iterator[Series]:
@@ -156,7 +125,7 @@ class Scraper:
         networks: Sequence[tuple[Network, Ledger | AbsentLedger]],
         scheduler: Scheduler,
     ) -> None:
-        """`own` are the metrics of this worker, which are looked at first."""
+        """`own` are the metrics of this worker, which are sampled first."""
         self._own: Final = own
         self._networks: Final = networks
         self._scheduler: Final = scheduler
@@ -176,7 +145,7 @@ class Scraper:
             for series in network_series(network, ledger):
                 table.add(series)
             yield None
-        table.add((BUILD_INFO, (__version__,), [1.0]))
+        table.add((catalogue.BUILD_INFO, (__version__,), [1.0]))
         pieces = yield from exposition(table)
         return b"".join(pieces)
 

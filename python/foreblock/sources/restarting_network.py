@@ -19,11 +19,12 @@ from msgspec import structs
 from foreblock.backoff import Backoff, Waits
 from foreblock.bus.messages import BusRequest, SourceReport, ToWorker
 from foreblock.clock import SECOND_NS, Clock
+from foreblock.metrics.counter_file import SampledMetrics
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.secret_urls import redact_urls
 from foreblock.sources.network_thread import RunningNetwork
 from foreblock.status.network_status import SourceStatus, map_texts
-from foreblock.status.status_metrics import SourceMetrics
+from foreblock.status.status_metrics import source_samples
 
 # The longest leaves two of six seconds to start and to catch up.
 WAITS: Final = Waits(shortest=0.1, longest=4.0)
@@ -136,11 +137,11 @@ class RestartingNetwork:
                 reporting.result()
 
     async def _keep_reporting(self, running: RunningNetwork) -> None:
-        metrics = SourceMetrics(self._metrics.counters, self.name)
+        metrics = SampledMetrics(self._metrics.counters, self.name)
         while True:
             status = await running.status()
             if status is not None:
-                metrics.show(status, self._clock.wall_ns() / SECOND_NS)
+                metrics.show(source_samples(status, self._clock.wall_ns() / SECOND_NS))
             if status is not None or self._failure:
                 self._send(structs.replace(status or SourceStatus(), failure=self._failure))
             await asyncio.sleep(STATUS_SECONDS)

@@ -1,8 +1,9 @@
-"""The status of a network as metrics. No I/O but the counter file.
+"""The status of a network as metrics. No I/O.
 
-A worker computes the series of a chain for each scrape. The writer shows the status of a source in
+A worker computes the series of a chain for each scrape. The writer shows the samples of a source in
 its counter file once a second, so that counters survive a restart of the network. Feeds and
-upstreams are numbered in the order of the settings, since a URL may contain a key.
+upstreams are numbered in the order of the settings, since a URL may contain a key. The label of the
+network precedes those of a sample.
 """
 
 import re
@@ -11,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from foreblock.metrics import catalogue
-from foreblock.metrics.catalogue import FEED_OUTCOMES, Metric, Series
-from foreblock.metrics.counter_file import Count, CounterFile, Gauge
+from foreblock.metrics.catalogue import FEED_OUTCOMES, Series
+from foreblock.metrics.counter_file import Sample
 from foreblock.status.network_status import (
     UNTRUE,
     ChainStatus,
@@ -26,8 +27,6 @@ from foreblock.status.network_status import (
 
 OTHER: Final = "other"
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
-
-Sample = tuple[Metric, tuple[str, ...], float]  # with labels after that of the network
 
 
 # --- The chain, in a worker ----------------------------------------------------------------
@@ -63,30 +62,8 @@ def _chain(chain: ChainStatus) -> Iterator[Sample]:
 # --- The source, in the writer -------------------------------------------------------------
 
 
-class SourceMetrics:
-    """The metrics of one source, from its start to its end; counters continue after a restart."""
-
-    def __init__(self, counters: CounterFile, network: str) -> None:
-        self._counters: Final = counters
-        self._network: Final = network
-        self._counts: Final[dict[tuple[str, tuple[str, ...]], Count]] = {}
-
-    def show(self, status: SourceStatus, wall: float) -> None:
-        """Show a status that was made at this wall time, in seconds."""
-        for metric, labels, value in _source(status, wall):
-            if metric.kind == "gauge":
-                Gauge(self._counters, metric, self._network, *labels).set(value)
-            else:
-                self._count(metric, labels).follow(value)
-
-    def _count(self, metric: Metric, labels: tuple[str, ...]) -> Count:
-        key = metric.name, labels
-        if key not in self._counts:
-            self._counts[key] = Count(self._counters, metric, self._network, *labels)
-        return self._counts[key]
-
-
-def _source(status: SourceStatus, wall: float) -> Iterator[Sample]:
+def source_samples(status: SourceStatus, wall: float) -> Iterator[Sample]:
+    """The samples of a source whose status was made at this wall time, in seconds."""
     for number, feed in enumerate(status.feeds):
         yield from _feed(feed, (str(number),), wall)
     if status.messages is not None:
