@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from foreblock.errors import PoolUnavailable
-from foreblock.service.writer_pool import BatchedQuery
+from foreblock.service.remote_sequencing import BatchedQuery
 from support.servers.in_loop import in_loop
 from support.servers.waiting import PATIENCE
 

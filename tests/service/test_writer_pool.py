@@ -14,7 +14,7 @@ from foreblock.bus.messages import (
     WaitingTransaction,
 )
 from foreblock.errors import PoolTooLarge
-from foreblock.service.writer_pool import WriterPool
+from foreblock.service.remote_sequencing import WriterPool
 from support.servers.in_loop import in_loop
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20

@@ -19,11 +19,11 @@ from foreblock.ledger.reading.fast_path import FastPathBounds
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import SharedFamilies, make_shared, make_table
 from foreblock.methods.calls.call_methods import UNCAPPED
-from foreblock.methods.dev import AT_THE_WRITER, NOWHERE, ON_LOOPBACK
+from foreblock.methods.dev import ON_LOOPBACK
 from foreblock.methods.events import Events
 from foreblock.methods.events.commit_watch import AwaitedCommits, CommitWatch
 from foreblock.methods.events.filter_table import FilterTable
-from foreblock.methods.sequencing import Keys, Sequencing
+from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.table import MethodTable
 from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
@@ -36,11 +36,9 @@ from foreblock.scheduling.call_threads import CallThreads
 from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served, ServerCounts
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.sequencer.mnemonic import dev_accounts
-from foreblock.service.chain_commands import WriterCommands
 from foreblock.service.printed_requests import PrintedRequests
-from foreblock.service.writer_pool import WriterPool
-from foreblock.settings import ChainSettings, Settings
+from foreblock.service.remote_sequencing import sequencing_of
+from foreblock.settings import Settings
 from foreblock.settings.networks import Network
 
 if TYPE_CHECKING:
@@ -167,7 +165,7 @@ class NetworkViews:
 
     def served(self) -> Served:
         """The views, with the fast path that they share."""
-        sequencing = _sequencing(self.link, self.network)
+        sequencing = sequencing_of(self.network, self.link)
         served = self._at_paths(sequencing)
         if isinstance(self.ledger, Ledger):
             bounds, meter = fast_path_bounds(self.settings), self.shared.meter
@@ -221,26 +219,6 @@ def fast_path_bounds(settings: Settings) -> FastPathBounds:
         call_us=THRESHOLDS.call_us,
         step_us=THRESHOLDS.call_step_us,
     )
-
-
-def _sequencing(link: BusClient | None, network: Network) -> Sequencing:
-    """The parts with which methods reach the sequencer of a network."""
-    if link is None:
-        return Sequencing()
-    writer, pool = WriterCommands(link, network.name), WriterPool(link, network.name)
-    dev = network.dev
-    if dev is None:
-        if network.source == "log":
-            return Sequencing(writer, pool, writer, hidden=AT_THE_WRITER)
-        return Sequencing(writer, pool)
-    hidden = NOWHERE if dev.dev_methods == "off" else ""
-    return Sequencing(writer, pool, writer, _keys(dev), dev.order, hidden)
-
-
-def _keys(chain: ChainSettings) -> Keys:
-    """The keys of a development chain's accounts."""
-    accounts = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
-    return Keys({each.address: each.secret for each in accounts})
 
 
 def settings_at_root(settings: Settings, network: Network) -> Settings:
