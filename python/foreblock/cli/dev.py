@@ -32,7 +32,7 @@ from foreblock.settings import ChainSettings, DevSettings
 from foreblock.settings.networks import Network, check_interval, check_kept, log_of
 
 SHOWN_ACCOUNTS: Final = 10
-GENESIS_FILE: Final = "genesis.json"  # that the writer leaves in the directory of a chain
+GENESIS_FILE: Final = "genesis.json"  # the writer writes it to the directory of a chain
 LIKE: Final = "--like"
 ANVIL: Final = "anvil"
 # Defaults that differ from those of other commands.
@@ -89,7 +89,7 @@ def dev(given: Given, *, like: None) -> None:
     Every option is also a setting in foreblock.toml and an environment variable, as in
     FOREBLOCK_BLOCK_TIME; docs/settings.md has details, docs/dev-chain.md describes the chains.
     """
-    assert like is None, "another command has the rest"
+    assert like is None, "DevVerb runs the other command"
     with failing_in_one_line():
         settings = loaded(given, DevSettings, DEFAULTS).settings
         with networks(settings) as served:
@@ -116,11 +116,11 @@ def run(
     served: Sequence[launch.ServedNetwork],
     say: Callable[[launch.StartedService], None],
 ) -> bool:
-    """Serve networks until a signal; true if a second one stopped it at once."""
+    """Serve networks until a signal; return true if a second signal cut the stop short."""
     service = settings.service
     in_one_process = settings.chain.one_process and service.workers <= 1
     if in_one_process:
-        service = replace(service, nice=0)  # what writes the chain delays it otherwise
+        service = replace(service, nice=0)  # the same process writes the chain
 
     def started(found: launch.StartedService) -> None:
         for line in exposure(settings, found.addresses):
@@ -131,7 +131,7 @@ def run(
 
 
 def exposure(settings: DevSettings, addresses: Sequence[str]) -> list[str]:
-    """Warn of what other machines and web pages can do; empty if all addresses are loopback."""
+    """Warnings about access by other machines and web pages; none if all addresses are loopback."""
     found = [each for some in addresses for each in some.split(", ")]
     reached = [each for each in found if not is_loopback_host(parse_address(each)[0])]
     if not reached:
@@ -152,7 +152,7 @@ def exposure(settings: DevSettings, addresses: Sequence[str]) -> list[str]:
 
 
 def _check_replication(settings: DevSettings) -> None:
-    """Refuse what two networks, or one process, cannot share."""
+    """Refuse settings that two networks, or one process, cannot share."""
     for name in ("log_name", "snapshot_listen", "snapshot_from"):
         if settings.test_listen and getattr(settings.replication, name):
             raise BadSetting(name, "it is for one network: test_listen is not empty")
@@ -191,7 +191,7 @@ def _network(
         address_index=settings.address_index,
         store=settings.service.store,
         view=settings.service.view,
-        sync=bool(settings.service.data),  # a chain that is removed at the end has nothing to lose
+        sync=bool(settings.service.data),  # a temporary chain needs no durable commits
         dev=replace(
             chain,
             genesis=_absolute(chain.genesis),
