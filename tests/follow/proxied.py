@@ -5,12 +5,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from support.servers.dev_processes import package_environment
-from support.servers.waiting import PATIENCE
+from support.servers.dev_processes import exchange, package_environment
 
 PROGRAM = Path(__file__).with_name("weather_proxy.py")
 
@@ -20,17 +18,12 @@ class Proxy:
 
     def __init__(self, url: str, control: str) -> None:
         self.url = url
-        self._control = control.removeprefix("http://")
+        self._control = control
 
     def tell(self, **command: object) -> dict[str, Any]:
         """Give a command; gives all counts."""
-        connection = HTTPConnection(self._control, timeout=PATIENCE)
-        try:
-            connection.request("POST", "/", json.dumps(command))
-            found: dict[str, Any] = json.loads(connection.getresponse().read())
-            return found
-        finally:
-            connection.close()
+        found: dict[str, Any] = json.loads(exchange(self._control, "/", json.dumps(command)).body)
+        return found
 
     def faults(self, words: str) -> None:
         """From now on these faults; none for an empty text."""

@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,7 @@ from follow.canned import Canned, canned
 from follow.fault_kinds import KINDS, LIES, STORMS, parse, words
 from follow.http_messages import HttpMessage, Splitter
 from follow.proxied import Proxy, weather_proxy
-from support.servers.dev_processes import Dev
+from support.servers.dev_processes import Dev, exchange
 from support.servers.waiting import PATIENCE, until
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Odd:  yes \r\n"
@@ -82,13 +82,8 @@ def raw_answers(url: str, requests: list[bytes], count: int) -> list[bytes]:
 
 
 def ask(proxy: Proxy, body: Any) -> tuple[int, dict[str, str], bytes]:  # noqa: ANN401, JSON
-    connection = HTTPConnection(proxy.url.removeprefix("http://"), timeout=PATIENCE)
-    try:
-        connection.request("POST", "/", json.dumps(body), {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        return response.status, dict(response.headers), response.read()
-    finally:
-        connection.close()
+    reply = exchange(proxy.url, "/", json.dumps(body))
+    return reply.status, dict(reply.headers), reply.body
 
 
 def question(method: str, *params: object, number: int = 1) -> dict[str, Any]:

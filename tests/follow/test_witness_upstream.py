@@ -9,13 +9,14 @@ import pytest
 
 from checker.keccak import keccak256_each
 from checker.ordered_trie import ordered_root
-from follow.upstreams import RpcError, ask, ask_all
+from follow.upstreams import ask, ask_all
 from follow.witness_files import Witnesses, data, header_hash, real_blocks, witnesses
 from follow.witness_trie import EMPTY_ROOT, Account, leaves, look_up
 from follow.witness_upstream import witness_upstream
 from foreblock._engine import keccak256
 from foreblock.upstream.block_json import Fields, encode_transaction, rebuild_block
 from support.payloads import merkle
+from support.servers.dev_processes import RpcError
 
 FIRST = 26207959  # the parent of the first block
 BLOCKS = (26207960, 26207961, 26207962, 26208384, 26208858)

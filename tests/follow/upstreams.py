@@ -7,7 +7,6 @@ skip a test with their reason; outside of tests the same reason ends the run.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ import pytest
 
 from differential.geth import geth
 from foreblock.bench.rpc.peers import find
+from support.servers.dev_processes import RpcError, exchange
 from support.servers.like_anvil import CHECKOUT, anvil, running
-from support.servers.waiting import PATIENCE
 
 NO_GETH = "geth is not installed; bench/peers.sh installs it"
 
@@ -43,15 +42,6 @@ def anvil_upstream(*flags: str) -> Iterator[str]:
         yield f"http://{found.addresses[0]}"
 
 
-class RpcError(Exception):
-    """An error answer."""
-
-    def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(error)
-        self.code: int = error["code"]
-        self.message: str = error["message"]
-
-
 def ask(url: str, method: str, *params: object) -> Any:  # noqa: ANN401, JSON
     """The result of one request; `RpcError` for an error."""
     (answer,) = ask_all(url, [(method, params)])
@@ -67,11 +57,5 @@ def ask_all(url: str, requests: Sequence[tuple[str, Sequence[object]]]) -> list[
         for at, (method, params) in enumerate(requests)
     ]
     host, _, path = url.removeprefix("http://").partition("/")
-    connection = HTTPConnection(host, timeout=PATIENCE)
-    try:
-        headers = {"Content-Type": "application/json"}
-        connection.request("POST", f"/{path}", json.dumps(body), headers)
-        answers: list[dict[str, Any]] = json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
+    answers: list[dict[str, Any]] = json.loads(exchange(host, f"/{path}", json.dumps(body)).body)
     return sorted(answers, key=lambda each: int(each["id"]))

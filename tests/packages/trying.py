@@ -6,11 +6,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
 
-from support.servers.dev_processes import Dev, Network
+from support.servers.dev_processes import Dev, Network, exchange
 from support.servers.waiting import PATIENCE
 
 FREE_PORTS = ("--listen=127.0.0.1:0", "--test-listen=127.0.0.1:0", "--feed-listen=127.0.0.1:0",
@@ -79,9 +78,6 @@ def _look_at_the_page(network: Network, version: str) -> None:
         ("/ui/app.js", "import"),
         ("/metrics", f'version="{version}"'),
     ):
-        connection = HTTPConnection(network.url.removeprefix("http://"), timeout=PATIENCE)
-        connection.request("GET", path)
-        response = connection.getresponse()
-        assert response.status == 200, path
-        assert text in response.read().decode(), path
-        connection.close()
+        reply = exchange(network.url, path)
+        assert reply.status == 200, path
+        assert text in reply.text, path

@@ -8,13 +8,13 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from replicas.places import Place
-from support.servers.dev_processes import children, package_environment
+from support.servers.dev_processes import children, exchange, package_environment
 from support.servers.nats_servers import free_port
 from support.servers.waiting import until
 
@@ -143,37 +143,24 @@ class Node:
 
     def probe(self) -> str:
         """What `/readyz?verbose` says; nothing where it does not answer."""
-        connection = HTTPConnection(self.address, timeout=5)
         try:
-            connection.request("GET", "/readyz?verbose")
-            return connection.getresponse().read().decode()
+            return exchange(self.address, "/readyz?verbose", timeout=5).text
         except (OSError, HTTPException):
             return ""
-        finally:
-            connection.close()
 
     def ask(
         self, method: str, *params: object, least: int = 0, wait: int = 250, seconds: float = 5
     ) -> tuple[Any, int]:
         """A result and the commit that it is from, which is at least one commit."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        headers = {"Content-Type": "application/json"}
-        if least:
-            headers["Foreblock-Min-Commit"] = f"{least}; wait={wait}"
-        connection = HTTPConnection(self.address, timeout=seconds)
-        try:
-            connection.request("POST", "/", json.dumps(body), headers)
-            response = connection.getresponse()
-            text = response.read().decode()
-        finally:
-            connection.close()
-        found = re.search(r"commit=(\d+)", response.headers.get("Foreblock-Snapshot") or "")
-        if response.status != 200 or found is None:
-            raise NotAnswered(response.status, text)
-        answer = json.loads(text)
+        headers = {"Foreblock-Min-Commit": f"{least}; wait={wait}"} if least else {}
+        reply = exchange(self.address, "/", json.dumps(body), headers, seconds)
+        if reply.status != 200 or not reply.commit:
+            raise NotAnswered(reply.status, reply.text)
+        answer = json.loads(reply.body)
         if "error" in answer:
             raise NotAnswered(200, json.dumps(answer["error"]))
-        return answer["result"], int(found[1])
+        return answer["result"], reply.commit
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The events of a name that it has logged."""

@@ -7,7 +7,6 @@ import resource
 import shlex
 import signal
 from collections.abc import Iterator
-from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,8 +19,10 @@ from support.servers.command import run
 from support.servers.dev_processes import (
     SOLO,
     Dev,
+    HttpReply,
     Network,
     dev_chain,
+    exchange,
     refused,
 )
 from support.servers.waiting import PATIENCE, until
@@ -129,42 +130,35 @@ def test_what_it_prints_at_its_start_is_shown_as_it_is(dev: Dev) -> None:
     assert ports.sub("HERE", shown[1]) in ports.sub("HERE", said)
 
 
-def get(network: Network, path: str, accept: str = "*/*") -> tuple[HTTPResponse, bytes]:
-    connection = HTTPConnection(network.url.removeprefix("http://"), timeout=PATIENCE)
-    connection.request("GET", path, headers={"Accept": accept})
-    response = connection.getresponse()
-    text = response.read()
-    connection.close()
-    return response, text
+def get(network: Network, path: str, accept: str = "*/*") -> HttpReply:
+    return exchange(network.url, path, headers={"Accept": accept})
 
 
 def test_every_network_has_the_page_and_names_all(dev: Dev) -> None:
     assert dev.test is not None
     for network, name in ((dev.main, "main"), (dev.test, "test")):
-        response, text = get(network, "/", "text/html")
-        assert response.status == 200
-        assert text.startswith(b"<!doctype html>")
-        assert text == get(network, "/ui")[1]
-        told = json.loads(get(network, "/ui/networks.json")[1])
+        shown = get(network, "/", "text/html")
+        assert shown.status == 200
+        assert shown.body.startswith(b"<!doctype html>")
+        assert shown.body == get(network, "/ui").body
+        told = json.loads(get(network, "/ui/networks.json").body)
         ports = {each["name"]: each["port"] for each in told["networks"]}
         assert told["here"] == name
         assert ports == {
             "main": urlsplit(dev.main.url).port,
             "test": urlsplit(dev.test.url).port,
         }
-        policy = response.headers["Content-Security-Policy"]
+        policy = shown.headers["Content-Security-Policy"]
         other = dev.test if network is dev.main else dev.main
         assert other.url.replace("http", "ws", 1) in policy
-    response, text = get(dev.main, "/")
-    assert (response.status, text) == (200, b"")
+    assert get(dev.main, "/")[:2] == (200, b"")
 
 
 @pytest.mark.heavy
 def test_the_page_can_be_switched_off() -> None:
     with dev_chain("--page=false", *SOLO) as dev:
-        response, text = get(dev.main, "/", "text/html")
-        assert (response.status, text) == (200, b"")
-        assert get(dev.main, "/ui")[0].status == 404
+        assert get(dev.main, "/", "text/html")[:2] == (200, b"")
+        assert get(dev.main, "/ui").status == 404
         assert dev.main.ask("eth_chainId") == hex(31337)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from foreblock import __version__
 from foreblock.metrics.catalogue import METRICS
-from support.servers.dev_processes import SOLO, Dev, Network, RpcError, dev_chain
+from support.servers.dev_processes import SOLO, Dev, Network, RpcError, dev_chain, exchange
 from support.servers.waiting import PATIENCE, until
 
 SAMPLE = re.compile(r"([a-z_]+)(?:\{(.*)\})? (\S+)")
@@ -24,16 +24,10 @@ Metrics = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 def scrape(url: str) -> Metrics:
     """What /metrics says, by name and labels."""
-    connection = HTTPConnection(url.removeprefix("http://"), timeout=PATIENCE)
-    try:
-        connection.request("GET", "/metrics")
-        response = connection.getresponse()
-        text = response.read().decode()
-    finally:
-        connection.close()
-    assert response.status == 200, text
+    reply = exchange(url, "/metrics")
+    assert reply.status == 200, reply.text
     found: Metrics = {}
-    for line in text.splitlines():
+    for line in reply.text.splitlines():
         if not line.startswith("#"):
             sample = SAMPLE.fullmatch(line)
             assert sample, line
@@ -196,14 +190,10 @@ def test_metrics_have_an_address_of_their_own_and_slow_requests_are_logged() -> 
         assert value(scrape(address), "ready", network="main") == 1
         assert dev.main.probe("/metrics")[0] == 404
         assert Network(address, "").probe("/readyz")[0] == 200
-        connection = HTTPConnection(dev.main.url.removeprefix("http://"), timeout=PATIENCE)
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []})
-        headers = {"Content-Type": "application/json", "X-Request-Id": "mine"}
-        connection.request("POST", "/", body, headers)
-        response = connection.getresponse()
-        assert response.headers["X-Request-Id"] == "mine"
-        assert json.loads(response.read())["result"] == "0x7a69"
-        connection.close()
+        reply = exchange(dev.main.url, "/", body, {"X-Request-Id": "mine"})
+        assert reply.headers["X-Request-Id"] == "mine"
+        assert json.loads(reply.body)["result"] == "0x7a69"
         found = slow_request(dev, "mine")
         assert (found["method"], found["network"], found["code"]) == ("eth_chainId", "main", None)
         assert (found["event"], found["level"]) == ("slow_request", "warning")
@@ -224,10 +214,7 @@ def test_they_are_at_addresses_that_other_machines_reach() -> None:
     with dev_chain("--metrics-listen=0.0.0.0:0", "--test-listen=") as dev:
         (address,) = re.findall(r"metrics at (http://\S+)/metrics", "".join(dev.said))
         assert value(scrape(address), "ready", network="main") == 1
-        connection = HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
-        connection.request("POST", "/", "{}", {"Content-Type": "application/json"})
-        assert connection.getresponse().status == 404
-        connection.close()
+        assert exchange(address, "/", "{}").status == 404
 
 
 def test_many_scrapes_at_once_are_answered(dev: Dev) -> None:

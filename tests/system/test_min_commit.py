@@ -11,9 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
-from http.client import HTTPConnection
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from websockets.exceptions import InvalidStatus
@@ -23,7 +21,7 @@ from conftest import CHECKOUT
 from foreblock.service.running import serving
 from support.chains.dev_chain import DevChain
 from support.each_case import each_case
-from support.servers.dev_processes import Dev, Network, dev_chain
+from support.servers.dev_processes import Dev, HttpReply, Network, dev_chain, exchange
 from support.servers.waiting import PATIENCE, until
 
 REQUEST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []})
@@ -46,28 +44,10 @@ EXAMPLES = [
 ]
 
 
-class Answered(NamedTuple):
-    """An answer over a connection of its own."""
-
-    status: int
-    commit: int  # 0 where it names none
-    text: str
-    headers: dict[str, str]
-
-
-def ask(url: str, **headers: str) -> Answered:
+def ask(url: str, **headers: str) -> HttpReply:
     """Ask with these headers, `_` for `-` in their names."""
-    connection = HTTPConnection(url.removeprefix("http://"), timeout=PATIENCE)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    try:
-        connection.request("POST", "/", REQUEST, {"Content-Type": "application/json", **named})
-        response = connection.getresponse()
-        found = re.match(r"commit=(\d+);", response.headers.get("Foreblock-Snapshot", ""))
-        text = response.read().decode()
-        commit = int(found[1]) if found else 0
-        return Answered(response.status, commit, text, dict(response.headers))
-    finally:
-        connection.close()
+    return exchange(url, "/", REQUEST, named)
 
 
 def read(client: ClientConnection) -> int:

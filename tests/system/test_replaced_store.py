@@ -2,28 +2,20 @@
 
 import json
 import shutil
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from support.servers.dev_processes import Dev, dev_chain
-from support.servers.waiting import PATIENCE, until
+from support.servers.dev_processes import Dev, dev_chain, exchange
+from support.servers.waiting import until
 
 CONNECTIONS = 8  # enough to come to both workers
 ASKED = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})
 
 
 def ask(url: str) -> tuple[int, Any]:
-    """Commit and answer over a connection of its own; commit 0 where no snapshot is named."""
-    connection = HTTPConnection(url.removeprefix("http://"), timeout=PATIENCE)
-    try:
-        connection.request("POST", "/", ASKED, {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        named = response.headers.get("Foreblock-Snapshot", "commit=0;")
-        answer = json.loads(response.read())
-        return int(named.partition(";")[0].removeprefix("commit=")), answer
-    finally:
-        connection.close()
+    """The commit of a response over a connection of its own, or 0, and the response."""
+    reply = exchange(url, "/", ASKED)
+    return reply.commit, json.loads(reply.body)
 
 
 class Client:

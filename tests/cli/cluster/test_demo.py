@@ -7,10 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 from random import SystemRandom
 
+from support.servers.dev_processes import exchange
 from support.servers.nats_servers import find_server
 from support.servers.serving import environment
 from support.servers.waiting import PATIENCE, until
@@ -35,29 +36,19 @@ def free_ports() -> int:
 
 
 def commit(port: int, least: int = 0) -> int | None:
-    """The commit of an answer, if there is one that is far enough."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    headers = {"Content-Type": "application/json", "Foreblock-Min-Commit": str(least)}
+    """The commit of a response, if one comes that is far enough."""
     try:
-        connection.request("POST", "/", ASKED, headers)
-        answer = connection.getresponse()
-        found = re.search(r"commit=(\d+)", answer.headers.get("Foreblock-Snapshot") or "")
-        return int(found[1]) if found and answer.status == 200 else None
+        reply = exchange(f"127.0.0.1:{port}", "/", ASKED, {"Foreblock-Min-Commit": str(least)})
     except (OSError, HTTPException):
         return None
-    finally:
-        connection.close()
+    return reply.commit or None if reply.status == 200 else None
 
 
 def log_of(port: int) -> str:
-    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        connection.request("GET", "/readyz?verbose")
-        return connection.getresponse().read().decode()
+        return exchange(f"127.0.0.1:{port}", "/readyz?verbose").text
     except (OSError, HTTPException):
         return ""
-    finally:
-        connection.close()
 
 
 def test_a_cluster_goes_on_when_its_writer_is_killed_and_stops_as_a_whole(tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ import re
 import signal
 import subprocess
 import sys
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 
+from support.servers.dev_processes import exchange
 from support.servers.nats_servers import free_port
 from support.servers.serving import environment
 from support.servers.waiting import PATIENCE, until
@@ -58,14 +59,10 @@ class ClusterNode:
         """What it answers, empty if it does not."""
         assert self._process is not None
         assert self._process.poll() is None, self.said
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
-            connection.request("GET", path)
-            return connection.getresponse().read().decode()
+            return exchange(f"127.0.0.1:{self.port}", path).text
         except (OSError, HTTPException):
             return ""
-        finally:
-            connection.close()
 
     def place(self) -> tuple[int, int, int]:
         """Epoch, sequence and commit, as it says; zeros while it says nothing."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPMessage
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from support.servers.waiting import PATIENCE, until
 
@@ -32,6 +32,41 @@ def children(pid: int) -> dict[str, list[int]]:
             if f"foreblock.service.{kind}".encode() in command:
                 pids.append(child)
     return found
+
+
+class HttpReply(NamedTuple):
+    """The response to a request over a connection of its own."""
+
+    status: int
+    body: bytes
+    headers: HTTPMessage
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def commit(self) -> int:
+        """The commit of the snapshot that it names, or 0."""
+        found = re.search(r"\bcommit=(\d+)", self.headers.get("Foreblock-Snapshot") or "")
+        return int(found[1]) if found else 0
+
+
+def exchange(
+    url: str, path: str = "/", body: str | bytes | None = None,
+    headers: Mapping[str, str] | None = None, timeout: float = PATIENCE,
+) -> HttpReply:  # fmt: skip
+    """GET a path, or POST a body as JSON. Raises `OSError`, `HTTPException`."""
+    connection = HTTPConnection(url.removeprefix("http://"), timeout=timeout)
+    given = {"Content-Type": "application/json"} if body is not None else {}
+    try:
+        connection.request(
+            "GET" if body is None else "POST", path, body, given | dict(headers or {})
+        )
+        response = connection.getresponse()
+        return HttpReply(response.status, response.read(), response.headers)
+    finally:
+        connection.close()
 
 
 class Network:
@@ -59,11 +94,10 @@ class Network:
             {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
             for number, (method, params) in enumerate(requests)
         ]
-        _, text, headers = self._request("POST", self.path, json.dumps(body))
-        snapshot, answers = headers["Foreblock-Snapshot"], json.loads(text)
-        commit = int(re.search(r"commit=(\d+)", snapshot)[1])  # type: ignore[index]
-        assert commit >= self.commit, "a commit went back"
-        self.commit = commit
+        reply = exchange(self.url, self.path, json.dumps(body))
+        answers = json.loads(reply.text)
+        assert reply.commit >= max(self.commit, 1), "a commit went back"
+        self.commit = reply.commit
         for answer in answers:
             if "error" in answer:
                 raise RpcError(answer["error"])
@@ -80,19 +114,8 @@ class Network:
 
     def probe(self, path: str) -> tuple[int, str]:
         """Status and text of a probe."""
-        status, text, _ = self._request("GET", path)
-        return status, text
-
-    def _request(
-        self, method: str, path: str, body: str | None = None
-    ) -> tuple[int, str, HTTPMessage]:
-        connection = HTTPConnection(self.url.removeprefix("http://"), timeout=PATIENCE)
-        try:
-            connection.request(method, path, body, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            return response.status, response.read().decode(), response.headers
-        finally:
-            connection.close()
+        reply = exchange(self.url, path)
+        return reply.status, reply.text
 
 
 class RpcError(Exception):

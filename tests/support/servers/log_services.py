@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from foreblock.ledger.building.replica_writer import CommitOfLog, ReplicaWriter
 from foreblock.ledger.storage.section_index import ADDRESSES, LOGS, touched_key
 from foreblock.log.position import LogPosition
 from foreblock.log.tail import LogTail, NextCommit
-from support.servers.dev_processes import Network, children, package_environment
+from support.servers.dev_processes import Network, children, exchange, package_environment
 from support.servers.log_nodes import node
 from support.servers.waiting import LOOK_SECONDS, PATIENCE, until
 
@@ -136,26 +136,19 @@ class Roamer:
     def _roam(self) -> None:
         while not self._stopped.wait(LOOK_SECONDS):
             for network in tuple(self.networks):
-                self._ask(network.url.removeprefix("http://"))
+                self._ask(network.url)
 
-    def _ask(self, address: str) -> None:
-        connection = HTTPConnection(address, timeout=PATIENCE)
-        headers = {"Content-Type": "application/json", "Foreblock-Min-Commit": f"{self.commit}"}
+    def _ask(self, url: str) -> None:
         try:
-            connection.request("POST", "/", CHAIN_ID, headers)
-            response = connection.getresponse()
-            response.read()
+            reply = exchange(url, "/", CHAIN_ID, {"Foreblock-Min-Commit": f"{self.commit}"})
         except (OSError, HTTPException):
             return  # it was killed, or is not there yet
-        finally:
-            connection.close()
-        if response.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        if reply.status == HTTPStatus.SERVICE_UNAVAILABLE:
             self.refusals += 1
             return
-        commit = int(re.findall(r"commit=(\d+)", response.headers["Foreblock-Snapshot"])[0])
-        if commit < self.commit:
-            self.wrong.append(f"{address} is at {commit}, {self.commit} was seen")
-        self.commit = commit
+        if reply.commit < self.commit:
+            self.wrong.append(f"{url} is at {reply.commit}, {self.commit} was seen")
+        self.commit = reply.commit
         self.answers += 1
 
 
