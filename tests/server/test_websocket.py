@@ -213,7 +213,7 @@ async def test_notifications_are_refused_where_the_worker_has_no_room() -> None:
     wire.transport.client_reads = False
     while wire.session.channel.send(bytes(1000)):
         await turns()
-    assert wire.close_of() == (1013, "too many answers are unread, try again later")
+    assert wire.close_of() == (1013, "too many responses are unread, try again later")
     wire.transport.client_takes_all()
     assert wire.budget.bytes_left == 5000
     assert wire.budget.wanted
@@ -390,7 +390,7 @@ async def test_a_silent_client_gets_a_ping_and_is_closed_without_an_answer() -> 
     wire.pass_seconds(18)
     assert wire.close_of() is None
     wire.pass_seconds(3)
-    assert wire.close_of() == (1008, "no answer to a ping")
+    assert wire.close_of() == (1008, "no response to a ping")
 
 
 @in_loop

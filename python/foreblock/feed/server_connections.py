@@ -22,7 +22,7 @@ from websockets.server import ServerProtocol
 
 from foreblock.feed.rate_limits import FrameScan, Rate, TokenBucket, network_of
 
-TOO_LOUD: Final = "too loud: a client has next to nothing to say"
+TOO_LOUD: Final = "too much input: clients of a feed only send pings and pongs"
 
 # Tokens of a read and of a frame, besides one for each byte.
 READ: Final = 64

@@ -122,9 +122,9 @@ CONNECTIONS_REFUSED: Final = _counter(
 )
 SUBSCRIPTIONS: Final = _gauge("subscriptions", "Open subscriptions.", *NETWORK)
 WAITING_REQUESTS: Final = _gauge("waiting_requests", "Requests that wait for their result.")
-UNSENT_BYTES: Final = _gauge("unsent_bytes", "Bytes of long answers that clients have not read.")
+UNSENT_BYTES: Final = _gauge("unsent_bytes", "Bytes of long responses that clients have not read.")
 UNANSWERED_BYTES: Final = _gauge(
-    "unanswered_bytes", "Bytes of long requests that are being received or answered."
+    "unanswered_bytes", "Bytes of long requests that are being received or served."
 )
 QUEUE_LENGTH: Final = _gauge("queue_length", "Requests that wait for a slice of a worker's loop.")
 SLICES: Final = _counter("slices", "Slices of workers' loops given to long requests.")
@@ -144,11 +144,9 @@ STATE_REQUESTS: Final = _counter(
 )
 STATE_KEYS: Final = _counter("state_keys", "State keys that workers requested.", *NETWORK)
 STATE_WAIT: Final = _histogram(
-    "state_wait", "Time from a question for state until it is known.", COMMIT_BOUNDS, *NETWORK
+    "state_wait", "Time from a request for state until it is known.", COMMIT_BOUNDS, *NETWORK
 )
-LEARNED_BYTES: Final = _gauge(
-    "learned_bytes", "Memory of workers for state that they have learned.", *NETWORK
-)
+LEARNED_BYTES: Final = _gauge("learned_bytes", "Memory of workers for fetched state.", *NETWORK)
 
 # --- Chains, read from the store by the worker that is scraped ---
 
@@ -248,7 +246,7 @@ UPSTREAM_UNITS: Final = _counter(
 )
 UPSTREAM_REFUSALS: Final = _counter(
     "upstream_refusals",
-    "Answers of an upstream that were refused, by kind.",
+    "Responses of an upstream that were refused, by kind.",
     "network",
     "upstream",
     "kind",
@@ -257,7 +255,7 @@ UPSTREAM_AVAILABLE: Final = _gauge(
     "upstream_available", "0 while an upstream rests or is paused.", "network", "upstream"
 )
 UPSTREAM_LATENCY: Final = _gauge(
-    "upstream_latency_seconds", "Median time of an upstream's answers.", "network", "upstream"
+    "upstream_latency_seconds", "Median time of an upstream's responses.", "network", "upstream"
 )
 ANCHORINGS: Final = _counter("anchorings", "New anchors that a follower took.", *NETWORK)
 AUDIT_WAITING: Final = _gauge(

@@ -254,7 +254,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),
     TooManyWaiting: _says(OVERLOADED, "too many requests are waiting, try again later"),
     TooMuchUnsent: _says(
-        OVERLOADED, "too many answers are unread, ask for less or try again later"
+        OVERLOADED, "too many responses are unread; request less or try again later"
     ),
 }
 ETHEREUM: Final[dict[type[Exception], Row]] = PRECONF | {Reverted: _reverted_with_reason}

@@ -164,7 +164,7 @@ def _ticks(limits: ServerLimits, idle_seconds: float) -> list[int]:
 
 TOO_MANY_PINGS: Final = Violation(CloseCode.POLICY_VIOLATION, "too many pings and pongs")
 NOT_IN_TIME: Final = Violation(CloseCode.POLICY_VIOLATION, "message not received in time")
-NO_PONG: Final = Violation(CloseCode.POLICY_VIOLATION, "no answer to a ping")
+NO_PONG: Final = Violation(CloseCode.POLICY_VIOLATION, "no response to a ping")
 IDLE: Final = Violation(CloseCode.GOING_AWAY, "idle for too long")
 
 _NEVER: Final = -1

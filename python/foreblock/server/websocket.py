@@ -39,7 +39,7 @@ from foreblock.server.sweep import Liveness, Phase, PingDue
 
 STOPPING: Final = "the service is stopping"
 TOO_SLOW: Final = "too slow: messages are piling up"
-NO_ROOM: Final = "too many answers are unread, try again later"
+NO_ROOM: Final = "too many responses are unread, try again later"
 FAILED: Final = "internal error"
 
 _PING_FRAME: Final = frame_head(PING, 0)

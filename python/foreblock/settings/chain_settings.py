@@ -96,7 +96,7 @@ class ChainSettings:
     )
     timestamp: int = setting(
         0,
-        "time of block 0, from which time goes on; 0: 2026-01-01, then the clock",
+        "time of block 0, from which time continues; 0: 2026-01-01, then the clock",
         "SECONDS",
         most=LARGEST_NUMBER,
     )

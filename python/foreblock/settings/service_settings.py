@@ -23,7 +23,7 @@ NETWORKS: Final = "Development networks"
 CHAIN: Final = "Development chains"
 HISTORY: Final = "History"
 REPLICATION: Final = "Replication"
-ANSWERS: Final = "Answers"
+RESPONSES: Final = "Responses"
 ACCESS: Final = "Access"
 HTTP: Final = "HTTP limits"
 WEBSOCKET: Final = "WebSocket limits"
@@ -38,7 +38,7 @@ SUBSCRIPTIONS: Final = "Subscriptions and filters"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
-    SOURCE, FOLLOWING, SERVICE, OBSERVING, NETWORKS, CHAIN, HISTORY, REPLICATION, ANSWERS, ACCESS,
+    SOURCE, FOLLOWING, SERVICE, OBSERVING, NETWORKS, CHAIN, HISTORY, REPLICATION, RESPONSES, ACCESS,
     HTTP, WEBSOCKET, BATCHES, CALLS, SIMULATIONS, LOGS, TRACES, SENDING, THREADS, SUBSCRIPTIONS,
     FEEDS, STORES,
 )  # fmt: skip
@@ -60,7 +60,7 @@ class ServerLimits:
         120.0, "time a connection may be idle between requests", "SECONDS", least=1
     )
     write_timeout: float = setting(
-        30.0, "time for a client to read 128 KiB of its answers, or the rest", "SECONDS", least=1
+        30.0, "time for a client to read 128 KiB of its responses, or the rest", "SECONDS", least=1
     )
     connections: int = setting(16384, "open connections per worker", least=1)
     waiting_requests: int = setting(
@@ -68,7 +68,7 @@ class ServerLimits:
     )
     unsent_bytes: int = setting(
         DEFAULT_BYTES,
-        "answers held in memory per worker before further long ones are refused",
+        "responses held in memory per worker before further long ones are refused",
         "BYTES",
         least=1 << 20,
     )
@@ -107,7 +107,7 @@ class WebSocketLimits:
         30.0, "time without a byte from a client after which it gets a ping", "SECONDS", least=1
     )
     ping_timeout: float = setting(
-        30.0, "time to answer a ping before the client is disconnected", "SECONDS", least=1
+        30.0, "time to reply to a ping before the client is disconnected", "SECONDS", least=1
     )
     idle_timeout: float = setting(
         3600.0,
@@ -127,7 +127,7 @@ class Access:
     )
     cors_origins: tuple[str, ...] = setting(
         (),
-        "origins whose web pages may read answers, as in http://localhost:*; * allows all",
+        "origins whose web pages may read responses, as in http://localhost:*; * allows all",
         "ORIGIN",
     )
 
@@ -272,34 +272,38 @@ class Settings:
     dialect: Dialect = setting(
         "preconf",
         "reply format: the pre-confirmation API, or that of execution-apis and geth",
-        section=ANSWERS,
+        section=RESPONSES,
     )
     snapshot_header: bool = setting(
         default=True,
-        help="name the snapshot of each answer in the header Foreblock-Snapshot",
-        section=ANSWERS,
+        help="name the snapshot of each response in the header Foreblock-Snapshot",
+        section=RESPONSES,
     )
     pending_identity: Literal["real", "null"] = setting(
-        "real", "number and hash of the pending block in answers: its own, or null", section=ANSWERS
+        "real",
+        "number and hash of the pending block in responses: its own, or null",
+        section=RESPONSES,
     )
     pending_nonce: Literal["pool", "state"] = setting(
-        "pool", "nonce at pending: with pooled transactions, or of the state only", section=ANSWERS
+        "pool",
+        "nonce at pending: with pooled transactions, or of the state only",
+        section=RESPONSES,
     )
     view: ViewKind = setting(
         "preconfirmed",
         "unsealed blocks at / that a request does not name: shown, or hidden as at /eth",
-        section=ANSWERS,
+        section=RESPONSES,
     )
     pending_by_number: bool = setting(
         default=False,
         help="at /, find the block in progress by its number",
-        section=ANSWERS,
+        section=RESPONSES,
     )
     client_version: str = setting(
         "",
         "name and version in web3_clientVersion; empty is foreblock's own",
         "NAME/VERSION",
-        section=ANSWERS,
+        section=RESPONSES,
     )
     page: bool = setting(
         default=True, help="serve the page for browsers at / and /ui", section=ACCESS
