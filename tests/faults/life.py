@@ -19,8 +19,8 @@ from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
 from foreblock.service.log_output import configure
-from foreblock.settings import ChainSettings
-from foreblock.settings.networks import FeedChain, Network
+from foreblock.settings import ChainSettings, SourceSettings
+from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_thread import RunningNetwork
@@ -50,8 +50,8 @@ def tell(message: ToWorker) -> None:
 
 async def _follow(folder: Path, feed: str, canonical: str) -> RunningNetwork:
     genesis = str(folder / SOURCE / GENESIS_FILE)
-    chain = FeedChain(genesis=genesis, feeds=[feed], canonical=canonical)
-    network = Network(name=FOLLOWED, data=str(folder / FOLLOWED), source="feed", feed=chain)
+    chain, data = SourceSettings(feed=(feed,), canonical=canonical), str(folder / FOLLOWED)
+    network = Network(name=FOLLOWED, data=data, source="feed", feed=chain, genesis=genesis)
 
     def publish(_: Flashblock) -> None:
         pass

@@ -11,8 +11,8 @@ from typing import Any
 
 from foreblock._engine import Block
 from foreblock.clock import SystemClock
-from foreblock.settings import KeepSettings
-from foreblock.settings.networks import FeedChain, Network
+from foreblock.settings import KeepSettings, SourceSettings
+from foreblock.settings.networks import Network
 from foreblock.sources.feed_network import FeedNetwork
 from support.chains.following import Truth
 from support.chains.profiles import JOVIAN
@@ -71,12 +71,12 @@ def test_a_network_follows_its_endpoint_to_a_branch_below_the_kept_nodes(tmp_pat
     endpoint = Endpoint([*shared, *ours])
 
     async def play(url: str) -> None:
-        chain = FeedChain(genesis=str(tmp_path / "genesis.json"), feeds=[], canonical=url)
+        chain, genesis = SourceSettings(canonical=url), str(tmp_path / "genesis.json")
         nodes = 128 if DEPTH else 4
         network = FeedNetwork(
             Network(
                 name="a", data=str(tmp_path / "store"), source="feed", feed=chain,
-                keep=KeepSettings(states=0, nodes=nodes),
+                genesis=genesis, keep=KeepSettings(states=0, nodes=nodes),
             ),
             SystemClock(), lambda _: None, lambda _: None,
         )  # fmt: skip

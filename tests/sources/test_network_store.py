@@ -12,8 +12,8 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import StoreLocked
 from foreblock.ledger.genesis.genesis_file import genesis_text
 from foreblock.sequencer.dev_genesis import dev_genesis
-from foreblock.settings import ChainSettings
-from foreblock.settings.networks import FeedChain, Network
+from foreblock.settings import ChainSettings, SourceSettings
+from foreblock.settings.networks import Network
 from foreblock.sources import network_store
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
@@ -78,8 +78,8 @@ def dev(folder: Path) -> Network:
 
 def followed(folder: Path, genesis: Path) -> Network:
     genesis.write_bytes(genesis_text(dev_genesis(ChainSettings())))
-    chain = FeedChain(genesis=str(genesis), feeds=[])
-    return Network(name="main", data=str(folder), source="feed", feed=chain)
+    feed, file = SourceSettings(), str(genesis)
+    return Network(name="main", data=str(folder), source="feed", feed=feed, genesis=file)
 
 
 async def run_until(network: NetworkWriter, happened: asyncio.Event) -> None:

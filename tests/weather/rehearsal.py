@@ -26,8 +26,8 @@ from foreblock.sequencer.dev_genesis import TOKENS_EACH, dev_genesis
 from foreblock.sequencer.faults.feed import FeedFaults
 from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.predeploys import TOKEN
-from foreblock.settings import ChainSettings
-from foreblock.settings.networks import FeedChain, Network
+from foreblock.settings import ChainSettings, SourceSettings
+from foreblock.settings.networks import Network
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.status.network_status import MessageStatus
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
@@ -81,9 +81,9 @@ class Weather:
         )
 
     def _open(self) -> None:
-        chain = FeedChain(genesis=str(self._folder / "genesis.json"), feeds=["feed"])
+        feed, genesis = SourceSettings(feed=("feed",)), str(self._folder / "genesis.json")
         data = str(self._folder / "followed")
-        network = Network(name="a", data=data, source="feed", feed=chain)
+        network = Network(name="a", data=data, source="feed", feed=feed, genesis=genesis)
         self.followed = FeedSource(network, self.clock, lambda _: None, self._want)
         self.ledger = Ledger(self.followed.store, clock=self.clock)
 

@@ -5,7 +5,6 @@ import foreblock.starting  # noqa: F401, before all others
 # isort: split
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -16,7 +15,6 @@ from foreblock.feed.wire import check_url
 from foreblock.service import launch
 from foreblock.settings import ReplicationSettings, ServeSettings
 from foreblock.settings.networks import (
-    FeedChain,
     Network,
     NetworkSettings,
     followed_network,
@@ -96,13 +94,7 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
         check_url(url)
     if chain.canonical:
         split_http_url(chain.canonical)
-    feed = FeedChain(
-        genesis=str(Path(settings.genesis).absolute()),
-        feeds=list(chain.feed),
-        canonical=chain.canonical,
-        accept_state_edits=chain.accept_state_edits,
-    )
-    network = wanted.network("feed", feed=feed, log=log)
+    network = wanted.network("feed", log=log)
     return launch.ServedNetwork(network, service.listen, settings.feed_listen)
 
 

@@ -67,10 +67,10 @@ def source_of(
 
     if network.dev is not None:
         return WritableSource(open_dev, lambda: dev_network.genesis_of(network))
-    if (followed := network.feed) is not None:
+    if network.feed is not None:
         from foreblock.sources.feed_source import genesis_of  # noqa: PLC0415, replicas need none
 
-        return WritableSource(open_feed, lambda: genesis_of(followed))
+        return WritableSource(open_feed, lambda: genesis_of(network))
     return None
 
 

@@ -17,6 +17,7 @@ from foreblock.settings.chain_settings import (
     KeepSettings,
     ReplicationSettings,
     ServeSettings,
+    SourceSettings,
 )
 from foreblock.settings.service_settings import (
     SECTIONS,
@@ -33,5 +34,5 @@ __all__ = [
     "LARGEST_BALANCE", "LARGEST_NUMBER", "MOST_LOAD", "SECTIONS", "Access", "ChainSettings",
     "DevSettings", "Dialect", "EverySetting", "FeedLimits", "FollowSettings", "FollowingSettings",
     "KeepSettings", "ReplicationSettings", "ServeSettings", "ServerLimits", "Settings",
-    "StoreResources", "WebSocketLimits",
+    "SourceSettings", "StoreResources", "WebSocketLimits",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -22,18 +23,10 @@ from foreblock.settings.chain_settings import (
     KeepSettings,
     ReplicationSettings,
     ServeSettings,
+    SourceSettings,
 )
 from foreblock.settings.declare import build, declared, flat, from_text
 from foreblock.settings.service_settings import Dialect, Settings, StoreResources, ViewKind
-
-
-class FeedChain(Struct, frozen=True, kw_only=True):
-    """The options of a chain that follows feeds."""
-
-    genesis: str  # a file
-    feeds: list[str]  # WebSockets of flashblocks
-    canonical: str = ""  # endpoint with sealed blocks; empty disables it
-    accept_state_edits: bool = False  # of dev chains
 
 
 class Network(Struct, frozen=True, kw_only=True):
@@ -50,7 +43,8 @@ class Network(Struct, frozen=True, kw_only=True):
     view: ViewKind | None = None
     dev: ChainSettings | None = None
     began: int = 0  # timestamp of block 0 of a dev chain that begins with its first start
-    feed: FeedChain | None = None
+    feed: SourceSettings | None = None  # of a chain that follows feeds
+    genesis: str = ""  # the file of such a chain
     follow: FollowSettings | None = None
     log: ReplicationSettings | None = None  # None: commits go to the store alone
 
@@ -70,12 +64,11 @@ class NetworkSettings(NamedTuple):
         self,
         source: Literal["feed", "log", "follow"],
         *,
-        feed: FeedChain | None = None,
         follow: FollowSettings | None = None,
         log: ReplicationSettings | None = None,
     ) -> Network:
         """The network that these settings describe, whose blocks come from a source."""
-        service = self.settings.service
+        service, follows = self.settings.service, source == "feed"
         return Network(
             name=self.name,
             data=service.data,
@@ -85,7 +78,8 @@ class NetworkSettings(NamedTuple):
             store=service.store,
             dialect=service.dialect,
             view=service.view,
-            feed=feed,
+            feed=self.settings.chain if follows else None,
+            genesis=str(Path(self.settings.genesis).absolute()) if follows else "",
             follow=follow,
             log=log,
         )

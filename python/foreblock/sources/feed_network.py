@@ -77,7 +77,7 @@ class FeedNetwork(RunningNetwork):
 
     def _make_clients(self) -> Sequence[FeedClient | PolledFeed]:
         assert self._network.feed is not None, "a followed chain has feeds"
-        return [self._client(url) for url in self._network.feed.feeds]
+        return [self._client(url) for url in self._network.feed.feed]
 
     def _make_canonical(self) -> CanonicalSource | None:
         chain = self._network.feed

@@ -25,7 +25,7 @@ from foreblock.ledger.storage.partials import sealed_number
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.primitives import format_data, harmless
-from foreblock.settings.networks import FeedChain, Network
+from foreblock.settings.networks import Network
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.status.network_status import MessageStatus
 from foreblock.types import Block, Flashblock, FlashblockId
@@ -39,12 +39,12 @@ class Arrived(NamedTuple):
     message: bytes
 
 
-def genesis_of(chain: FeedChain) -> Genesis:
-    """The genesis of a followed chain. Raises `BadGenesis`."""
+def genesis_of(network: Network) -> Genesis:
+    """The genesis of a chain that follows feeds. Raises `BadGenesis`."""
     try:
-        text = Path(chain.genesis).read_bytes()
+        text = Path(network.genesis).read_bytes()
     except OSError as why:
-        raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
+        raise BadGenesis(network.genesis, why.strerror or str(why)) from None
     return read_genesis(text)
 
 
@@ -83,9 +83,8 @@ class FeedSource:
 
     def _opened(self) -> Store:
         """The store, with its first block."""
-        chain = self._network.feed
-        assert chain is not None, "a followed chain has feeds"
-        return open_network_store(self._network, genesis_of(chain), self._seen, self._commits)
+        network = self._network
+        return open_network_store(network, genesis_of(network), self._seen, self._commits)
 
     def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
         """Continue with the chain of the store."""
