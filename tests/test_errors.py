@@ -4,14 +4,19 @@ import pickle
 import pytest
 
 from foreblock import errors
-from foreblock._engine import Misses
+from foreblock._engine import MissingKeys
 
 CLASSES = [
     value
     for value in vars(errors).values()
     if inspect.isclass(value) and issubclass(value, errors.ForeblockError)
 ]
-FACTS = {"int": 7, "str": "words", "bytes": b"\xab" * 20, "Misses": Misses([b"\xab" * 20])}
+FACTS = {
+    "int": 7,
+    "str": "words",
+    "bytes": b"\xab" * 20,
+    "MissingKeys": MissingKeys([b"\xab" * 20]),
+}
 
 
 def example(kind: type[errors.ForeblockError]) -> errors.ForeblockError:

@@ -231,13 +231,13 @@ def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
     values = stubs("abi", "codec", "transactions") | {
         "Account",
         "Allowance",
-        "Learned",
+        "FetchedState",
         "Message",
-        "Misses",
+        "MissingKeys",
     }
     reading = {name for name in stubs("params") if name.startswith("read_")} | {"Parts"}
     others = {
-        "errors": {"Misses"},
+        "errors": {"MissingKeys"},
         "types": values,
         "bench": stubs("evm", "state", "store") - values,
         "methods": reading,

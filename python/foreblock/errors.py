@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
-    from foreblock._engine import Misses
+    from foreblock._engine import MissingKeys
 
 
 @dataclass_transform(eq_default=False)
@@ -204,14 +204,14 @@ class PartialState(ForeblockError):
 class StateMissing(PartialState):
     """Keys that a read or a whole run wanted; it can be made again when they are learned."""
 
-    misses: "Misses"
+    misses: "MissingKeys"
     template = "the state is not known here: {misses}"
 
 
-class WaysMissing(StateMissing):
-    """Keys to which the way in the trie of a block is not known, or not all of it.
+class MissingTrieNodes(StateMissing):
+    """Keys whose paths in the trie of a block are not fully known.
 
-    A root or a proof can be made when the nodes of their proofs at that block are there.
+    A root or a proof can be computed once the nodes of their proofs at that block are fetched.
     """
 
     block: int

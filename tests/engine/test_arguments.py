@@ -24,6 +24,7 @@ from foreblock._engine import (
     Batch,
     Bids,
     BlockLogs,
+    BlockTemplate,
     BlockTips,
     Body,
     BodyText,
@@ -31,17 +32,16 @@ from foreblock._engine import (
     Env,
     Executed,
     FastPath,
+    FetchedState,
     GrowingRoot,
     Header,
-    Learned,
     Log,
     LogFilter,
     LogRow,
     LogSearch,
     Message,
     Meter,
-    Misses,
-    Opening,
+    MissingKeys,
     Overlay,
     Overrides,
     Parts,
@@ -152,8 +152,8 @@ class Objects:
             "overrides": OVERRIDES,
             "filter": FILTER,
             "log": Log(CONTRACT, [bytes(32)], b""),
-            "learned": Learned(1),
-            "misses": Misses([ALICE]),
+            "learned": FetchedState(1),
+            "misses": MissingKeys([ALICE]),
         }
 
 
@@ -336,7 +336,7 @@ def made(objects: Objects, kind: type) -> object:
         GrowingRoot: GrowingRoot,
         Body: lambda: Body(objects.state.overlay(), objects.env),
         SealedBody: lambda: sealed(objects),
-        Opening: lambda: Opening(objects.env, 2, 1, bytes(32), [(CONTRACT, bytes(32))]),
+        BlockTemplate: lambda: BlockTemplate(objects.env, 2, 1, bytes(32), [(CONTRACT, bytes(32))]),
         BodyText: lambda: written(sealed(objects)),
         Parts: lambda: read_parts(b'[1,{"a":2},"\\u00e9",[]]'),
         Overrides: lambda: OVERRIDES,
@@ -354,13 +354,13 @@ def made(objects: Objects, kind: type) -> object:
         Meter: lambda: Meter(
             memoryview(bytearray(8 * 40)).cast("d"), bounds=[0.1, 1.0], outcomes=5, traffic=0
         ),
-        Learned: lambda: Learned(1),
+        FetchedState: lambda: FetchedState(1),
         Witness: lambda: Witness(HEADER, [b"\x80", bytes(40)]),
         Recording: objects.state.record,
         StateImport: lambda: StateImport(
             objects.store, 1, bytes(32), objects.folder + "/runs", memory=1 << 20
         ),
-        Misses: lambda: Misses([ALICE], {ALICE: [1]}, {bytes(32): ALICE}, [1]),
+        MissingKeys: lambda: MissingKeys([ALICE], {ALICE: [1]}, {bytes(32): ALICE}, [1]),
         StoreCheck: lambda: StoreCheck(objects.view, 0, bytes(64)),
     }
     return makers[kind]()
@@ -388,9 +388,9 @@ def written(block: SealedBody) -> BodyText:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
-    Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath,
+    BlockTemplate, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath,
     StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
-    StoreCheck, Learned, Misses, Witness, Recording, StateImport,
+    StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(max_examples=settings().max_examples // 8)  # of very many methods
@@ -433,7 +433,7 @@ def test_methods_raise_what_is_documented(
         StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
         receipts_end, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
         create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
-        merge_log_sections, touched_row, touched_terms, touched_places, Learned, Misses,
+        merge_log_sections, touched_row, touched_terms, touched_places, FetchedState, MissingKeys,
         Witness,
     ],
 )  # fmt: skip

@@ -313,7 +313,7 @@ def test_only_dropped_partials_are_forgotten(store: Store) -> None:
         pass
     with store.view() as view:
         assert view.partial(number) is None
-        assert view.to_be_cleared == 0
+        assert view.garbage_len == 0
 
 
 def test_what_is_held_is_not_pruned(tmp_path: Path) -> None:

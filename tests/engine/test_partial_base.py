@@ -21,9 +21,9 @@ from foreblock._engine import (
     Body,
     Changes,
     Env,
-    Learned,
+    FetchedState,
     Message,
-    Misses,
+    MissingKeys,
     Overlay,
     State,
     Store,
@@ -104,8 +104,8 @@ class Pair:
         for _ in range(9):
             append(self.whole)
         append(self.whole, lambda overlay: _fill(overlay, world))
-        self.learned = Learned(1)
-        self.part.lay(self.learned)
+        self.learned = FetchedState(1)
+        self.part.set_fallback_state(self.learned)
         with self.whole.view() as view:
             root = view.state(9).trie().root()
         batch = self.part.batch()
@@ -117,7 +117,7 @@ class Pair:
         self.whole.close()
         self.part.close()
 
-    def prove(self, learned: Learned, misses: Misses) -> None:
+    def prove(self, learned: FetchedState, misses: MissingKeys) -> None:
         """What an upstream would prove, at the latest block: it fits the anchor all the same."""
         assert misses
         with self.whole.view() as view:
@@ -138,7 +138,7 @@ class Pair:
                 assert number < 9
                 learned.put_block(number, state.block_hash(number))
 
-    def again(self, run: Callable[[State], T], learned: Learned | None = None) -> T:
+    def again(self, run: Callable[[State], T], learned: FetchedState | None = None) -> T:
         """What a run gives on the partial store, once nothing is missing."""
         for _ in range(MOST_ROUNDS):
             with self.part.view() as view:
@@ -186,7 +186,7 @@ class Pair:
         """Everything that is kept reads the same, with a memory that forgets all afterwards."""
         with self.whole.view() as whole, self.part.view() as part:
             assert part.heads.latest == whole.heads.latest
-        learned = Learned(1)
+        learned = FetchedState(1)
         with self.whole.view() as whole:
             assert whole.heads.latest is not None
             expected = whole.state(whole.heads.latest[0])
@@ -310,7 +310,7 @@ def test_calls_runs_and_simulations_are_those_of_the_whole_store(
         with stores.whole.view() as view:
             expected = [run(view.state(9)) for run in runs]
         for made, wanted in zip(runs, expected, strict=True):
-            assert stores.again(made, Learned(1)) == wanted
+            assert stores.again(made, FetchedState(1)) == wanted
 
 
 def _outcome(outcome: object) -> object:
@@ -454,7 +454,7 @@ def test_a_slot_that_follows_from_other_proofs_is_stored_once_it_is_read(simple:
         assert view.state(9).storage(empty, 77) == 0
         assert view.state(9).storage(small, 77) == 0, "the one leaf is another's"
     assert simple.part.learn(simple.learned) == 2
-    simple.part.lay(Learned(1))
+    simple.part.set_fallback_state(FetchedState(1))
     with simple.part.view() as view:
         state = view.state(9)
         assert not state.missing([empty], {empty: [77], small: [3, 77]}).slots

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.test_partial_roots import FIRST, PEOPLE, Change, change, edit_of, nodes_of
-from foreblock._engine import Changes, Learned, Misses, Proof, State, Store, View
-from foreblock.errors import IncompleteState, MissingNode, StateMissing, WaysMissing
+from foreblock._engine import Changes, FetchedState, MissingKeys, Proof, State, Store, View
+from foreblock.errors import IncompleteState, MissingNode, MissingTrieNodes, StateMissing
 from support.payloads.small_store import append, changes, word
 
 T = TypeVar("T")
@@ -46,8 +46,8 @@ class GrowingPair:
         batch = self.partial.batch()
         batch.begin_at(0, word(0), self.roots[0], epoch=1)
         self.partial.commit(batch)
-        self.learned = Learned(1)
-        self.partial.lay(self.learned)
+        self.learned = FetchedState(1)
+        self.partial.set_fallback_state(self.learned)
         self.open: list[tuple[int, int]] = []  # the partials of the block in progress, on both
         self.kept = 0
         self.asked = 0  # proofs for ways
@@ -86,10 +86,12 @@ class GrowingPair:
     def learn_at(self, number: int, address: bytes, wanted: Sequence[int]) -> None:
         """Learn what a proof at a block shows about the anchor."""
         with self.partial.view() as view:
-            lasts = view.state(number).lasts(address)
+            same_life = view.state(number).is_same_life_as_anchor(address)
         proof = self.prove(number, address, wanted)
         ways = [(slot, proof.slot(at)[1]) for at, slot in enumerate(wanted)]
-        self.learned.prove(self.roots[number], address, proof.account_nodes, ways, lasts=lasts)
+        self.learned.prove(
+            self.roots[number], address, proof.account_nodes, ways, same_life=same_life
+        )
 
     def _extend(self, store: Store, block: Sequence[Change], above: int | None) -> int:
         batch, number = store.batch(), len(self.roots)
@@ -127,23 +129,23 @@ class GrowingPair:
                 except StateMissing as missing:
                     why = missing
             assert why.misses, "something is named"
-            if isinstance(why, WaysMissing):
+            if isinstance(why, MissingTrieNodes):
                 self._bring_ways(why)
             else:
                 self._bring_values(why.misses)
         raise AssertionError(f"it asks again and again: {why}")
 
-    def _bring_ways(self, why: WaysMissing) -> None:
+    def _bring_ways(self, why: MissingTrieNodes) -> None:
         for address in why.misses.accounts:
             slots = sorted(why.misses.slots.get(address, ()))
             proof = self.prove(why.block, address, slots)
             self.learned.put_nodes(nodes_of(proof, len(slots)))
             self.asked += 1
 
-    def _bring_values(self, misses: Misses) -> None:
+    def _bring_values(self, misses: MissingKeys) -> None:
         """Learn at the latest block, as an upstream proves, or at the one that is named."""
         for address in {*misses.accounts, *misses.slots}:
-            number = misses.ended.get(address, len(self.roots) - 1)
+            number = misses.destroyed_after.get(address, len(self.roots) - 1)
             self.learn_at(number, address, sorted(misses.slots.get(address, ())))
 
     def keep(self) -> None:
@@ -170,7 +172,7 @@ class GrowingPair:
             needed = trie.needs(changed)
             if not needed:
                 return nodes
-            keys = needed.before or needed.made_up()
+            keys = needed.before or needed.preimages_for_paths()
             assert keys is not None, "so small a trie is not deep"
             for address, slots in keys.items():
                 nodes += nodes_of(self.prove(number - 1, address, slots), len(slots))
@@ -308,13 +310,13 @@ def test_slots_of_an_account_that_went_are_asked_for_before(tmp_path: Path) -> N
         pair.grow([(0, None, {})])
         with pair.partial.view() as view, pytest.raises(StateMissing) as missing:
             view.state(1).storage(PEOPLE[0], 3)
-        assert missing.value.misses.ended == {}, "the latest block has it"
+        assert missing.value.misses.destroyed_after == {}, "the latest block has it"
         pair.seal()
         with pair.partial.view() as view:
             for number in (0, 1):
                 with pytest.raises(StateMissing) as missing:
                     view.state(number).storage(PEOPLE[0], 3)
-                assert missing.value.misses.ended == {PEOPLE[0]: number}
+                assert missing.value.misses.destroyed_after == {PEOPLE[0]: number}
             assert view.state(2).storage(PEOPLE[0], 3) == 0
         pair.learn_at(2, PEOPLE[0], [3])
         with pair.partial.view() as view, pytest.raises(StateMissing):
@@ -347,7 +349,7 @@ def test_a_block_in_progress_asks_for_nothing_where_nodes_are_kept(tmp_path: Pat
 def test_a_deletion_in_progress_is_proven_by_a_key_that_nobody_has(tmp_path: Path) -> None:
     with closing(GrowingPair(tmp_path, [(0, 1, {101: 1, 102: 1}), *FIRST[1:]])) as pair:
         pair.grow([(0, 1, {101: 0})])
-        with pair.partial.view() as view, pytest.raises(WaysMissing) as missing:
+        with pair.partial.view() as view, pytest.raises(MissingTrieNodes) as missing:
             view.state_of_partial(pair.open[-1][1]).prove(PEOPLE[0], [101], root=pair.roots[0])
         assert missing.value.block == 0
         (slot,) = missing.value.misses.slots[PEOPLE[0]]
@@ -364,8 +366,8 @@ def test_a_slot_of_an_account_without_storage_is_stored_as_it_was(tmp_path: Path
         pair.grow([(0, 1, {3: 7})], learns=False)
         pair.seal()
         pair.partial.maintain(1000)
-        late = Learned(1)
-        pair.partial.lay(late)
+        late = FetchedState(1)
+        pair.partial.set_fallback_state(late)
         for _ in range(2):
             with pair.partial.view() as view:
                 assert [view.state(at).storage(PEOPLE[0], 3) for at in (0, 1)] == [0, 7]

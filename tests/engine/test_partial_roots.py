@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock._engine import Changes, Learned, Overlay, Proof, StateTrie, Store
-from foreblock.errors import MissingNode, WaysMissing
+from foreblock._engine import Changes, FetchedState, Overlay, Proof, StateTrie, Store
+from foreblock.errors import MissingNode, MissingTrieNodes
 from support.payloads.small_store import Edit, append, changes, word
 
 PEOPLE = [bytes([0xA0 + each]) * 20 for each in range(12)]
@@ -57,8 +57,8 @@ class Pair:
         batch = self.partial.batch()
         batch.begin_at(ANCHOR, word(ANCHOR), self.root, epoch=1)
         self.partial.commit(batch)
-        self.learned = Learned(1)
-        self.partial.lay(self.learned)
+        self.learned = FetchedState(1)
+        self.partial.set_fallback_state(self.learned)
         self.number = ANCHOR
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ def test_what_is_known_is_proven_to_others(tmp_path: Path) -> None:
         assert proof.slot(0) == pair.prove(1, PEOPLE[0], [3]).slot(0)
         assert proof.account_nodes == pair.prove(1, PEOPLE[0], [3]).account_nodes
     pair.learned.put_account(PEOPLE[5], None)
-    with pair.partial.view() as view, pytest.raises(WaysMissing) as missing:
+    with pair.partial.view() as view, pytest.raises(MissingTrieNodes) as missing:
         view.state(1).prove(PEOPLE[5], [])
     assert missing.value.misses.accounts == [PEOPLE[5]]
     pair.close()

@@ -219,7 +219,7 @@ def test_slices_go_on_for_as_long_as_they_are_told(tmp_path: Path) -> None:
         assert store.maintain(1, 600.0) > 9
         assert store.maintain(1) == 0
         with store.view() as view:
-            assert (view.heads.folded, view.heads.earliest, view.to_be_cleared) == (9, 6, 0)
+            assert (view.heads.folded, view.heads.earliest, view.garbage_len) == (9, 6, 0)
         for seconds in (-1.0, float("nan"), float("inf")):
             with pytest.raises(InvalidArgument, match="seconds"):
                 store.maintain(1, seconds)

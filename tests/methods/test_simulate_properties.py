@@ -44,7 +44,7 @@ def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockReques
         simulated_chain = SimulatedChain(
             base, view.state(base), view.unused, request, SimulationLimits()
         )
-        accounts().lay(simulated_chain.overlay, base.rules.engine_name)
+        accounts().apply_to(simulated_chain.overlay, base.rules.engine_name)
         supply(simulated_chain.overlay, view.unused)  # what overrides make is not counted
         burns = simulated_chain.profile.optimism is None
         places = timeline(asked, base.number, base.header.timestamp, 12, 256)

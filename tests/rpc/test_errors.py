@@ -11,6 +11,9 @@ from foreblock import errors
 from foreblock._engine import Misses
 from foreblock.rpc import faults as table
 from foreblock.rpc.faults import Dialect, Fault, fault_of
+from foreblock._engine import MissingKeys
+from foreblock.rpc import errors as table
+from foreblock.rpc.errors import Dialect, Fault, fault_of
 from support.each_case import each_case
 
 CLASSES = [
@@ -25,8 +28,8 @@ EXAMPLES = [
     errors.UnknownBlock(9),
     errors.UnknownBlockHash(b"\1" * 32),
     errors.UnknownPartial(9),
-    errors.StateMissing(Misses([b"\1" * 20])),
-    errors.WaysMissing(Misses([b"\1" * 20]), 7),
+    errors.StateMissing(MissingKeys([b"\1" * 20])),
+    errors.MissingTrieNodes(MissingKeys([b"\1" * 20]), 7),
     errors.IncompleteState("a list of accounts"),
     errors.DroppedPartial(9),
     errors.NotCanonical(b"\1" * 32),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from foreblock._engine import Misses, Store
+from foreblock._engine import MissingKeys, Store
 from foreblock.bus.bus_client import BusClient
 from foreblock.bus.bus_server import BusServer
 from foreblock.bus.messages import BusRequest, CallUpstream, GetState
@@ -349,7 +349,7 @@ def test_hint_is_the_access_list_of_a_call() -> None:
             asked.append((name, json.loads(given)))
             return json.dumps(said).encode()
 
-        missed = Missed(method, Raw(params), StateMissing(Misses()))
+        missed = Missed(method, Raw(params), StateMissing(MissingKeys()))
         return asyncio.run(call_hints(ask, [missed]))
 
     said = {"accessList": [{"address": to, "storageKeys": [f"0x{7:064x}"]}], "gasUsed": "0x1"}
@@ -373,7 +373,7 @@ def test_hints_are_asked_for_together_and_not_waited_for_beyond_the_deadline() -
             await asyncio.sleep(0)
         return b"null"
 
-    missed = [Missed("eth_call", Raw(b'[{"to":"0x"}]'), StateMissing(Misses([bytes(20)])))] * 3
+    missed = [Missed("eth_call", Raw(b'[{"to":"0x"}]'), StateMissing(MissingKeys([bytes(20)])))] * 3
     assert not asyncio.run(asyncio.wait_for(call_hints(ask, missed), PATIENCE))
 
     class HintedState:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Raw
 
-from foreblock._engine import Misses
+from foreblock._engine import MissingKeys
 from foreblock.errors import StateMissing
 from foreblock.follow.prediction import MOST_PREDICTED, CallMessage, MissedCall, predicted_keys
 from foreblock.ledger.storage.state_keys import StateKeys
@@ -27,7 +27,7 @@ class FakeCalls:
 
 def missed(method: str = "eth_call", **message: str) -> Missed:
     params = Raw(msgspec.json.encode([message, "latest"]))
-    return Missed(method, params, StateMissing(Misses([WHO])))
+    return Missed(method, params, StateMissing(MissingKeys([WHO])))
 
 
 def asked(*requests: Missed) -> tuple[StateKeys, list[MissedCall]]:

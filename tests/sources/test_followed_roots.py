@@ -33,16 +33,16 @@ class Named:
 class Needed:
     """Proofs that a root needs."""
 
-    def __init__(self, *, before: bool, made_up: bool = True) -> None:
+    def __init__(self, *, before: bool, preimages: bool = True) -> None:
         self.before = {SOMEBODY: [1]} if before else {}
         self.after = {} if before else {SOMEBODY: [2]}
-        self._made_up = {SOMEBODY: [3]} if made_up else None
+        self._preimages = {SOMEBODY: [3]} if preimages else None
 
     def __bool__(self) -> bool:
         return True
 
-    def made_up(self) -> Mapping[bytes, Sequence[int]] | None:
-        return self._made_up
+    def preimages_for_paths(self) -> Mapping[bytes, Sequence[int]] | None:
+        return self._preimages
 
 
 class Roots:
@@ -112,7 +112,7 @@ def test_where_the_block_is_not_proven_a_key_that_nobody_has_is_asked_for() -> N
 
 
 def test_without_either_it_is_said() -> None:
-    asked = Asked(Roots(Needed(before=False, made_up=False)), refused=[8])
+    asked = Asked(Roots(Needed(before=False, preimages=False)), refused=[8])
     with pytest.raises(NoUpstream):
         asked.run()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Account, Learned
+from foreblock._engine import Account, FetchedState
 from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream
 from foreblock.follow import audit as state_audit
@@ -39,7 +39,7 @@ class Audited:
         self.learner = StateFetcher(
             self.said, proven=False, behind=2, audit=self.audit  # type: ignore[arg-type]
         )  # fmt: skip
-        self.learner.begin(Learned(EPOCH))
+        self.learner.begin(FetchedState(EPOCH))
         headers = [truth.headers[number] for number in range(LATEST, ANCHOR - 1, -1)]
         self.blocks = ExecutedBlocks(EPOCH, headers, keeps_hashes=False)
 

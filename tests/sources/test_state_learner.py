@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foreblock._engine import Learned, Misses, Store
+from foreblock._engine import FetchedState, MissingKeys, Store
 from foreblock.errors import BadProof, NewEpoch, NoUpstream
 from foreblock.follow import state_fetcher as state_learner
 from foreblock.follow.fetch_result import FetchResult
@@ -42,7 +42,7 @@ def _blocks(truth: Truth, anchor: int, latest: int) -> ExecutedBlocks:
 class Learner(StateFetcher):
     """Keeps what it learns into in sight."""
 
-    def begin(self, learned: Learned, *how: Any, **named: Any) -> None:  # noqa: ANN401, as declared
+    def begin(self, learned: FetchedState, *how: Any, **named: Any) -> None:  # noqa: ANN401, as declared
         self.learned = learned
         super().begin(learned, *how, **named)
 
@@ -50,7 +50,7 @@ class Learner(StateFetcher):
 def _learner(truth: Truth, at: int, *, proven: bool = True) -> tuple[Learner, FakeFetcher]:
     fetcher = FakeFetcher(truth, at)
     learner = Learner(fetcher, proven=proven, behind=2)  # type: ignore[arg-type]
-    learner.begin(Learned(EPOCH))
+    learner.begin(FetchedState(EPOCH))
     return learner, fetcher
 
 
@@ -135,7 +135,7 @@ def test_a_block_that_never_comes_is_not_waited_for_alone(
 
 def test_a_code_without_its_account_is_no_reason_to_try_again(truth: Truth) -> None:
     wanted = MissingState()
-    wanted.need(Misses(accounts=[SCRIBE]))
+    wanted.need(MissingKeys(accounts=[SCRIBE]))
     wanted.contracts.add(SCRIBE)
     for at, is_known in ((8, False), (7, True)):
         learner, _ = _learner(truth, at)
@@ -153,7 +153,7 @@ def test_an_epoch_that_the_store_has_begun_is_waited_for(truth: Truth) -> None:
         asking = asyncio.ensure_future(finding)
         await asyncio.sleep(0)
         assert not asking.done()
-        learner.begin(Learned(EPOCH + 1))
+        learner.begin(FetchedState(EPOCH + 1))
         return (await asking).found
 
     assert not asyncio.run(find()).missing(WANTED)
@@ -259,13 +259,13 @@ def test_what_is_said_of_an_account_that_has_gone_is_not_learned(
     """At that block its slots are zeros, which says nothing about the blocks before."""
     learner, fetcher = _learner(truth, 6, proven=proves)
     fetcher.proves = proves
-    learned, asked = Learned(EPOCH), list[tuple[int, bytes]]()
+    learned, asked = FetchedState(EPOCH), list[tuple[int, bytes]]()
 
-    def lasts(number: int, address: bytes) -> bool:
+    def same_life(number: int, address: bytes) -> bool:
         asked.append((number, address))
         return address != SCRIBE
 
-    learner.begin(learned, lasts=lasts)
+    learner.begin(learned, same_life=same_life)
     wanted = StateKeys(frozenset({SENDERS[0]}), {SCRIBE: frozenset({1})})
     _find(learner, wanted, _blocks(truth, 4, 7))
     at = 6 if proves else 7  # the block of the proof, or the latest that can be meant
@@ -274,7 +274,7 @@ def test_what_is_said_of_an_account_that_has_gone_is_not_learned(
         batch = store.batch()
         batch.begin_at(4, truth.headers[4].hash, truth.headers[4].state_root, EPOCH)
         store.commit(batch)
-        store.lay(learned)
+        store.set_fallback_state(learned)
         with store.view() as view:
             missing = view.state(4).missing([SCRIBE, SENDERS[0]], {SCRIBE: [1]})
     assert (missing.accounts, missing.slots) == ([SCRIBE], {SCRIBE: [1]})

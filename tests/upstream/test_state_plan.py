@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from foreblock._engine import Misses
+from foreblock._engine import MissingKeys
 from foreblock.follow.fetch_result import ClaimedAccount, FetchResult
 from foreblock.follow.requests import (
     BlockForm,
@@ -231,7 +231,7 @@ def test_a_part_of_what_was_found(some: StateKeys, other: StateKeys) -> None:
 def test_what_the_engine_missed_is_wanted() -> None:
     codes = {b"\x01" * 32: b"", b"\x02" * 32: A}
     gone = b"\xdd" * 20  # its slots are to be had at an old block only
-    wanted = StateKeys.of(Misses([A], {A: [1, 2], B: [], gone: [3]}, codes, [7], {gone: 5}))
+    wanted = StateKeys.of(MissingKeys([A], {A: [1, 2], B: [], gone: [3]}, codes, [7], {gone: 5}))
     assert wanted == StateKeys(
         frozenset({A}),
         {A: frozenset({1, 2})},

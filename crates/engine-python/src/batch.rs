@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
-use crate::learned::Learned;
+use crate::fetched_state::FetchedState;
 use crate::state::Changes;
 use crate::trie::NodeWrites;
 
@@ -175,7 +175,7 @@ impl Batch {
         self.change(|batch| batch.rebase(block.0, hash.0, root.0, epoch.0, index))
     }
 
-    fn learn(&self, py: Python<'_>, learned: &Learned) -> PyResult<()> {
+    fn learn(&self, py: Python<'_>, learned: &FetchedState) -> PyResult<()> {
         self.change_unattached(py, |batch| batch.learn(learned.0.clone()))
     }
 

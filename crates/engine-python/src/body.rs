@@ -7,7 +7,7 @@ use foreblock_engine::codec::json::{BlockText, FailureText};
 use foreblock_engine::codec::requests::deposit_requests;
 use foreblock_engine::evm::execute::Options;
 use foreblock_engine::simulate::body::{
-    Body as EngineBody, CallsBudget, RESULTS_END, SealedBody as EngineBlock, Shown,
+    Body as EngineBody, CallView, CallsBudget, RESULTS_END, SealedBody as EngineBlock,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -78,7 +78,7 @@ impl Body {
         timeout_us: Option<Arg<u64>>,
         step_us: Option<Arg<u64>>,
     ) -> PyResult<u64> {
-        let shown = Shown { tx_type: r#type.0, nonce: nonce.map(|nonce| nonce.0), lowered };
+        let shown = CallView { tx_type: r#type.0, nonce: nonce.map(|nonce| nonce.0), lowered };
         let options = Options {
             limits: limits(timeout_us, step_us),
             precompiles: self.precompiles.as_ref().map(|it| it.get().0.clone()),

@@ -41,15 +41,15 @@ impl StoreCheck {
 
     #[getter]
     fn progress(&self) -> (u64, u64) {
-        self.0.course.progress()
+        self.0.progress.progress()
     }
 
     fn stop(&self) {
-        self.0.course.stop();
+        self.0.progress.stop();
     }
 
     fn take<'py>(&self, py: Python<'py>) -> Vec<Told<'py>> {
-        let told = |damage: Damage| (damage.table, PyBytes::new(py, &damage.key), damage.why);
-        self.0.course.take().into_iter().map(told).collect()
+        let as_tuple = |damage: Damage| (damage.table, PyBytes::new(py, &damage.key), damage.why);
+        self.0.progress.take().into_iter().map(as_tuple).collect()
     }
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
-use crate::learned::Misses;
+use crate::fetched_state::MissingKeys;
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -31,8 +31,10 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         Error::UnknownPartial(partial) => new.call("UnknownPartial", (partial,)),
         Error::DroppedPartial(partial) => new.call("DroppedPartial", (partial,)),
         Error::PrunedState { block, earliest } => new.call("PrunedState", (block, earliest)),
-        Error::StateMissing(misses) => new.call("StateMissing", (Misses(*misses),)),
-        Error::WaysMissing { keys, block } => new.call("WaysMissing", (Misses(*keys), block)),
+        Error::StateMissing(misses) => new.call("StateMissing", (MissingKeys(*misses),)),
+        Error::MissingTrieNodes { keys, block } => {
+            new.call("MissingTrieNodes", (MissingKeys(*keys), block))
+        }
         Error::IncompleteState(what) => new.call("IncompleteState", (what,)),
         Error::BadProof(why) => new.call("BadProof", (why,)),
         Error::InvalidTransaction { index, why } => new.call("InvalidTransaction", (index, why)),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alloy_primitives::B256;
 use foreblock_engine::error::Error;
-use foreblock_engine::store::import::{Imported, Plan, Progress};
+use foreblock_engine::store::import::{ImportOptions, ImportStats, Progress};
 use foreblock_engine::store::{self};
 use pyo3::prelude::*;
 
@@ -21,9 +21,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct StateImport {
     store: Arc<store::Store>,
-    plan: Plan,
+    plan: ImportOptions,
     progress: Progress,
-    imported: Mutex<Imported>,
+    imported: Mutex<ImportStats>,
 }
 
 #[pymethods]
@@ -38,7 +38,7 @@ impl StateImport {
         memory: Arg<usize>,
     ) -> PyResult<Self> {
         let folder = PathBuf::from(folder.0);
-        let plan = Plan { block: block.0, root: root.0, folder, memory: memory.0 };
+        let plan = ImportOptions { block: block.0, root: root.0, folder, memory: memory.0 };
         let (store, progress) = (store.opened()?, Progress::default());
         Ok(Self { store, plan, progress, imported: Mutex::default() })
     }

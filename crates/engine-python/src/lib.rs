@@ -5,6 +5,7 @@
 
 mod abi;
 mod batch;
+mod block_template;
 mod body;
 mod check;
 mod codec;
@@ -12,14 +13,13 @@ mod convert;
 mod env;
 mod error;
 mod fast_path;
+mod fetched_state;
 mod heads;
 mod hex;
 mod import;
 mod json_parts;
-mod learned;
 mod logs;
 mod meter;
-mod opening;
 mod outcome;
 mod overlay;
 mod params;
@@ -43,10 +43,10 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fast_path::register(module)?;
     hex::register(module)?;
     json_parts::register(module)?;
-    learned::register(module)?;
+    fetched_state::register(module)?;
     logs::register(module)?;
     meter::register(module)?;
-    opening::register(module)?;
+    block_template::register(module)?;
     outcome::register(module)?;
     overlay::register(module)?;
     params::register(module)?;

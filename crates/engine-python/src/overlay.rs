@@ -7,10 +7,10 @@ use std::time::Duration;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreblock_engine::error::Error;
 use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
+use foreblock_engine::evm::cached_reader::CachedReader;
 use foreblock_engine::evm::execute::{self, Options};
 use foreblock_engine::evm::overlay::{Overlay as EngineOverlay, Override};
 use foreblock_engine::evm::precompiles::PrecompileOverrides;
-use foreblock_engine::evm::remembering::Remembering;
 use foreblock_engine::evm::transact::{self, Progress};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -19,7 +19,7 @@ use crate::codec::Transaction;
 use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits, parse_rules};
 use crate::error::to_python;
-use crate::learned::Misses;
+use crate::fetched_state::MissingKeys;
 use crate::outcome::{Executed, Outcome};
 use crate::state::{Account, Changes, State};
 
@@ -111,7 +111,7 @@ impl Overlay {
     pub fn above(state: &State, remember: bool) -> Self {
         let state = state.0.clone();
         Self::of(EngineOverlay::new(match remember {
-            true => Box::new(Remembering::new(state)),
+            true => Box::new(CachedReader::new(state)),
             false => Box::new(state),
         }))
     }
@@ -310,13 +310,13 @@ impl Overlay {
         env: &Env,
         transactions: Vec<Py<Transaction>>,
         allowance: &Allowance,
-    ) -> PyResult<Misses> {
+    ) -> PyResult<MissingKeys> {
         let probe = || {
             let all = transactions.iter().map(|transaction| &transaction.get().0);
             let (progress, allowance) = (Progress::default(), &mut allowance.left());
             transact::probe(&mut self.overlay(), &env.0, all, &progress, allowance)
         };
-        py.detach(probe).map(Misses).map_err(to_python)
+        py.detach(probe).map(MissingKeys).map_err(to_python)
     }
 
     fn take(&self, py: Python<'_>, number: Arg<u64>) -> PyResult<Changes> {

@@ -66,16 +66,16 @@ impl Overrides {
     }
 
     #[pyo3(signature = (overlay, rules, /))]
-    fn lay(
+    fn apply_to(
         &self,
         py: Python<'_>,
         overlay: &Overlay,
         rules: Arg<String>,
     ) -> PyResult<Option<Precompiles>> {
         let rules = parse_rules(&rules.0)?;
-        let lay = || self.0.lay(&mut overlay.overlay(), rules);
-        let laid = if self.0.is_large() { py.detach(lay) } else { lay() };
-        Ok(laid.map_err(to_python)?.map(|left| Precompiles(Arc::new(left))))
+        let apply_to = || self.0.apply_to(&mut overlay.overlay(), rules);
+        let applied = if self.0.is_large() { py.detach(apply_to) } else { apply_to() };
+        Ok(applied.map_err(to_python)?.map(|left| Precompiles(Arc::new(left))))
     }
 }
 

@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyMapping};
 use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits};
 use crate::error::to_python;
-use crate::learned::{Learned, Misses, slots_of};
+use crate::fetched_state::{FetchedState, MissingKeys, slots_of};
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
 use crate::proof::Proof;
@@ -137,12 +137,12 @@ impl State {
     }
 
     #[pyo3(signature = (learned))]
-    fn with_learned(&self, learned: Option<&Learned>) -> Self {
+    fn with_learned(&self, learned: Option<&FetchedState>) -> Self {
         Self(self.0.with_learned(learned.map(|learned| &learned.0)))
     }
 
-    fn lasts(&self, address: Arg<Address>) -> PyResult<bool> {
-        self.0.lasts(&address.0).map_err(to_python)
+    fn is_same_life_as_anchor(&self, address: Arg<Address>) -> PyResult<bool> {
+        self.0.is_same_life_as_anchor(&address.0).map_err(to_python)
     }
 
     #[pyo3(signature = (accounts, slots = None))]
@@ -151,13 +151,13 @@ impl State {
         py: Python<'_>,
         accounts: Vec<Arg<Address>>,
         slots: Option<&Bound<'_, PyMapping>>,
-    ) -> PyResult<Misses> {
+    ) -> PyResult<MissingKeys> {
         let slots = slots_of(slots)?;
         let find = || {
             let slots = slots.iter().flat_map(|(at, slots)| slots.iter().map(move |it| (at, it)));
             self.0.missing(accounts.iter().map(|address| &address.0), slots)
         };
-        py.detach(find).map(Misses).map_err(to_python)
+        py.detach(find).map(MissingKeys).map_err(to_python)
     }
 
     #[pyo3(signature = (*, remember = false))]

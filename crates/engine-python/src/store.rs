@@ -15,8 +15,8 @@ use pyo3::types::PyBytes;
 use crate::batch::Batch;
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
+use crate::fetched_state::FetchedState;
 use crate::heads::{Heads, LogRow, Partial};
-use crate::learned::Learned;
 use crate::state::{Changes, State, account_argument};
 use crate::trie::{NodeWrites, StateTrie};
 
@@ -111,12 +111,12 @@ impl Store {
     }
 
     #[pyo3(signature = (learned))]
-    fn lay(&self, learned: Option<&Learned>) -> PyResult<()> {
-        self.opened()?.lay(learned.map(|learned| learned.0.clone()));
+    fn set_fallback_state(&self, learned: Option<&FetchedState>) -> PyResult<()> {
+        self.opened()?.set_fallback_state(learned.map(|learned| learned.0.clone()));
         Ok(())
     }
 
-    fn learn(&self, py: Python<'_>, learned: &Learned) -> PyResult<usize> {
+    fn learn(&self, py: Python<'_>, learned: &FetchedState) -> PyResult<usize> {
         let store = self.opened()?;
         py.detach(|| store.learn(&learned.0)).map_err(to_python)
     }
@@ -217,14 +217,14 @@ impl Store {
         py.detach(|| store.load(&accounts)).map_err(to_python)
     }
 
-    fn put_hashes_below(
+    fn put_ancestor_hashes(
         &self,
         py: Python<'_>,
         hashes: Vec<Pair<Arg<u64>, Arg<B256>>>,
     ) -> PyResult<()> {
         let store = self.opened()?;
         let hashes: Vec<_> = hashes.iter().map(|Pair(number, hash)| (number.0, hash.0)).collect();
-        py.detach(|| store.put_hashes_below(&hashes)).map_err(to_python)
+        py.detach(|| store.put_ancestor_hashes(&hashes)).map_err(to_python)
     }
 
     #[pyo3(signature = (*, root = None))]
@@ -248,8 +248,8 @@ impl Store {
         py.detach(|| store.keep_nodes(block.0, hash.0, nodes.0.clone())).map_err(to_python)
     }
 
-    fn forget_old(&self) -> PyResult<()> {
-        self.opened()?.forget_old();
+    fn drop_stale_snapshot(&self) -> PyResult<()> {
+        self.opened()?.drop_stale_snapshot();
         Ok(())
     }
 
@@ -360,8 +360,8 @@ impl View {
     }
 
     #[getter]
-    fn to_be_cleared(&self) -> PyResult<u64> {
-        self.view.to_be_cleared().map_err(to_python)
+    fn garbage_len(&self) -> PyResult<u64> {
+        self.view.garbage_len().map_err(to_python)
     }
 
     fn row<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use foreblock_engine::codec::block::{encode_transaction, transaction_length};
 use foreblock_engine::codec::json;
 use foreblock_engine::error::{Error, Result};
-use foreblock_engine::stored::fragments::{Shown, fragments};
+use foreblock_engine::stored::fragments::{TransactionView, fragments};
 use foreblock_engine::stored::items::{self, Items};
 use foreblock_engine::stored::tips::{self, Bid};
 use foreblock_engine::stored::touched::{self, TouchedRow};
@@ -238,7 +238,7 @@ impl StoredItems {
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let raws = self.some(py, start.0, stop.0)?;
         let receipts = receipts.some(py, start.0, start.0 + raws.len())?;
-        let shown = Shown { header: &header.0, first: first.0, homestead, senders };
+        let shown = TransactionView { header: &header.0, first: first.0, homestead, senders };
         let write = || fragments(&raws, &receipts, start.0, shown);
         let texts = if senders.is_some() { write() } else { py.detach(write) };
         Ok(texts.map_err(to_python)?.iter().map(|text| PyBytes::new(py, text)).collect())

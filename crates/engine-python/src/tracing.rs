@@ -8,8 +8,8 @@ use foreblock_engine::evm::execute::Options;
 use foreblock_engine::evm::overlay::Override;
 use foreblock_engine::tracing::access_list;
 use foreblock_engine::tracing::run::{
-    self, Cheat, PrestateOptions, Request, Selection as EngineSelection, Shown, StructLogOptions,
-    Traced, Tracer as EngineTracer,
+    self, Cheat, PrestateOptions, Request, Selection as EngineSelection, StructLogOptions,
+    TraceScope, Traced, Tracer as EngineTracer,
 };
 use foreblock_engine::tracing::text::Chunks;
 use pyo3::prelude::*;
@@ -222,10 +222,10 @@ fn trace_transactions(
     let request = Request {
         tracer: tracer.0,
         cheats: cheats.into_iter().map(cheat).collect(),
-        shown: match only {
-            Some(only) => Shown::Only(only.0),
-            None if each => Shown::Each,
-            None => Shown::All,
+        scope: match only {
+            Some(only) => TraceScope::Only(only.0),
+            None if each => TraceScope::Each,
+            None => TraceScope::All,
         },
         block_hash: block_hash.map(|hash| hash.0),
         selection: selection.map(|selection| selection.0.clone()).unwrap_or_default(),
@@ -257,7 +257,7 @@ fn trace_call(
     let limits = limits(timeout_us, step_us);
     let request = Request {
         tracer: tracer.0,
-        shown: Shown::All,
+        scope: TraceScope::All,
         block_hash: None,
         selection: EngineSelection::default(),
         limit: limit.0,

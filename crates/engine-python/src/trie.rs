@@ -183,8 +183,8 @@ impl ProofsNeeded {
     }
 
     /// Found by trying, which takes a while.
-    fn made_up<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let found = py.detach(|| self.0.made_up());
+    fn preimages_for_paths<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let found = py.detach(|| self.0.preimages_for_paths());
         found.map(|keys| Self::keys(py, &keys)).transpose()
     }
 

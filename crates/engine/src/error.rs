@@ -5,7 +5,7 @@
 
 use alloy_primitives::{Address, B256};
 
-use crate::misses::Misses;
+use crate::missing_keys::MissingKeys;
 use crate::trie::MissingNode;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -37,11 +37,11 @@ pub enum Error {
     PrunedState { block: u64, earliest: u64 },
     /// The base of the store is partial, and these keys of it are not known.
     #[error("{} keys of the state are not known here", .0.len())]
-    StateMissing(Box<Misses>),
-    /// The base of the store is partial, and the nodes on the way to these keys in the trie of
+    StateMissing(Box<MissingKeys>),
+    /// The base of the store is partial, and nodes on the paths to these keys in the trie of
     /// this block are not known.
-    #[error("the ways to {} keys in the trie of block {block} are not known here", keys.len())]
-    WaysMissing { keys: Box<Misses>, block: u64 },
+    #[error("the paths to {} keys in the trie of block {block} are not known here", keys.len())]
+    MissingTrieNodes { keys: Box<MissingKeys>, block: u64 },
     /// The base of the store is partial, and this needs all of it.
     #[error("{0} needs the whole state, of which only a part is known here")]
     IncompleteState(&'static str),

@@ -6,14 +6,14 @@
 //! A `witness` is as much of a state as one block needs.
 
 pub mod error;
-pub mod misses;
+pub mod missing_keys;
 pub mod state;
 
 pub mod abi;
 pub mod codec;
 pub mod trie;
 
-pub mod learned;
+pub mod fetched_state;
 pub mod store;
 pub mod stored;
 pub mod witness;

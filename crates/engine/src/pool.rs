@@ -31,9 +31,9 @@ use std::{
 use crate::{
     error::{Error, Result},
     evm::{
+        cpu_slots::{CpuSlot, CpuSlots},
         deadline::Limits,
         machine::panicked,
-        shares::{Share, Shares},
     },
 };
 use queue::{Pushed, Queue};
@@ -79,7 +79,7 @@ struct Shared<T> {
     size: Size,
     /// How many bytes a result holds.
     weigh: fn(&T) -> usize,
-    shares: Arc<Shares>,
+    shares: Arc<CpuSlots>,
     state: Mutex<State<T>>,
     work: Condvar,
     ended: Condvar,
@@ -126,7 +126,7 @@ impl<T: Send + 'static> Pool<T> {
         let shared = Shared {
             size,
             weigh,
-            shares: Shares::new(size.running),
+            shares: CpuSlots::new(size.running),
             state: Mutex::new(state),
             work: Condvar::new(),
             ended: Condvar::new(),
@@ -262,7 +262,7 @@ impl<T: Send + 'static> Shared<T> {
     fn serve(&self) {
         lower_priority(self.size.nice);
         while let Some((number, asker, job, cancel)) = self.next() {
-            let share = Share::new(&self.shares, asker.deadline);
+            let share = CpuSlot::new(&self.shares, asker.deadline);
             let limits = Limits {
                 deadline: asker.deadline,
                 cancel: Some(cancel.clone()),
@@ -301,7 +301,7 @@ impl<T: Send + 'static> Shared<T> {
         }
     }
 
-    fn done(&self, number: u64, share: &Share, result: Result<T>) {
+    fn done(&self, number: u64, share: &CpuSlot, result: Result<T>) {
         let mut state = self.state();
         state.begun.remove(&number);
         state.held += result.as_ref().map_or(0, self.weigh);

@@ -16,7 +16,7 @@ from foreblock._engine.abi import *
 from foreblock._engine.codec import *
 from foreblock._engine.evm import *
 from foreblock._engine.fast_path import *
-from foreblock._engine.learned import *
+from foreblock._engine.fetched_state import *
 from foreblock._engine.logs import *
 from foreblock._engine.meter import *
 from foreblock._engine.params import *

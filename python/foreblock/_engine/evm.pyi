@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Self, final
 
 from foreblock._engine.codec import Header, Log, Receipt
-from foreblock._engine.learned import Misses
+from foreblock._engine.fetched_state import MissingKeys
 from foreblock._engine.params import AccessList
 from foreblock._engine.state import Account, Changes
 from foreblock._engine.transactions import Authorization, Transaction
@@ -212,7 +212,7 @@ class Overlay:
         env: Env,
         transactions: Sequence[Transaction],
         allowance: Allowance,
-    ) -> Misses:
+    ) -> MissingKeys:
         """Collect what executing these transactions misses, each after those before it.
 
         Changes nothing. A transaction that cannot stand in the block has the misses it came to.

@@ -27,9 +27,9 @@ class Overrides:
 
     @property
     def is_large(self) -> bool:
-        """Whether laying them over a state takes more than about a millisecond."""
-    def lay(self, overlay: Overlay, rules: str, /) -> Precompiles | None:
-        """Lay them over a state; gives the precompiles they leave, where they touch any.
+        """Whether applying them to a state takes more than about a millisecond."""
+    def apply_to(self, overlay: Overlay, rules: str, /) -> Precompiles | None:
+        """Apply them to a state; returns the remaining precompiles if any is overridden.
 
         Raises `RefusedOverride` for the lowest address whose override cannot be meant, after
         which the overlay is of no use.

@@ -95,7 +95,7 @@ class Body:
     def __len__(self) -> int: ...
 
 @final
-class Opening:
+class BlockTemplate:
     """The block after another one as every simulation begins it, for usual ones."""
 
     def __new__(
@@ -104,10 +104,10 @@ class Opening:
         type: int,
         parent_number: int,
         parent_hash: bytes,
-        told: Sequence[tuple[bytes, bytes]],
+        system_calls: Sequence[tuple[bytes, bytes]],
     ) -> Self:
-        """Plain calls are shown as transactions of this type. `told` are calls of the system."""
-    def fill(
+        """Plain calls are shown as transactions of this type. `system_calls` run first."""
+    def run_calls(
         self,
         state: State,
         calls: PlainCalls,
@@ -118,8 +118,8 @@ class Opening:
     ) -> Body | None:
         """The body of the block above `state`.
 
-        Lays overrides, makes the calls of the system and runs the calls as `Body.run_plain`
-        does. None where that would end before the last, all of it would take longer than
+        Applies overrides, makes the system calls and runs the calls as `Body.run_plain`
+        does. None if that would end before the last, all of it would take longer than
         `timeout_us`, or a precompile is overridden.
         """
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Self, final
 
 from foreblock._engine.evm import Env, Message, Outcome, Overlay
-from foreblock._engine.learned import Learned, Misses
+from foreblock._engine.fetched_state import FetchedState, MissingKeys
 from foreblock._engine.witness import Recording
 
 @final
@@ -37,19 +37,19 @@ class State:
     def sealed_block(self) -> int:
         """The block that it is of, or the sealed one that its partial blocks stand on."""
 
-    def with_learned(self, learned: Learned | None) -> State:
-        """The same state above other learned values than those of `Store.lay`."""
+    def with_learned(self, learned: FetchedState | None) -> State:
+        """The same state above other learned values than those of `Store.set_fallback_state`."""
 
     def missing(
         self, accounts: Sequence[bytes], slots: Mapping[bytes, Sequence[int]] | None = None
-    ) -> Misses:
+    ) -> MissingKeys:
         """Which of these keys are unknown, and the codes of those accounts that are.
 
         None are above a complete base.
         """
 
-    def lasts(self, address: bytes) -> bool:
-        """Whether an account lives here as it did at the anchor, as far as is known.
+    def is_same_life_as_anchor(self, address: bytes) -> bool:
+        """Return whether, as far as is known, the account was not destroyed since the anchor.
 
         Only then a proof of this state says what its slots were at blocks before; true above a
         complete base.
@@ -86,7 +86,7 @@ class State:
 
         Only nodes of the last blocks are kept. With `rebuild` it is built from an older state,
         in time proportional to the size of that state. Above a partial base `root` is that of
-        the sealed block that the state is of, or stands on: `WaysMissing`, `IncompleteState`.
+        the sealed block that the state is of, or stands on: `MissingTrieNodes`, `IncompleteState`.
         """
 
     def record(
@@ -111,7 +111,7 @@ class State:
 
         With `step_us` only what is quick is begun: `DeadlineExceeded` for the rest. Below the
         window of nodes it takes in proportion to what has changed since, or to the whole state.
-        Above a partial base `root` is as in `trie`: `WaysMissing`, `IncompleteState`.
+        Above a partial base `root` is as in `trie`: `MissingTrieNodes`, `IncompleteState`.
         """
 
     def call(
@@ -167,7 +167,7 @@ class StateTrie:
     def apply(self, changes: Changes) -> None:
         """Apply changes that start from the current state of the trie.
 
-        On that of a state above a partial base `WaysMissing`; it can be used further then.
+        On that of a state above a partial base `MissingTrieNodes`; it can be used further then.
         """
 
     def root(self) -> bytes: ...
@@ -202,18 +202,18 @@ class StateTrie:
 class ProofsNeeded:
     """Accounts with slots of theirs, of which proofs are needed for a root."""
 
-    # To which the way in the trie is not known; a proof of any state in which the unknown part
-    # of the way is as it was before the changes will do.
+    # Whose path in the trie is not known; a proof of any state in which the unknown part of the
+    # path is as it was before the changes will do.
     before: Final[dict[bytes, list[int]]]
     # That vanish from beside a node that is not known: proofs that they are absent after the
     # changes. Empty as long as `before` is not.
     after: Final[dict[bytes, list[int]]]
 
-    def made_up(self) -> dict[bytes, list[int]] | None:
+    def preimages_for_paths(self) -> dict[bytes, list[int]] | None:
         """Keys whose proofs before the changes do as well as those of `after`.
 
-        They are found by trying, in up to a second, and mostly those of nobody. None where a
-        node lies too deep in its trie.
+        They are found by search, in up to a second, and mostly belong to no account. None if a
+        node is too deep in its trie.
         """
 
     def __bool__(self) -> bool: ...

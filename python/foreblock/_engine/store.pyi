@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, Literal, Self, final
 
-from foreblock._engine.learned import Learned, StateBase
+from foreblock._engine.fetched_state import FetchedState, StateBase
 from foreblock._engine.state import Account, Changes, NodeWrites, State, StateTrie
 
 @final
@@ -68,7 +68,7 @@ class Store:
         All views of a commit share one transaction of the store.
         """
 
-    def forget_old(self) -> None:
+    def drop_stale_snapshot(self) -> None:
         """Release the transaction kept for the next view, if there is a newer commit.
 
         An idle process would otherwise keep old pages from being reused.
@@ -110,13 +110,13 @@ class Store:
         `StaleBatch` when the store is not at this commit.
         """
 
-    def lay(self, learned: Learned | None) -> None:
-        """Let states of views that are opened from now on read what the store does not know here.
+    def set_fallback_state(self, learned: FetchedState | None) -> None:
+        """Read values that the store does not know from here, in views opened from now on.
 
-        Used where the base is partial and of the same epoch, and not looked at elsewhere.
+        Used only if the base is partial and of the same epoch.
         """
 
-    def learn(self, learned: Learned) -> int:
+    def learn(self, learned: FetchedState) -> int:
         """Store what was learned and is not stored yet, in one durable transaction.
 
         Gives the number of rows. No number is drawn, and no answer changes. Nothing is written
@@ -147,7 +147,7 @@ class Store:
     def load(self, accounts: list[tuple[bytes, Account]]) -> None:
         """Add accounts of block 0 to a store without blocks, addresses ascending."""
 
-    def put_hashes_below(self, hashes: list[tuple[int, bytes]]) -> None:
+    def put_ancestor_hashes(self, hashes: list[tuple[int, bytes]]) -> None:
         """Keep hashes of blocks before the first one, for BLOCKHASH; no number is drawn."""
 
     def pages(self) -> list[tuple[str, int]]:
@@ -240,7 +240,7 @@ class View:
 
     heads: Final[Heads]  # the same object until the next commit
     log_row: Final[LogRow | None]  # of a store that is part of a log
-    to_be_cleared: Final[int]  # the number of things out of reach that are not cleared yet
+    garbage_len: Final[int]  # unreachable items that are not deleted yet
 
     def sealed(self, block: int) -> tuple[bytes, int] | None:
         """Hash and delta number of a sealed block, also of one whose state was pruned."""
@@ -349,7 +349,7 @@ class Batch:
         forgotten; codes, trie nodes of proofs and rows of `put` stay. Refused on a complete base.
         """
 
-    def learn(self, learned: Learned) -> None:
+    def learn(self, learned: FetchedState) -> None:
         """Store what was learned by now with this commit; no log has part in it.
 
         Steps are taken in their order: it comes before a block that changes what was learned,

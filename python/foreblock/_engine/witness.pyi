@@ -36,7 +36,7 @@ class Recording:
     def trie(self) -> StateTrie:
         """The trie of the state; the nodes that it reads are noted too.
 
-        Above a partial base `WaysMissing` where some are not known, as from `recorded`.
+        Above a partial base `MissingTrieNodes` where some are not known, as from `recorded`.
         """
     def recorded(self, *, timeout_us: int | None = None, step_us: int | None = None) -> NeededState:
         """What has been needed so far: `DeadlineExceeded`."""

@@ -7,7 +7,7 @@ something failed.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from foreblock.ledger.storage.open_store import Learned
+from foreblock.ledger.storage.open_store import FetchedState
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import Account, keccak256
 
@@ -59,7 +59,7 @@ class ClaimedProof(NamedTuple):
 
     def prove(self, root: bytes) -> tuple[Account | None, list[int]]:
         """Return the account and the slots that the nodes prove at a root. Raises `BadProof`."""
-        learned = Learned(0, nodes=False)
+        learned = FetchedState(0, nodes=False)
         return learned.prove(root, self.address, list(self.nodes), self.slot_nodes())
 
 

@@ -23,7 +23,7 @@ from foreblock.errors import BusBroken
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.storage.open_store import Learned
+from foreblock.ledger.storage.open_store import FetchedState
 from foreblock.ledger.storage.state_keys import packed_int
 from foreblock.types import Account
 
@@ -45,7 +45,7 @@ class LearnedState:
     def __init__(self, ledger: Ledger, limit: int = LIMIT) -> None:
         self._ledger: Final = ledger
         self._limit: Final = limit
-        self._learned: Learned | None = None
+        self._learned: FetchedState | None = None
 
     @property
     def size(self) -> int:
@@ -76,11 +76,11 @@ class LearnedState:
         """Take trie nodes; they are right for every block."""
         self._of_epoch(view.base.epoch).put_nodes(nodes)
 
-    def _of_epoch(self, epoch: int) -> Learned:
+    def _of_epoch(self, epoch: int) -> FetchedState:
         learned = self._learned
         if learned is None or learned.epoch != epoch or learned.size > self._limit:
-            learned = self._learned = Learned(epoch, limit=2 * self._limit, nodes=False)
-            self._ledger.lay(learned)
+            learned = self._learned = FetchedState(epoch, limit=2 * self._limit, nodes=False)
+            self._ledger.set_fallback_state(learned)
         return learned
 
 

@@ -177,7 +177,7 @@ class FollowNetwork(FeedNetwork):
             self._metrics,
             self.trust,
         )
-        self._learner.begin(source.learned, source.fit, source.lasts)
+        self._learner.begin(source.learned, source.fit, source.is_same_life_as_anchor)
         return source
 
     @property
@@ -454,7 +454,7 @@ class FollowNetwork(FeedNetwork):
 
     def _begun_anew(self, number: int, why: str) -> None:
         source = self.following
-        self._learner.begin(source.learned, source.fit, source.lasts)
+        self._learner.begin(source.learned, source.fit, source.is_same_life_as_anchor)
         self.working_set.begin(self._units_at_once())
         self._wanted = MissingState()
         self._place = None

@@ -27,6 +27,8 @@ from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import parse_address, parse_data, parse_hash
 from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.types import Misses
+from foreblock.rpc.fetching import Missed
+from foreblock.types import MissingKeys
 from foreblock.upstream.old_blocks import AskUpstream
 
 PREDICTED: Final = frozenset({"eth_call", "eth_createAccessList", "eth_estimateGas"})
@@ -49,7 +51,7 @@ class MissedCall(NamedTuple):
     """A call, and what it missed."""
 
     message: CallMessage
-    misses: Misses
+    misses: MissingKeys
 
 
 class _Message(Struct, rename={"sender": "from"}):

@@ -97,7 +97,7 @@ class FollowedRoots:
         try:
             return await self._find(MissingNodes.at(header, needed.after), due.epoch)
         except EndpointError:
-            made_up = await asyncio.to_thread(needed.made_up)
-            if made_up is None:
+            preimages = await asyncio.to_thread(needed.preimages_for_paths)
+            if preimages is None:
                 raise
-            return await self._find(MissingNodes.at(parent, made_up), due.epoch)
+            return await self._find(MissingNodes.at(parent, preimages), due.epoch)

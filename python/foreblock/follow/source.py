@@ -32,7 +32,7 @@ from foreblock.ledger.storage.follow_rows import (
 )
 from foreblock.ledger.storage.open_store import (
     Anchor,
-    Learned,
+    FetchedState,
     Store,
     begin_anew_at,
     begin_at,
@@ -107,7 +107,7 @@ class FollowSource(FeedSource):
         super().__init__(network, clock, publish, wanted, seen, metrics)
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> FetchedState:
         """The values fetched in this epoch; any thread may use them."""
         return self._learned
 
@@ -134,7 +134,7 @@ class FollowSource(FeedSource):
             raise
         return store
 
-    def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
+    def _take_up(self, learned: FetchedState | None = None, *, computes: bool = False) -> None:
         with self.store.view() as view:
             epoch = view.heads.base.epoch
             if not self._templates:
@@ -142,8 +142,8 @@ class FollowSource(FeedSource):
         follow = self._network.follow
         computes = computes or (follow is not None and follow.sealed == "computed")
         keeps_roots = follow is not None and follow.trust != "trusted"
-        self._learned = learned or Learned(epoch, nodes=computes or keeps_roots)
-        self.store.lay(self._learned)
+        self._learned = learned or FetchedState(epoch, nodes=computes or keeps_roots)
+        self.store.set_fallback_state(self._learned)
         super()._take_up(self._learned, computes=computes)
         self._follower.look_ahead(is_on=self.looks_ahead)
         self._roots = RootsBehind(self.store, self._writer.profile)
@@ -267,7 +267,7 @@ class FollowSource(FeedSource):
             shown = rebase_proof(view, proof.address, slots)
         return None if shown is None else _found(proof, shown)
 
-    def lasts(self, number: int, address: bytes) -> bool:
+    def is_same_life_as_anchor(self, number: int, address: bytes) -> bool:
         """Return True if an account lives at a block as it did at the anchor; on any thread.
 
         Of a block whose state is not kept any more, the next one answers: at worst it is asked
@@ -275,7 +275,7 @@ class FollowSource(FeedSource):
         """
         try:
             with self.store.view() as view:
-                return view.state(max(number, view.heads.earliest)).lasts(address)
+                return view.state(max(number, view.heads.earliest)).is_same_life_as_anchor(address)
         except NotHere:
             return False  # it is of another branch by now
 

@@ -6,7 +6,7 @@ here has the same value at each of these. With `trusted`, claims count as they a
 they count as well, and the audit (`audit`) proves them later.
 
 A claim about an account at a block where it no longer lives as it did at the anchor is not used: it
-says nothing about its earlier slots. Each epoch has one `Learned`, which the store has below its
+says nothing about its earlier slots. Each epoch has one `FetchedState`, the fallback of the store's
 states; another anchor begins another epoch.
 
 Called on the loop of the network. The chain is read through views of its store.
@@ -27,7 +27,7 @@ from foreblock.follow.pending_proofs import Fit, PendingProofs
 from foreblock.follow.requests import BlockAt
 from foreblock.ledger.following.missing_state import MissingNodes, MissingState
 from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
-from foreblock.ledger.storage.open_store import Learned
+from foreblock.ledger.storage.open_store import FetchedState
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import Account, Header, keccak256
 from foreblock.upstream.budget import Purpose
@@ -42,7 +42,7 @@ NOT_PROVEN: Final = "nothing that can be proven was found"
 PLAINLY: Final = 32  # times that only what is needed is asked for, after more could not be had
 
 # Whether an account lives at a block as it did at the anchor, as far as is known.
-Lasts = Callable[[int, bytes], bool]
+SameLife = Callable[[int, bytes], bool]
 
 
 class ExecutedBlocks(NamedTuple):
@@ -114,21 +114,23 @@ class StateFetcher:
         self._audit: Final = audit
         self.proven: Final = proven
         self._behind: Final = behind
-        self._learned = Learned(0)
+        self._learned = FetchedState(0)
         self._plainly = 0  # how many more times only what is needed is asked for
         self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
         self._pending = PendingProofs()
-        self._lasts: Lasts = _always
+        self._same_life: SameLife = _always
         self._begun: Final = asyncio.Event()
         self.counters: Counter[str] = Counter()
         self.last_error = ""
         # Of keys that were wanted and found, and for what.
         self.heard: Callable[[StateKeys, Purpose], None] | None = None
 
-    def begin(self, learned: Learned, fit: Fit | None = None, lasts: Lasts | None = None) -> None:
+    def begin(
+        self, learned: FetchedState, fit: Fit | None = None, same_life: SameLife | None = None
+    ) -> None:
         """Learn into this from now on; `fit` makes proofs of later blocks ones of blocks here."""
         self._learned = learned
-        self._lasts = lasts or _always
+        self._same_life = same_life or _always
         self._hashes = {}
         self._pending = PendingProofs(fit)
         self._begun.set()
@@ -303,7 +305,7 @@ class StateFetcher:
             raise
 
     def _take_ready(
-        self, wanted: StateKeys, blocks: ExecutedBlocks, learned: Learned
+        self, wanted: StateKeys, blocks: ExecutedBlocks, learned: FetchedState
     ) -> FetchResult:
         """Learn what proofs show that came before their block, which is here now."""
         true, roots = FetchResult(), blocks.roots()
@@ -313,7 +315,7 @@ class StateFetcher:
         return true
 
     async def _take(
-        self, found: FetchResult, blocks: ExecutedBlocks, learned: Learned, *, proves: bool
+        self, found: FetchResult, blocks: ExecutedBlocks, learned: FetchedState, *, proves: bool
     ) -> FetchResult:
         """Learn what is true of what was found, and give that; others take turns meanwhile."""
         true, roots = FetchResult(), blocks.roots()
@@ -354,7 +356,7 @@ class StateFetcher:
         self,
         proof: ClaimedProof,
         roots: Mapping[bytes, int],
-        learned: Learned,
+        learned: FetchedState,
         untrue: set[bytes],
     ) -> bool:
         """Learn a proof that leads from the root of a block that was executed here.
@@ -364,9 +366,9 @@ class StateFetcher:
         root = keccak256(proof.nodes[0])
         assert root in roots, "it is of a block that was executed here"
         try:
-            lasts = self._lasts(roots[root], proof.address)
+            same_life = self._same_life(roots[root], proof.address)
             account, values = learned.prove(
-                root, proof.address, list(proof.nodes), proof.slot_nodes(), lasts=lasts
+                root, proof.address, list(proof.nodes), proof.slot_nodes(), same_life=same_life
             )
             _check_claims(proof, account, values)
         except BadProof as bad:
@@ -378,11 +380,11 @@ class StateFetcher:
         return True
 
     def _believe(
-        self, believed: FetchResult, true: FetchResult, learned: Learned, latest: int
+        self, believed: FetchResult, true: FetchResult, learned: FetchedState, latest: int
     ) -> None:
         """Learn what upstreams say without proofs, about blocks up to the latest."""
         for address in {*believed.accounts, *believed.slots}:
-            if not self._lasts(latest, address):
+            if not self._same_life(latest, address):
                 believed.accounts.pop(address, None)
                 believed.slots.pop(address, None)
         for address, said in believed.accounts.items():

@@ -19,18 +19,18 @@ from msgspec import Raw
 from foreblock.errors import (
     BadProof,
     InvalidProofData,
+    MissingTrieNodes,
     NotHere,
     NoUpstream,
     RefusedAnswer,
     TooMuchState,
-    WaysMissing,
 )
 from foreblock.follow.fetch_result import ClaimedProof
 from foreblock.follow.learned_state import KnownValues, LearnedState
 from foreblock.follow.requests import BlockAt, BlockForm, GetProof
 from foreblock.follow.responses import read_proof
 from foreblock.ledger.reading.view import Ledger
-from foreblock.types import Misses
+from foreblock.types import MissingKeys
 from foreblock.upstream.old_blocks import AskUpstream
 
 MOST_PATHS: Final = 64  # accounts that one round asks for; each is a request
@@ -49,7 +49,7 @@ class TrieNodeFetcher:
         self._ask: Final = ask
         self._places: Final = asyncio.Semaphore(AT_ONCE)
 
-    async def fetch(self, missing: Iterable[WaysMissing], seconds: float) -> None:
+    async def fetch(self, missing: Iterable[MissingTrieNodes], seconds: float) -> None:
         """Fetch the nodes on these paths.
 
         Raises `EndpointError`, `TooMuchState`, `TimeoutError`.
@@ -98,12 +98,12 @@ class TrieNodeFetcher:
             return place, await proof_at(self._ask, asked, place)
 
 
-def slots_before(missed: Sequence[Misses]) -> KeysAt:
+def slots_before(missed: Sequence[MissingKeys]) -> KeysAt:
     """The slots of accounts that have gone since, by the blocks at which they had not."""
     keys: dict[int, Keys] = {}
     for each in missed:
         slots = each.slots
-        for address, number in each.ended.items():
+        for address, number in each.destroyed_after.items():
             of_block = keys.setdefault(number, {})
             of_block.setdefault(address, set()).update(slots.get(address, ()))
     return keys

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from foreblock.errors import (
     InvalidProofData,
+    MissingTrieNodes,
     NewEpoch,
     NoUpstream,
     TooMuchState,
     UnitsSpent,
-    WaysMissing,
 )
 from foreblock.follow.learned_state import LearnedState, unpack_values
 from foreblock.follow.trie_node_fetch import KeysAt, TrieNodeFetcher, slots_before
@@ -28,7 +28,7 @@ from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.metrics.meters import StateMetrics
 from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.settings import FollowSettings
-from foreblock.types import Misses
+from foreblock.types import MissingKeys
 from foreblock.upstream.old_blocks import AskUpstream
 
 THREAD_BYTES: Final = 128 << 10  # longer responses are decoded on a thread
@@ -104,7 +104,7 @@ class WorkerState:
         self._metrics.keys.add(len(wanted))
         await self._measured(self._fetch(wanted, seconds))
 
-    async def fetch_trie_nodes(self, missing: Sequence[WaysMissing], seconds: float) -> None:
+    async def fetch_trie_nodes(self, missing: Sequence[MissingTrieNodes], seconds: float) -> None:
         """Fetch the trie nodes on the paths to keys; raises why they cannot be had."""
         if self._trie_nodes is None:
             raise missing[0]
@@ -152,13 +152,15 @@ class FetchBudget:
         self._keys = 0
         self._again = 0  # rounds that failed
         self._hinted = StateKeys()
-        self._trie_nodes: list[tuple[int, Misses]] = []  # that were asked for last, with blocks
+        self._trie_nodes: list[
+            tuple[int, MissingKeys]
+        ] = []  # that were asked for last, with blocks
 
     async def fetch(self, missed: Sequence[Missed]) -> None:
         """Make known what was missed; raises why it cannot be had."""
         settings = self._state.settings
-        nodes = [each.why for each in missed if isinstance(each.why, WaysMissing)]
-        missed = [each for each in missed if not isinstance(each.why, WaysMissing)]
+        nodes = [each.why for each in missed if isinstance(each.why, MissingTrieNodes)]
+        missed = [each for each in missed if not isinstance(each.why, MissingTrieNodes)]
         wanted = StateKeys.union(
             [*map(_wanted, missed), *self._hints(), self._state.predict(missed)]
         )
@@ -191,7 +193,7 @@ class FetchBudget:
         self._trie_nodes = []
         await asyncio.sleep(PAUSE)
 
-    async def _fetch_trie_nodes(self, nodes: Sequence[WaysMissing], left: float) -> None:
+    async def _fetch_trie_nodes(self, nodes: Sequence[MissingTrieNodes], left: float) -> None:
         wanted = [(each.block, each.misses) for each in nodes]
         if wanted == self._trie_nodes:
             raise InvalidProofData("the nodes of proofs do not fit the trie of their block")

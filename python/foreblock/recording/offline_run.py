@@ -11,7 +11,7 @@ from typing import Final
 
 from foreblock.errors import BadRecording, StateMissing
 from foreblock.ledger.importing.importer import LearnedChain
-from foreblock.ledger.storage.open_store import Learned, Store
+from foreblock.ledger.storage.open_store import FetchedState, Store
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import format_data
 from foreblock.recording.proof_walk import UnknownNode, prove_account, prove_slot
@@ -53,7 +53,7 @@ def _run(state: RecordedState, chain: LearnedChain, block: Block, name: str) -> 
     raise BadRecording(name, 0, f"block {block.header.number} needs more and more state")
 
 
-def _learn(state: RecordedState, learned: Learned, wanted: StateKeys) -> None:
+def _learn(state: RecordedState, learned: FetchedState, wanted: StateKeys) -> None:
     """Learn what is wanted; raises `UnknownNode` or `KeyError` for what was not recorded."""
     anchor = state.anchor_header
     for address in wanted.accounts | wanted.slots.keys():

@@ -25,6 +25,7 @@ from foreblock.errors import (
     InvalidParams,
     InvalidProofData,
     LimitExceeded,
+    MissingTrieNodes,
     NoSuchHead,
     NotCanonical,
     NotificationsUnsupported,
@@ -66,7 +67,6 @@ from foreblock.errors import (
     UnknownPartial,
     UnknownRules,
     UnknownSubscription,
-    WaysMissing,
 )
 
 
@@ -213,7 +213,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     BeforeAnchor: _pruned,
     PrunedState: _pruned,
     StateMissing: _not_available,
-    WaysMissing: _not_available,
+    MissingTrieNodes: _not_available,
     NoUpstream: _not_available,
     InvalidProofData: _not_available,
     UnitsSpent: _spent,

@@ -20,7 +20,7 @@ from foreblock.ledger.following.call_templates import CallTemplates
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
 from foreblock.ledger.storage.commits import TO_STORE, Commits
-from foreblock.ledger.storage.open_store import Learned, Store
+from foreblock.ledger.storage.open_store import FetchedState, Store
 from foreblock.ledger.storage.partials import sealed_number
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.metrics.meters import NetworkMetrics
@@ -86,7 +86,7 @@ class FeedSource:
         network = self._network
         return open_network_store(network, genesis_of(network), self._seen, self._commits)
 
-    def _take_up(self, learned: Learned | None = None, *, computes: bool = False) -> None:
+    def _take_up(self, learned: FetchedState | None = None, *, computes: bool = False) -> None:
         """Continue with the chain of the store."""
         chain = self._network.feed
         self._writer = LedgerWriter(

@@ -12,9 +12,9 @@ import pytest
 
 from foreblock._engine import (
     Allowance,
-    Learned,
+    FetchedState,
     Message,
-    Misses,
+    MissingKeys,
     Overlay,
     Store,
     Transaction,
@@ -64,15 +64,15 @@ class Token:
         self.whole = Store(str(folder / "whole"), write=True, sync=False)
         append(self.whole, fill)
         self.part = Store(str(folder / "part"), write=True, sync=False)
-        self.learned = Learned(1)
-        self.part.lay(self.learned)
+        self.learned = FetchedState(1)
+        self.part.set_fallback_state(self.learned)
         with self.whole.view() as view:
             self.root = view.state(0).trie().root()
         batch = self.part.batch()
         batch.begin_at(0, word(0), self.root, 1)
         self.part.commit(batch)
 
-    def missed(self, overlay: Overlay, *transactions: Transaction) -> Misses:
+    def missed(self, overlay: Overlay, *transactions: Transaction) -> MissingKeys:
         return overlay.probe(env(number=1), list(transactions), Allowance())
 
     def rounds(self, templates: CallTemplates | None, *transactions: Transaction) -> int:
@@ -137,4 +137,6 @@ def test_a_run_says_how_the_slots_that_it_misses_came_about(token: Token) -> Non
     assert missed.hashed[slot.to_bytes(32)] == who.rjust(32, b"\0") + bytes(32)
     assert all(keccak256(pair) == found for found, pair in missed.hashed.items())
     assert {int.from_bytes(each) for each in missed.hashed} == set(missed.slots[TOKEN])
-    assert missed == Misses(missed.accounts, missed.slots, missed.codes, missed.blocks), "no keys"
+    assert missed == MissingKeys(missed.accounts, missed.slots, missed.codes, missed.blocks), (
+        "no keys"
+    )

@@ -11,7 +11,7 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock._engine import Misses
+from foreblock._engine import MissingKeys
 from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.storage.state_keys import StateKeys
 
@@ -24,12 +24,12 @@ slots = st.dictionaries(
 
 
 class Missed:
-    """Has the face of the engine's `Misses`, and counts how often each field is read."""
+    """Has the face of the engine's `MissingKeys`, and counts how often each field is read."""
 
     codes: dict[bytes, bytes] = {}  # noqa: RUF012, nobody changes it
     blocks: tuple[int, ...] = ()
     hashed: dict[bytes, bytes] = {}  # noqa: RUF012
-    ended: dict[bytes, int] = {}  # noqa: RUF012
+    destroyed_after: dict[bytes, int] = {}  # noqa: RUF012
 
     def __init__(self, accounts: set[bytes], slots: Slots) -> None:
         self._accounts = accounts
@@ -50,8 +50,8 @@ class Missed:
         return {address: set(keys) for address, keys in self._slots.items()}
 
 
-def misses(missed: Missed) -> Misses:
-    return cast("Misses", missed)
+def misses(missed: Missed) -> MissingKeys:
+    return cast("MissingKeys", missed)
 
 
 def both(wanted: Slots, missed: Slots) -> Slots:

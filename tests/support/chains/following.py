@@ -13,8 +13,8 @@ from typing import Any
 
 from foreblock._engine import (
     Block,
+    FetchedState,
     Header,
-    Learned,
     Message,
     Store,
     Transaction,
@@ -263,7 +263,7 @@ class Following:
 
         self.writer.commit = counted  # type: ignore[method-assign]
 
-    def begin(self) -> Learned | None:
+    def begin(self) -> FetchedState | None:
         """Begin the chain in an empty store; what is learned of it, if it is known in part."""
         begin_chain(self.store, read_genesis(genesis(self.config)))
         return None

@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from foreblock._engine import Block, Learned
+from foreblock._engine import Block, FetchedState
 from foreblock.clock import DrivenClock
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.missing_state import MissingState
@@ -37,14 +37,14 @@ class PartialFollowing(Following):
         self.rounds = 0
         super().__init__(folder, config=config, run_bounds=run_bounds, clock=clock)
 
-    def begin(self) -> Learned:
+    def begin(self) -> FetchedState:
         with self.store.view() as view:
             is_new = is_empty(view)
         if is_new:
             begin_at(self.store, Anchor(self.anchor), read_genesis(genesis(self.config)).config)
         with self.store.view() as view:
-            self.learned = Learned(view.heads.base.epoch)
-        self.store.lay(self.learned)
+            self.learned = FetchedState(view.heads.base.epoch)
+        self.store.set_fallback_state(self.learned)
         return self.learned
 
     def hear(self, *messages: Flashblock, feed: str = "a") -> None:
@@ -89,8 +89,8 @@ class PartialFollowing(Following):
                 proof = state.prove(address, slots)
                 nodes = [(slot, proof.slot(place)[1]) for place, slot in enumerate(slots)]
                 with self.store.view() as here:
-                    lasts = here.state(at).lasts(address)
-                self.learned.prove(root, address, proof.account_nodes, nodes, lasts=lasts)
+                    same_life = here.state(at).is_same_life_as_anchor(address)
+                self.learned.prove(root, address, proof.account_nodes, nodes, same_life=same_life)
             for address in wanted.contracts | set(wanted.codes.values()):
                 if address:
                     self.learned.put_code(state.code(address))

@@ -3,9 +3,9 @@
 //! Both are put in before a run and taken out after it (`evm`), so nothing read for
 //! one run can be seen by another.
 //!
-//! What the state does not know (`misses`) is noted, and the run goes on with a default: an
-//! account without code, a slot that is zero, code that stops at once. Its outcome is then none,
-//! which who runs it has to see to: `missing` is all that it gives.
+//! Keys that the state does not know are collected (`missing`), and the run continues with a
+//! default: an account without code, a zero slot, code that stops at once. The run then has no
+//! outcome; the caller must check `missing`.
 
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::AccountInfo};
@@ -13,7 +13,7 @@ use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::Account
 use crate::{
     error::{Error, Result},
     evm::{deadline::Watch, hashed::HashedPairs, overlay::Overlay, work},
-    misses::{MOST_KEYS, Missed},
+    missing_keys::{MOST_KEYS, Missed},
     state::StateReader,
 };
 
@@ -122,7 +122,7 @@ impl revm::Database for Database {
         let Some(code) = self.or_missing(read)? else {
             let owner = self.owner_of(hash);
             self.missing.keys_mut().codes.insert(hash, owner);
-            // The frame that wanted it ends here, well, and its caller goes on.
+            // Empty code makes this frame stop successfully, so its caller continues.
             return Ok(Bytecode::default());
         };
         self.looked_up(work::code(code.len()))?;

@@ -25,7 +25,7 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    evm::shares::Share,
+    evm::cpu_slots::CpuSlot,
 };
 
 /// Work between two looks at the clock.
@@ -43,7 +43,7 @@ pub struct Limits {
     /// their thread for long.
     pub step: Option<Duration>,
     /// The part of the machine that the run has; it waits for its turn where it looks.
-    pub share: Option<Arc<Share>>,
+    pub share: Option<Arc<CpuSlot>>,
     /// Work that may be done however late it is, in nanoseconds.
     pub least_work: u64,
     /// Gas that all frames of the run may have spent together, refunds not counted.

@@ -26,7 +26,7 @@ use crate::{
         transfers::Collect,
         work,
     },
-    misses::Missed,
+    missing_keys::Missed,
 };
 
 #[derive(Debug, Clone)]
@@ -123,7 +123,7 @@ pub(crate) fn run_collecting(
         machine::run::<Ethereum>(overlay, setup, EthereumInput::Transaction(transaction))
     };
     let ran = match (ran, missing) {
-        (Err(Failure::Missing(keys, Ok(ran))), Some(missing)) => {
+        (Err(Failure::MissingState(keys, Ok(ran))), Some(missing)) => {
             let Ran { result, state, collected, undefined_opcode, .. } = *ran;
             missing.keys_mut().merge((*keys).clone());
             overlay.commit_unknown(state, *keys);
@@ -200,7 +200,7 @@ pub(crate) fn refusal(failure: Failure) -> Error {
     match failure {
         Failure::Refused(why) => Error::InvalidMessage(why),
         Failure::Broken(error) => error,
-        Failure::Missing(missing, _) => Error::StateMissing(missing),
+        Failure::MissingState(missing, _) => Error::StateMissing(missing),
     }
 }
 

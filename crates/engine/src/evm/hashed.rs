@@ -1,14 +1,14 @@
 //! Hashes of two words that a run has computed: where Solidity and Vyper keep values of mappings.
 //!
 //! Noted above a partial base only, and only to say of a slot that is missing how its number came
-//! about (`Misses::hashed`): from that one can tell which slots another call of the same kind will
+//! about (`MissingKeys::hashed`): from that one can tell which slots another call of the same kind will
 //! read. A hint, and never a value.
 
 use std::collections::BTreeMap;
 
 use alloy_primitives::{B256, U256};
 
-use crate::misses::Misses;
+use crate::missing_keys::MissingKeys;
 
 /// Bytes of two words.
 pub(crate) const PAIR: usize = 64;
@@ -30,7 +30,7 @@ impl HashedPairs {
     }
 
     /// Add to missing slots how their numbers came about.
-    pub(crate) fn explain(&self, missing: &mut Misses) {
+    pub(crate) fn explain(&self, missing: &mut MissingKeys) {
         if self.0.is_empty() {
             return;
         }
@@ -79,7 +79,7 @@ mod tests {
             hashed.note(hash(words), *words);
         }
         let slot = hash(&outer) + U256::from(2);
-        let mut missing = Misses::slot(Address::ZERO, slot);
+        let mut missing = MissingKeys::slot(Address::ZERO, slot);
         missing.insert_slot(Address::ZERO, U256::from(3));
         hashed.explain(&mut missing);
         let expected = [(hash(&inner).into(), inner), (hash(&outer).into(), outer)];
@@ -93,7 +93,7 @@ mod tests {
         let mut hashed = HashedPairs::default();
         hashed.note(hash(&words), words);
         for slot in [hash(&words) + STRUCT, hash(&words) - U256::from(1), U256::ZERO] {
-            let mut missing = Misses::slot(Address::ZERO, slot);
+            let mut missing = MissingKeys::slot(Address::ZERO, slot);
             hashed.explain(&mut missing);
             assert!(missing.hashed.is_empty());
         }

@@ -54,7 +54,7 @@ use crate::{
         rules::Rules,
         transfers::{Collect, Collected, Collector},
     },
-    misses::{Missed, Misses},
+    missing_keys::{Missed, MissingKeys},
 };
 
 pub(crate) use ethereum::{Ethereum, EthereumInput};
@@ -112,7 +112,7 @@ pub(crate) enum Failure {
     Broken(Error),
     /// Some of the state is not known. What the run came to with defaults is for going on to
     /// collect, and no outcome; without an end it is why it was stopped, if it was.
-    Missing(Box<Misses>, Result<Box<Ran>, Option<Error>>),
+    MissingState(Box<MissingKeys>, Result<Box<Ran>, Option<Error>>),
 }
 
 /// Runs `input` on the overlay, which is the same afterwards.
@@ -193,7 +193,7 @@ fn all_missing(
     overlay: &Overlay,
     mut missing: Missed,
     hashed: Option<HashedPairs>,
-) -> Option<Box<Misses>> {
+) -> Option<Box<MissingKeys>> {
     if missing.is_empty() && overlay.missing().is_empty() {
         return None;
     }
@@ -208,7 +208,7 @@ fn all_missing(
 type Ended = (Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>>, EvmState);
 
 impl Failure {
-    fn of_missing(missing: Box<Misses>, ended: Option<Ended>, watch: Watch) -> Self {
+    fn of_missing(missing: Box<MissingKeys>, ended: Option<Ended>, watch: Watch) -> Self {
         let ran = match ended {
             Some((Ok(result), state)) => {
                 let undefined_opcode = watch.undefined_opcode;

@@ -4,7 +4,9 @@
 //! EVMs of a thread between runs. Nothing here knows of LMDB or JSON.
 
 pub mod allowance;
+pub mod cached_reader;
 pub(crate) mod code_cache;
+pub(crate) mod cpu_slots;
 pub(crate) mod database;
 pub mod deadline;
 pub mod env;
@@ -16,9 +18,7 @@ pub mod message;
 pub mod outcome;
 pub mod overlay;
 pub mod precompiles;
-pub mod remembering;
 pub mod rules;
-pub(crate) mod shares;
 pub mod transact;
 pub(crate) mod transfers;
 pub(crate) mod work;

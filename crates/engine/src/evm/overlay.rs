@@ -21,7 +21,7 @@ use revm::{bytecode::Bytecode, state::EvmState};
 use crate::{
     error::{Error, Result},
     evm::code_cache,
-    misses::{Missed, Misses},
+    missing_keys::{Missed, MissingKeys},
     state::{AccountState, Changes, StateReader},
 };
 use accounts::Accounts;
@@ -294,7 +294,7 @@ impl Overlay {
     }
 
     /// Keeps what a run has done that missed something, for those after it to go on with.
-    pub(crate) fn commit_unknown(&mut self, state: EvmState, missing: Misses) {
+    pub(crate) fn commit_unknown(&mut self, state: EvmState, missing: MissingKeys) {
         self.commit(state);
         self.missing.keys_mut().merge(missing);
     }

@@ -39,7 +39,7 @@ use crate::{
         overlay::Overlay,
         rules::Rules,
     },
-    misses::{MOST_KEYS, Missed, Misses},
+    missing_keys::{MOST_KEYS, Missed, MissingKeys},
     state::{AccountState, StateReader},
     tracing::{recorder::Recorder, run::Watching},
 };
@@ -114,7 +114,7 @@ pub(crate) fn transact_watched(
             Failure::Broken(Error::DeadlineExceeded) => Error::OverBudget { index, what: TIME },
             Failure::Broken(Error::OverBudget { what, .. }) => Error::OverBudget { index, what },
             Failure::Broken(error) => error,
-            Failure::Missing(missing, _) => Error::StateMissing(missing),
+            Failure::MissingState(missing, _) => Error::StateMissing(missing),
         })?;
     *progress = after;
     Ok(executed)
@@ -136,9 +136,9 @@ pub fn probe<'a>(
     transactions: impl IntoIterator<Item = &'a Transaction>,
     progress: &Progress,
     allowance: &mut Allowance,
-) -> Result<Misses> {
+) -> Result<MissingKeys> {
     let below = Arc::new(Mutex::new(mem::take(overlay)));
-    let mut above = Overlay::new(Box::new(Below(below.clone())));
+    let mut above = Overlay::new(Box::new(BorrowedOverlay(below.clone())));
     let mut left = allowance.for_probe(progress.gas_used);
     let missed = probe_above(&mut above, env, transactions, *progress, &mut left);
     allowance.probed(&left);
@@ -155,8 +155,8 @@ fn probe_above<'a>(
     transactions: impl IntoIterator<Item = &'a Transaction>,
     mut progress: Progress,
     allowance: &mut Allowance,
-) -> Result<Misses> {
-    let mut all = Misses::default();
+) -> Result<MissingKeys> {
+    let mut all = MissingKeys::default();
     for (index, transaction) in transactions.into_iter().enumerate() {
         allowance.check_time(index)?;
         let checks = Checks { nonce: false, ..checks_of(transaction) };
@@ -167,7 +167,7 @@ fn probe_above<'a>(
                 *progress = after;
                 None
             }
-            Err(Failure::Missing(missing, ended)) => {
+            Err(Failure::MissingState(missing, ended)) => {
                 all.merge(*missing);
                 ended.err().flatten()
             }
@@ -198,15 +198,15 @@ fn probe_above<'a>(
 }
 
 /// An overlay that is read through another one for a while.
-struct Below(Arc<Mutex<Overlay>>);
+struct BorrowedOverlay(Arc<Mutex<Overlay>>);
 
-impl Below {
+impl BorrowedOverlay {
     fn overlay(&self) -> MutexGuard<'_, Overlay> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl StateReader for Below {
+impl StateReader for BorrowedOverlay {
     fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         self.overlay().account(address)
     }
@@ -237,7 +237,7 @@ struct Block<'a> {
     checks: Checks,
     watching: Option<&'a mut Watching>,
     /// Where misses are noted by one that goes on all the same.
-    probing: Option<&'a mut Misses>,
+    probing: Option<&'a mut MissingKeys>,
 }
 
 impl Block<'_> {
@@ -266,7 +266,9 @@ impl Block<'_> {
                 all.merge(*missing);
                 Ok(T::default())
             }
-            (Err(Error::StateMissing(missing)), None) => Err(Failure::Missing(missing, Err(None))),
+            (Err(Error::StateMissing(missing)), None) => {
+                Err(Failure::MissingState(missing, Err(None)))
+            }
             (read, _) => read.map_err(Failure::Broken),
         }
     }
@@ -340,7 +342,7 @@ impl Block<'_> {
     {
         let ran = self.run_once::<M, T>(overlay, input);
         match (ran, &mut self.probing) {
-            (Err(Failure::Missing(missing, Ok(ran))), Some(all)) => {
+            (Err(Failure::MissingState(missing, Ok(ran))), Some(all)) => {
                 all.merge(*missing);
                 Ok(*ran)
             }

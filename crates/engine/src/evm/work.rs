@@ -2,7 +2,7 @@
 //!
 //! Estimates from above, for deciding when to look at the clock and what not to begin;
 //! no result depends on them. They were measured on the machine that
-//! `docs/performance.md` names and rounded up; `make abuse` holds the whole to its
+//! `docs/performance.md` names and rounded up; `make check NAME=abuse` holds the whole to its
 //! promise, kind by kind. Opcodes that are not here take about a
 //! nanosecond for each gas they cost, and are counted by that (`deadline`).
 

@@ -1,6 +1,6 @@
 //! State overrides: accounts as a call asks to see them, and hashes of blocks.
 //!
-//! They are laid over a state as if a transaction had just finished; slots not named stay as
+//! They are applied over a state as if a transaction had just finished; slots not named stay as
 //! they are, except under `state`, which replaces all. A precompile that is overridden in any
 //! way no longer answers at its address; it may be moved to another one.
 
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Accounts, or bytes of code, slots and hashes, that take a millisecond to lay over a state.
+/// Accounts, or bytes of code, slots and hashes, that take a millisecond to apply_to over a state.
 const MANY_ACCOUNTS: usize = 256;
 const MANY_BYTES: usize = 64 * 1024;
 
@@ -79,7 +79,11 @@ impl Overrides {
     /// # Errors
     /// `RefusedOverride` for the lowest address whose override cannot be meant, after which the
     /// overlay is of no use; what reading the state fails with.
-    pub fn lay(&self, overlay: &mut Overlay, rules: Rules) -> Result<Option<PrecompileOverrides>> {
+    pub fn apply_to(
+        &self,
+        overlay: &mut Overlay,
+        rules: Rules,
+    ) -> Result<Option<PrecompileOverrides>> {
         let is_refused = |account: &Account, is_precompile: bool| {
             let both = account.fields.state.is_some() && account.fields.state_diff.is_some();
             both || account.moved_to.is_some() && !is_precompile

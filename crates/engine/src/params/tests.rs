@@ -119,7 +119,7 @@ fn of_equal_names_the_last_counts_and_what_is_wrong_with_others_is_ignored() {
         r#"{{"{who}":{{"nonce":"bad"}},"{who}":{{"state":{{"{slot}":"bad","{slot}":"{value}"}}}}}}"#
     ));
     let mut overlay = MemoryState::default().overlay();
-    given.lay(&mut overlay, ethereum("Cancun")).expect("laid");
+    given.apply_to(&mut overlay, ethereum("Cancun")).expect("applied");
     assert_eq!(overlay.storage(&Address::with_last_byte(0xaa), &U256::ONE), Ok(U256::from(2)));
 }
 
@@ -130,7 +130,7 @@ fn one_address_may_be_written_twice() {
         r#"{{"0x{lower}":{{"balance":"0x1"}},"0x{upper}":{{"balance":"0x2"}},"0X{upper}":null}}"#
     ));
     let mut overlay = MemoryState::default().overlay();
-    assert_eq!(given.lay(&mut overlay, ethereum("Cancun")), Ok(None));
+    assert_eq!(given.apply_to(&mut overlay, ethereum("Cancun")), Ok(None));
     let account = overlay.account(&Address::repeat_byte(0xab)).expect("read").expect("an account");
     assert_eq!(account.balance, U256::from(2));
 }
@@ -139,10 +139,10 @@ fn one_address_may_be_written_twice() {
 fn what_cannot_be_meant_is_refused_by_the_order_of_addresses() {
     let [low, high] = [0x11, 0x99].map(Address::repeat_byte);
     let identity = address!("0x0000000000000000000000000000000000000004");
-    let lay = |accounts: String| {
+    let apply_to = |accounts: String| {
         let mut overlay = MemoryState::default().overlay();
-        let laid = Overrides::of(&accounts).lay(&mut overlay, ethereum("Cancun"));
-        laid.map(|left| left.is_some()).map_err(|error| error.to_string())
+        let applied = Overrides::of(&accounts).apply_to(&mut overlay, ethereum("Cancun"));
+        applied.map(|left| left.is_some()).map_err(|error| error.to_string())
     };
     let both = r#"{"state":{},"stateDiff":{}}"#;
     let moved = |to: Address| format!(r#"{{"movePrecompileToAddress":"{to}"}}"#);
@@ -162,7 +162,7 @@ fn what_cannot_be_meant_is_refused_by_the_order_of_addresses() {
         (format!(r#"{{"{identity}":{}}}"#, moved(high)), Ok(true)),
         (format!(r#"{{"{low}":{{"balance":"0x1"}}}}"#), Ok(false)),
     ] {
-        assert_eq!(lay(accounts.clone()), expected, "{accounts}");
+        assert_eq!(apply_to(accounts.clone()), expected, "{accounts}");
     }
 }
 

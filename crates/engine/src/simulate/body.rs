@@ -26,7 +26,7 @@ use crate::{
         overlay::Overlay,
         transfers::Collect,
     },
-    misses::Missed,
+    missing_keys::Missed,
     trie::{keccak::hash_all, ordered_root::Leaves},
 };
 
@@ -86,7 +86,7 @@ struct Call {
 
 /// The transaction that a call is shown as.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown {
+pub struct CallView {
     /// 0, 2, 3 or 4.
     pub tx_type: u8,
     /// What the state says of the sender when it is not given.
@@ -107,7 +107,7 @@ impl Body {
         overlay: &mut Overlay,
         env: &Env,
         message: &Arc<Message>,
-        shown: Shown,
+        shown: CallView,
         trace_transfers: bool,
         options: Options,
     ) -> Result<u64> {
@@ -171,7 +171,7 @@ impl Body {
                 break;
             }
             let gas = asked.min(budget.request);
-            let shown = Shown { tx_type, nonce: None, lowered: gas < asked };
+            let shown = CallView { tx_type, nonce: None, lowered: gas < asked };
             let message = Arc::new(Message { gas, ..call.message.clone() });
             match self.run(overlay, env, &message, shown, trace_transfers, options()) {
                 // No call uses more than it was given.

@@ -17,7 +17,7 @@ use alloy_primitives::{B256, Bytes};
 use super::check_row_key;
 use super::entry::{self, Entries};
 use crate::error::Result;
-use crate::learned::{Learned, Row};
+use crate::fetched_state::{FetchedState, Row};
 use crate::state::Changes;
 use crate::trie::NodeWrites;
 
@@ -106,7 +106,7 @@ pub(super) struct NewBlock {
 
 #[derive(Debug)]
 pub(super) struct NewlyLearned {
-    pub learned: Arc<Learned>,
+    pub learned: Arc<FetchedState>,
     pub rows: Vec<Row>,
     /// How far the rows go.
     pub came: u64,
@@ -286,7 +286,7 @@ impl Batch {
     }
 
     /// Store what was learned by then with this commit, before anything that is added later.
-    pub fn learn(&mut self, learned: Arc<Learned>) {
+    pub fn learn(&mut self, learned: Arc<FetchedState>) {
         let (rows, came) = learned.rows();
         if !rows.is_empty() {
             self.steps.push(Step::Learn(NewlyLearned { learned, rows, came }));

@@ -6,7 +6,7 @@
 //! because the block is not sealed, is replayed from its delta; where the store keeps
 //! no nodes at all, the trie is built from the whole state. So it is for a state below
 //! the window, if the caller says that it has the time. A proof of such a state leads the
-//! trie of the oldest block in the window back instead (`led_back`).
+//! trie of the oldest block in the window back instead (`unwound_trie`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use alloy_trie::Nibbles;
 
 use super::head_trie::{build, changes_of, root_of};
 use super::nodes::StoredNodes;
-use super::proof::LED_BACK;
+use super::proof::MAX_UNWIND;
 use super::state::State;
 use super::view::View;
 use crate::error::{Error, Result};
@@ -24,10 +24,10 @@ use crate::evm::deadline::Watch;
 use crate::state::{AccountChange, AccountState, Changes, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT, SLOT};
-use crate::trie::hints::{Hinted, Hints};
 use crate::trie::proof::ProofNodes;
+use crate::trie::proof_nodes::{Hints, WithProofNodes};
 use crate::trie::state_root::StateRoot;
-use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, ways};
+use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, paths};
 
 /// Looking an account or a slot up in an older state.
 const ENTRY_NS: u64 = 4_000;
@@ -87,7 +87,7 @@ impl BranchTrie {
     ///
     /// # Errors
     ///
-    /// `WaysMissing`, `IncompleteState`, and as above.
+    /// `MissingTrieNodes`, `IncompleteState`, and as above.
     pub fn open_under(state: &State, root: Option<B256>) -> Result<Self> {
         match state.check_whole("a root") {
             Ok(()) => Self::open(state),
@@ -120,10 +120,14 @@ impl BranchTrie {
 
     /// The trie of a state below the window of nodes: that of the oldest block in it, with
     /// what has changed since as it was. None where more than `most` accounts and slots have.
-    pub(super) fn led_back(state: &State, most: usize, watch: &mut Watch) -> Result<Option<Self>> {
+    pub(super) fn unwound_trie(
+        state: &State,
+        most: usize,
+        watch: &mut Watch,
+    ) -> Result<Option<Self>> {
         let view = View { lease: state.lease().clone() };
         let from = view.heads().nodes_earliest;
-        let Some(changes) = changes_back(&view, from, state.base(), most, watch)? else {
+        let Some(changes) = inverse_changes(&view, from, state.base(), most, watch)? else {
             return Ok(None);
         };
         let mut branch = Self::start(StoredNodes::at(&view, from), None)?;
@@ -174,7 +178,7 @@ impl BranchTrie {
         let below = heads.nodes.is_some() && state.base() < heads.nodes_earliest;
         let branch = match below {
             false => Self::open_within(state, watch)?,
-            true => match Self::led_back(state, LED_BACK, watch)? {
+            true => match Self::unwound_trie(state, MAX_UNWIND, watch)? {
                 Some(branch) => branch,
                 None => Self::build(&view, state)?,
             },
@@ -211,11 +215,11 @@ impl BranchTrie {
     /// # Errors
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with. Above a partial
-    /// base `WaysMissing`, and then nothing was taken in.
+    /// base `MissingTrieNodes`, and then nothing was taken in.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         if let Some(block) = self.begun_at {
             let Self { trie, stored, built, hints, .. } = self;
-            with_nodes(stored, built, hints, |nodes| ways::check(trie, changes, block, nodes))?;
+            with_nodes(stored, built, hints, |nodes| paths::check(trie, changes, block, nodes))?;
         }
         self.apply_within(changes, &mut Watch::default())
     }
@@ -225,7 +229,7 @@ impl BranchTrie {
         with_nodes(stored, built, hints, |nodes| trie.apply_within(changes, nodes, watch))
     }
 
-    /// Takes in all changes above the block that it begins at: `WaysMissing`.
+    /// Takes in all changes above the block that it begins at: `MissingTrieNodes`.
     pub(super) fn replay_at_once(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
         if changes.accounts.is_empty() {
             return Ok(());
@@ -233,7 +237,7 @@ impl BranchTrie {
         let Self { trie, stored, built, hints, begun_at } = self;
         let block = begun_at.unwrap_or_default();
         with_nodes(stored, built, hints, |nodes| {
-            ways::apply_known(trie, changes, block, nodes, watch)
+            paths::apply_known(trie, changes, block, nodes, watch)
         })
     }
 
@@ -316,12 +320,12 @@ fn with_nodes<T>(
     read: impl FnOnce(&dyn NodeReader) -> T,
 ) -> T {
     let nodes = LayeredNodes { layers: built.iter().cloned().collect(), base: stored };
-    read(&Hinted { nodes: &nodes, hints })
+    read(&WithProofNodes { nodes: &nodes, hints })
 }
 
 /// What leads from the state after block `from` back to that after `to`, below it. None
 /// where more than `most` accounts and slots differ.
-pub(super) fn changes_back(
+pub(super) fn inverse_changes(
     view: &View,
     from: u64,
     to: u64,

@@ -17,8 +17,8 @@ use super::lmdb;
 use super::log_row::LogRow;
 use super::maintain;
 use super::open::{Store, Tables};
-use super::record::{Partial, SealedBlock, Start, Status, Trash};
-use super::unstored_nodes::UnstoredNodes;
+use super::pending_node_layers::PendingNodeLayers;
+use super::record::{Garbage, Partial, SealedBlock, Start, Status};
 use crate::error::{Error, Result};
 use crate::store::delta;
 use crate::store::entry::{self, Entries};
@@ -106,7 +106,7 @@ impl Store {
         txn: &mut RwTxn,
         batch: &Batch,
         keep: &Keep,
-        layers: &mut UnstoredNodes,
+        layers: &mut PendingNodeLayers,
     ) -> Result<Heads> {
         let heads = self.tables.heads(txn)?;
         if heads.commit != batch.made_at {
@@ -140,7 +140,7 @@ pub(super) struct Applying<'a, 'e> {
     pub(super) tables: Tables,
     pub(super) txn: &'a mut RwTxn<'e>,
     pub(super) heads: Heads,
-    pub(super) layers: &'a mut UnstoredNodes,
+    pub(super) layers: &'a mut PendingNodeLayers,
     pub(super) floors: Floors,
     pub(super) keep: &'a Keep,
 }
@@ -236,7 +236,7 @@ impl Applying<'_, '_> {
             self.tables.meta.delete(self.txn, cursor).map_err(lmdb)?;
         }
         self.tables.forget_learned_blocks(self.txn)?;
-        *self.layers = UnstoredNodes::default();
+        *self.layers = PendingNodeLayers::default();
         let heads = &mut self.heads;
         (heads.latest, heads.safe, heads.finalized, heads.pending) = (None, None, None, None);
         Ok(())
@@ -360,7 +360,7 @@ impl Applying<'_, '_> {
             let is_dropped = matches!(partial.status, Status::Dropped { .. } | Status::Rewound);
             check(is_dropped, || format!("partial {number} is not dropped"))?;
             self.tables.partials.delete(self.txn, &number.to_be_bytes()).map_err(lmdb)?;
-            self.tables.discard(self.txn, Trash::Delta(number))?;
+            self.tables.schedule_deletion(self.txn, Garbage::Delta(number))?;
         }
         Ok(())
     }

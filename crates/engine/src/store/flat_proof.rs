@@ -14,7 +14,7 @@ use crate::evm::deadline::Watch;
 use crate::state::{AccountState, StateReader};
 use crate::trie::bulk_root::BulkRoot;
 use crate::trie::leaf::{account_key, encode_account, encode_slot, slot_key};
-use crate::trie::proof::{OnTheWay, ProofNodes};
+use crate::trie::proof::{PathNodes, ProofNodes};
 
 /// Leaves that are held in a pass, up to twice as many while it is being read: addresses
 /// with their hashes, or values of one account's slots, of 64 bytes each at most.
@@ -42,8 +42,8 @@ pub(super) fn prove_holding(
     held: usize,
 ) -> Result<(ProofNodes, B256, Vec<ProofNodes>)> {
     let slot_keys: Vec<_> = slots.iter().map(slot_key).collect();
-    let mut to_account = OnTheWay::to([account_key(address)]);
-    let mut to_slots = OnTheWay::to(slot_keys.iter().copied());
+    let mut to_account = PathNodes::to([account_key(address)]);
+    let mut to_slots = PathNodes::to(slot_keys.iter().copied());
     let mut storage_root = EMPTY_ROOT_HASH;
     let mut trie = BulkRoot::new(|path: &Nibbles, node: &[u8]| {
         to_account.offer(path, node);
@@ -148,7 +148,7 @@ pub(super) fn hash_storage(
     state: &State,
     address: &Address,
     account: &AccountState,
-    mut wanted: Option<&mut OnTheWay>,
+    mut wanted: Option<&mut PathNodes>,
     watch: &mut Watch,
     held: usize,
 ) -> Result<B256> {

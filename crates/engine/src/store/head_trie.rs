@@ -26,7 +26,7 @@ use crate::state::{AccountChange, AccountState, Changes, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT, SLOT};
 use crate::trie::bulk_root::{BulkRoot, bulk_storage_root};
-use crate::trie::hints::{Hinted, Hints};
+use crate::trie::proof_nodes::{Hints, WithProofNodes};
 use crate::trie::state_root::StateRoot;
 use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, leaf, node_key};
 
@@ -86,7 +86,7 @@ impl HeadTrie {
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         let Self { store, trie, block, hints } = self;
-        with_nodes(store, *block, |nodes| trie.apply(changes, &Hinted { nodes, hints }))
+        with_nodes(store, *block, |nodes| trie.apply(changes, &WithProofNodes { nodes, hints }))
     }
 
     /// # Errors
@@ -94,7 +94,7 @@ impl HeadTrie {
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn root(&mut self) -> Result<B256> {
         let Self { store, trie, block, hints } = self;
-        with_nodes(store, *block, |nodes| trie.root(&Hinted { nodes, hints }))
+        with_nodes(store, *block, |nodes| trie.root(&WithProofNodes { nodes, hints }))
     }
 
     /// # Errors
@@ -102,7 +102,9 @@ impl HeadTrie {
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
         let Self { store, trie, block, hints } = self;
-        with_nodes(store, *block, |nodes| trie.storage_root(address, &Hinted { nodes, hints }))
+        with_nodes(store, *block, |nodes| {
+            trie.storage_root(address, &WithProofNodes { nodes, hints })
+        })
     }
 
     /// The root of the account's storage after changes that are not taken in.
@@ -113,7 +115,7 @@ impl HeadTrie {
     pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
         let hints = &self.hints;
         with_nodes(&self.store, self.block, |nodes| {
-            self.trie.storage_root_after(address, changes, &Hinted { nodes, hints })
+            self.trie.storage_root_after(address, changes, &WithProofNodes { nodes, hints })
         })
     }
 
@@ -126,7 +128,7 @@ impl HeadTrie {
     pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
         let hints = &self.hints;
         with_nodes(&self.store, self.block, |nodes| {
-            self.trie.needs(changes, &Hinted { nodes, hints })
+            self.trie.needs(changes, &WithProofNodes { nodes, hints })
         })
     }
 
@@ -143,7 +145,8 @@ impl HeadTrie {
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn take(&mut self) -> Result<NodeWrites> {
         let Self { store, trie, block, hints } = self;
-        let taken = with_nodes(store, *block, |nodes| trie.take_writes(&Hinted { nodes, hints }));
+        let taken =
+            with_nodes(store, *block, |nodes| trie.take_writes(&WithProofNodes { nodes, hints }));
         self.hints.clear();
         taken
     }

@@ -21,7 +21,7 @@ use super::learned_nodes::{self, KeptNodes};
 use super::lmdb;
 use super::open::{Store, Tables};
 use crate::error::Result;
-use crate::learned::{Learned, Row};
+use crate::fetched_state::{FetchedState, Row};
 use crate::state::AccountState;
 use crate::store::entry;
 
@@ -58,12 +58,12 @@ pub(super) fn code_row(key: &[u8]) -> Option<CodeRow> {
 impl Store {
     /// From now on views read what the store does not know here, where the base is partial and
     /// of the same epoch.
-    pub fn lay(&self, learned: Option<Arc<Learned>>) {
-        *self.laid.lock().unwrap_or_else(PoisonError::into_inner) = learned;
+    pub fn set_fallback_state(&self, learned: Option<Arc<FetchedState>>) {
+        *self.fallback_state.lock().unwrap_or_else(PoisonError::into_inner) = learned;
     }
 
-    pub(super) fn learned(&self) -> Option<Arc<Learned>> {
-        self.laid.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn learned(&self) -> Option<Arc<FetchedState>> {
+        self.fallback_state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Store what was learned and is not stored yet; gives the number of rows. It changes no
@@ -72,7 +72,7 @@ impl Store {
     /// # Errors
     ///
     /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
-    pub fn learn(&self, learned: &Learned) -> Result<usize> {
+    pub fn learn(&self, learned: &FetchedState) -> Result<usize> {
         let view = self.view()?;
         let epoch = view.heads().anchor.map(|anchor| anchor.epoch);
         view.close();

@@ -18,8 +18,8 @@ use super::floors::Keep;
 use super::heads::{Fields, Heads};
 use super::lmdb;
 use super::open::{Store, Tables};
-use super::record::{Partial, Trash};
-use super::unstored_nodes::UnstoredNodes;
+use super::pending_node_layers::PendingNodeLayers;
+use super::record::{Garbage, Partial};
 use crate::error::{Error, Result};
 use crate::store::delta;
 use crate::store::entry::{self, RETIRED};
@@ -87,7 +87,7 @@ pub(super) fn settle(
     tables: &Tables,
     txn: &mut RwTxn,
     heads: &mut Heads,
-    layers: &mut UnstoredNodes,
+    layers: &mut PendingNodeLayers,
 ) -> Result<()> {
     let left = usize::MAX;
     let mut slice = Slice { tables: *tables, txn, heads: heads.clone(), layers, left };
@@ -102,7 +102,7 @@ pub(super) struct Slice<'a, 'e> {
     pub tables: Tables,
     pub txn: &'a mut RwTxn<'e>,
     pub heads: Heads,
-    pub layers: &'a mut UnstoredNodes,
+    pub layers: &'a mut PendingNodeLayers,
     pub left: usize,
 }
 
@@ -113,9 +113,9 @@ impl Slice<'_, '_> {
         self.left = entries;
         for share in [entries.div_ceil(KINDS), entries] {
             // Folding waits for stale flat entries, and storing nodes for stale nodes.
-            self.within(share, |slice| slice.clear(Trash::is_flat))?;
+            self.within(share, |slice| slice.clear(Garbage::is_flat))?;
             self.within(share, Self::fold)?;
-            self.within(share, |slice| slice.clear(Trash::is_of_nodes))?;
+            self.within(share, |slice| slice.clear(Garbage::is_of_nodes))?;
             self.within(share, Self::write_nodes)?;
             self.within(share, |slice| slice.clear(|_| true))?;
             if let Some(keep) = keep {
@@ -135,18 +135,18 @@ impl Slice<'_, '_> {
     }
 
     /// Clear away trash of some kind, the oldest first.
-    fn clear(&mut self, of_kind: impl Fn(&Trash) -> bool) -> Result<()> {
+    fn clear(&mut self, of_kind: impl Fn(&Garbage) -> bool) -> Result<()> {
         while self.left > 0 {
-            let Some((key, trash)) = self.first_trash(&of_kind)? else { return Ok(()) };
+            let Some((key, trash)) = self.next_garbage(&of_kind)? else { return Ok(()) };
             let done = match trash {
-                Trash::Delta(number) => self.delete_delta(number)?,
-                Trash::Nodes { block } => self.clear_nodes(block)?,
-                Trash::AllNodes => self.clear_all_nodes()?,
-                Trash::Flat { delta, block } => {
+                Garbage::Delta(number) => self.delete_delta(number)?,
+                Garbage::Nodes { block } => self.clear_nodes(block)?,
+                Garbage::AllNodes => self.clear_all_nodes()?,
+                Garbage::Flat { delta, block } => {
                     let cleared = self.clear_flat(delta, block)?;
                     let is_needed = self.is_needed(delta, block)?;
                     if cleared && !is_needed {
-                        let rest = Trash::Delta(delta).encode();
+                        let rest = Garbage::Delta(delta).encode();
                         self.tables.trash.put(self.txn, &key, &rest).map_err(lmdb)?;
                     }
                     cleared && is_needed
@@ -166,10 +166,13 @@ impl Slice<'_, '_> {
         Ok(is_sealed || self.tables.partial(self.txn, delta)?.is_some())
     }
 
-    fn first_trash(&self, of_kind: impl Fn(&Trash) -> bool) -> Result<Option<(Vec<u8>, Trash)>> {
+    fn next_garbage(
+        &self,
+        of_kind: impl Fn(&Garbage) -> bool,
+    ) -> Result<Option<(Vec<u8>, Garbage)>> {
         for row in self.tables.trash.iter(self.txn).map_err(lmdb)? {
             let (key, row) = row.map_err(lmdb)?;
-            let trash = Trash::decode(row)?;
+            let trash = Garbage::decode(row)?;
             if of_kind(&trash) {
                 return Ok(Some((key.to_vec(), trash)));
             }
@@ -177,8 +180,8 @@ impl Slice<'_, '_> {
         Ok(None)
     }
 
-    pub fn has_trash(&self, of_kind: impl Fn(&Trash) -> bool) -> Result<bool> {
-        Ok(self.first_trash(of_kind)?.is_some())
+    pub fn has_garbage(&self, of_kind: impl Fn(&Garbage) -> bool) -> Result<bool> {
+        Ok(self.next_garbage(of_kind)?.is_some())
     }
 
     /// Delete the flat entries that `delta` lists for `block`; true when all are gone.
@@ -202,7 +205,7 @@ impl Slice<'_, '_> {
     /// entries of rewound blocks are gone: they may lie at the same heights.
     fn fold(&mut self) -> Result<()> {
         let Some(latest) = self.heads.latest else { return Ok(()) };
-        if self.heads.folded >= latest.number || self.has_trash(Trash::is_flat)? {
+        if self.heads.folded >= latest.number || self.has_garbage(Garbage::is_flat)? {
             return Ok(());
         }
         while self.heads.folded < latest.number && self.left > 0 {
@@ -233,7 +236,7 @@ impl Slice<'_, '_> {
         self.prune_partials(floors.partials.min(keep.held.saturating_add(1)))?;
         if keep.retention.states.is_some() {
             // Nodes that are not stored yet may have to be computed from older states.
-            // Of a partial base they may never be: nothing waits for them.
+            // On a partial base nodes may never be computed, so pruning does not wait for them.
             let nodes = match self.heads.anchor {
                 Some(_) => u64::MAX,
                 None => self.heads.nodes.or(self.layers.first()).unwrap_or(u64::MAX),
@@ -245,8 +248,8 @@ impl Slice<'_, '_> {
         self.forget_learned_nodes()
     }
 
-    /// Forget partials of blocks below `oldest`, and discard their deltas unless a
-    /// sealed block goes by them. The record goes first: a partial that can be found
+    /// Forget partials of blocks below `oldest`, and schedule the deletion of their deltas
+    /// unless a sealed block uses them. The record goes first: a partial that can be found
     /// has its whole delta.
     fn prune_partials(&mut self, oldest: u64) -> Result<()> {
         while self.left > 0 {
@@ -279,8 +282,8 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// Delete what the entries of `block` have replaced, then discard its delta, which
-    /// nothing can ask for any more: there is no state to rewind to below it.
+    /// Delete what the entries of `block` have replaced, then schedule the deletion of
+    /// its delta: there is no state below it to rewind to.
     fn prune_below(&mut self, block: u64) -> Result<()> {
         let delta = self.delta_of(block)?;
         let done = self.walk(PRUNE_CURSOR, delta, |slice, key| {
@@ -293,7 +296,7 @@ impl Slice<'_, '_> {
         })?;
         if done {
             self.tables.partials.delete(self.txn, &delta.to_be_bytes()).map_err(lmdb)?;
-            self.tables.discard(self.txn, Trash::Delta(delta))?;
+            self.tables.schedule_deletion(self.txn, Garbage::Delta(delta))?;
         }
         Ok(())
     }
@@ -367,12 +370,13 @@ impl Slice<'_, '_> {
 }
 
 impl Tables {
-    /// Forget a partial for its age, and discard its delta unless a sealed block goes by it.
+    /// Forget a partial for its age, and schedule the deletion of its delta unless a sealed
+    /// block uses it.
     fn forget_partial(&self, txn: &mut RwTxn, key: &[u8], block: u64) -> Result<()> {
         let number = Fields(key).number()?;
         let sealed = self.sealed_block(txn, block)?;
         if sealed.is_none_or(|sealed| sealed.delta != number) {
-            self.discard(txn, Trash::Delta(number))?;
+            self.schedule_deletion(txn, Garbage::Delta(number))?;
         }
         self.partials.delete(txn, key).map_err(lmdb)?;
         Ok(())
@@ -392,7 +396,7 @@ impl Tables {
     }
 
     /// Leave something for later slices to clear.
-    pub(super) fn discard(&self, txn: &mut RwTxn, trash: Trash) -> Result<()> {
+    pub(super) fn schedule_deletion(&self, txn: &mut RwTxn, trash: Garbage) -> Result<()> {
         let next = match self.trash.last(txn).map_err(lmdb)? {
             Some((key, _)) => Fields(key).following()?,
             None => 0,

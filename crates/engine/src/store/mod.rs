@@ -8,6 +8,7 @@
 //! blocks is `commit`, and the work that follows behind (folding, pruning, clearing)
 //! is `maintain`, always in bounded slices.
 
+mod ancestor_hashes;
 mod batch;
 mod branch_trie;
 pub mod check;
@@ -22,7 +23,6 @@ mod floors;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod hashes_below;
 mod head_trie;
 mod heads;
 pub mod import;
@@ -38,13 +38,13 @@ mod nodes;
 mod open;
 mod pages;
 mod partial_trie;
+mod pending_node_layers;
 mod proof;
 mod record;
 mod rewind;
 mod row_access;
 mod snapshot;
 mod state;
-mod unstored_nodes;
 mod view;
 mod wire;
 

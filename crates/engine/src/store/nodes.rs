@@ -19,9 +19,9 @@ use super::heads::Fields;
 use super::lmdb;
 use super::maintain::{Slice, delete_superseded};
 use super::open::Store;
-use super::record::Trash;
+use super::pending_node_layers::Layer;
+use super::record::Garbage;
 use super::snapshot::Lease;
-use super::unstored_nodes::Layer;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::store::entry;
@@ -108,7 +108,7 @@ impl Store {
 impl Slice<'_, '_> {
     /// Store layers, oldest first. Waits until stale nodes of rewound blocks are gone.
     pub fn write_nodes(&mut self) -> Result<()> {
-        if self.layers.first().is_none() || self.has_trash(Trash::is_of_nodes)? {
+        if self.layers.first().is_none() || self.has_garbage(Garbage::is_of_nodes)? {
             return Ok(());
         }
         while self.left > 0 {
@@ -126,7 +126,7 @@ impl Slice<'_, '_> {
             }
             let stored = self.write_layer(&layer, next.is_none())?;
             if stored < layer.writes.nodes.len() {
-                self.layers.stored_of_first(stored);
+                self.layers.set_progress(stored);
                 return Ok(());
             }
             self.layers.stored_first();

@@ -12,11 +12,11 @@ use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, Withou
 use super::environment::Environment;
 use super::floors::Keep;
 use super::heads::Heads;
+use super::pending_node_layers::PendingNodeLayers;
 use super::snapshot::Lease;
-use super::unstored_nodes::UnstoredNodes;
 use super::{disk, length, lmdb, map};
 use crate::error::{Error, Result};
-use crate::learned::Learned;
+use crate::fetched_state::FetchedState;
 
 /// Address space, not disk: the file grows with what is in it, and this when it is full.
 pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
@@ -101,7 +101,7 @@ pub struct Tables {
     pub flat: Table,
     /// Deltas in chunks: number ‖ first entry key → chunk.
     pub deltas: Table,
-    /// Code by its hash; hashes of blocks before the first one (`hashes_below`).
+    /// Code by its hash; hashes of blocks before the first one (`ancestor_hashes`).
     pub codes: Table,
     /// Sealed blocks by number.
     pub sealed: Table,
@@ -111,7 +111,7 @@ pub struct Tables {
     pub nodes: Table,
     /// Which trie nodes a block wrote: block ‖ chunk → keys.
     pub node_changes: Table,
-    /// What is to be cleared: a running number → `record::Trash`.
+    /// What is to be cleared: a running number → `record::Garbage`.
     pub trash: Table,
     /// Rows that Python owns.
     pub rows: Table,
@@ -124,14 +124,14 @@ pub struct Store {
     /// What the next view reads, unless there is a newer commit.
     pub(super) shared: Mutex<Option<Lease>>,
     /// What views read that the store does not know.
-    pub(super) laid: Mutex<Option<Arc<Learned>>>,
+    pub(super) fallback_state: Mutex<Option<Arc<FetchedState>>>,
     path: PathBuf,
     writer: Option<Writer>,
 }
 
 /// What only the writing process has.
 struct Writer {
-    layers: Mutex<UnstoredNodes>,
+    layers: Mutex<PendingNodeLayers>,
     /// The oldest block that the chain may be rewound to, whatever retention says.
     held: AtomicU64,
 }
@@ -198,8 +198,8 @@ impl Store {
             .as_ref()
             .map(|_| Writer { layers: Mutex::default(), held: AtomicU64::new(u64::MAX) });
         let env = Environment::new(env, lock);
-        let laid = Mutex::default();
-        Self { env, tables, retention, shared, laid, path, writer }
+        let fallback_state = Mutex::default();
+        Self { env, tables, retention, shared, fallback_state, path, writer }
     }
 
     /// Whether a view has to wait: the file is being mapped anew, or the store closed.
@@ -264,7 +264,7 @@ impl Store {
     /// states, tries. The folder can be opened again, in this process too. Waits for a
     /// commit or a read that is under way.
     pub fn close(&self) {
-        self.forget_shared();
+        self.drop_shared_snapshot();
         self.env.close();
     }
 
@@ -285,7 +285,7 @@ impl Store {
         Keep { retention: self.retention, held: held.unwrap_or(u64::MAX) }
     }
 
-    pub(super) fn layers(&self) -> Result<MutexGuard<'_, UnstoredNodes>> {
+    pub(super) fn layers(&self) -> Result<MutexGuard<'_, PendingNodeLayers>> {
         let writer = self.writer.as_ref().ok_or(Error::StoreReadOnly)?;
         // A panic while it was held left only layers that are derived data.
         Ok(writer.layers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
@@ -298,7 +298,7 @@ impl Store {
             return Err(Error::StoreReadOnly);
         }
         // It would keep the pages that this transaction frees.
-        self.forget_shared();
+        self.drop_shared_snapshot();
         loop {
             match self.write_once(&mut change) {
                 Err(Error::StoreFull(size)) => self.env.raise_map(size)?,

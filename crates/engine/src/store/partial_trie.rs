@@ -1,13 +1,13 @@
 //! The trie of a state above a partial base, as far as its nodes are known, and proofs of it.
 //!
 //! That of a sealed block begins at its root, which the caller has from its header: a proof
-//! needs the way to its own key and nothing else. That of a block in progress needs the ways to
+//! needs the path to its own key and nothing else. That of a block in progress needs the paths to
 //! all that it changed. It begins at the last block whose nodes are stored, if that is one of
 //! the last, and else at the sealed block below. What changed since is applied at once, as if it
 //! were one block.
 //!
-//! Where nodes are missing, `WaysMissing` names the keys whose proofs at that block have them
-//! (`trie::ways`). Values that are not known come from the leaves.
+//! Where nodes are missing, `MissingTrieNodes` names the keys whose proofs at that block have them
+//! (`trie::paths`). Values that are not known come from the leaves.
 
 use alloy_primitives::{Address, B256, U256};
 
@@ -20,7 +20,7 @@ use super::view::View;
 use crate::error::{Error, Result};
 use crate::evm::deadline::Watch;
 use crate::state::{Changes, StateReader};
-use crate::trie::{Keys, ways};
+use crate::trie::{Keys, paths};
 
 /// Blocks above the stored nodes that are replayed. With more the trie begins at the state's.
 const MOST_REPLAYED: u64 = 16;
@@ -83,7 +83,7 @@ impl BranchTrie {
 }
 
 impl State {
-    /// A proof above a partial base: `WaysMissing`.
+    /// A proof above a partial base: `MissingTrieNodes`.
     pub(super) fn prove_partial(
         &self,
         address: &Address,
@@ -95,7 +95,7 @@ impl State {
         let block = trie.begun_at.unwrap_or_default();
         self.prove_in(&mut trie, address, slots, watch).map_err(|failed| match failed {
             Error::MissingNode(_) => {
-                ways::missing(block, Keys::from([(*address, slots.iter().copied().collect())]))
+                paths::missing(block, Keys::from([(*address, slots.iter().copied().collect())]))
             }
             _ => failed,
         })

@@ -26,7 +26,7 @@ use crate::state::{AccountState, StateReader};
 use crate::trie::proof::ProofNodes;
 
 /// Accounts and slots that are led back at most: some 2 kB each in memory, and 30 µs.
-pub(super) const LED_BACK: usize = 20_000;
+pub(super) const MAX_UNWIND: usize = 20_000;
 
 /// What a state says of an account and some of its slots, with the nodes that prove it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl State {
     /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed
     /// with.
     pub fn prove(&self, address: &Address, slots: &[U256], limits: Limits) -> Result<Proof> {
-        self.prove_by(address, slots, limits, LED_BACK)
+        self.prove_by(address, slots, limits, MAX_UNWIND)
     }
 
     /// The same above a partial base, where `root` is that of the sealed block that the state
@@ -53,7 +53,7 @@ impl State {
     ///
     /// # Errors
     ///
-    /// `WaysMissing`, `IncompleteState`, and as above.
+    /// `MissingTrieNodes`, `IncompleteState`, and as above.
     pub fn prove_under(
         &self,
         root: Option<B256>,
@@ -72,11 +72,11 @@ impl State {
         address: &Address,
         slots: &[U256],
         limits: Limits,
-        led_back: usize,
+        unwound_trie: usize,
     ) -> Result<Proof> {
         let mut watch = Watch::new(limits);
         let account = self.account(address)?;
-        let found = match open_trie(self, led_back, &mut watch) {
+        let found = match open_trie(self, unwound_trie, &mut watch) {
             Ok(Some(mut trie)) => trie.prove(address, account.as_ref(), slots, &mut watch),
             Ok(None) => flat_proof::prove(self, address, slots, &mut watch),
             Err(failed) => Err(failed),
@@ -92,7 +92,7 @@ impl State {
 }
 
 /// The trie of a state, from stored nodes; none where they do not help.
-fn open_trie(state: &State, led_back: usize, watch: &mut Watch) -> Result<Option<BranchTrie>> {
+fn open_trie(state: &State, unwound_trie: usize, watch: &mut Watch) -> Result<Option<BranchTrie>> {
     let view = View { lease: state.lease().clone() };
     let heads = view.heads();
     if heads.nodes.is_some() && state.base() >= heads.nodes_earliest {
@@ -102,7 +102,7 @@ fn open_trie(state: &State, led_back: usize, watch: &mut Watch) -> Result<Option
         return Err(Error::DeadlineExceeded);
     }
     match heads.nodes {
-        Some(_) => BranchTrie::led_back(state, led_back, watch),
+        Some(_) => BranchTrie::unwound_trie(state, unwound_trie, watch),
         None => Ok(None),
     }
 }

@@ -115,7 +115,7 @@ impl Partial {
 
 /// What is to be cleared away after the heads have moved off it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trash {
+pub enum Garbage {
     /// A delta nothing refers to any more.
     Delta(u64),
     /// Flat entries of a block that is no longer on the chain, listed by its delta,
@@ -127,7 +127,7 @@ pub enum Trash {
     AllNodes,
 }
 
-impl Trash {
+impl Garbage {
     /// What folding has to wait for.
     pub fn is_flat(&self) -> bool {
         matches!(self, Self::Flat { .. })
@@ -184,9 +184,9 @@ mod tests {
             let partial = Partial { block: 5, index: 3, hash, start, parent_hash, status };
             assert_eq!(Partial::decode(&partial.encode()), Ok(partial));
         }
-        let flat = Trash::Flat { delta: 2, block: 3 };
-        for trash in [Trash::Delta(1), flat, Trash::Nodes { block: 4 }, Trash::AllNodes] {
-            assert_eq!(Trash::decode(&trash.encode()), Ok(trash));
+        let flat = Garbage::Flat { delta: 2, block: 3 };
+        for trash in [Garbage::Delta(1), flat, Garbage::Nodes { block: 4 }, Garbage::AllNodes] {
+            assert_eq!(Garbage::decode(&trash.encode()), Ok(trash));
         }
     }
 
@@ -207,11 +207,11 @@ mod tests {
         dropped.push(0xff);
         assert!(matches!(Partial::decode(&dropped), Err(Error::StoreDamaged(_))));
         let sealed = SealedBlock { hash, delta: 7 }.encode();
-        let trash = Trash::Nodes { block: 4 }.encode();
+        let trash = Garbage::Nodes { block: 4 }.encode();
         let longer = |row: &[u8]| [row, &[0]].concat();
         assert!(matches!(Partial::decode(&longer(&live)), Err(Error::StoreDamaged(_))));
         assert!(matches!(SealedBlock::decode(&longer(&sealed)), Err(Error::StoreDamaged(_))));
-        assert!(matches!(Trash::decode(&longer(&trash)), Err(Error::StoreDamaged(_))));
-        assert!(matches!(Trash::decode(&[4; 17]), Err(Error::StoreDamaged(_))));
+        assert!(matches!(Garbage::decode(&longer(&trash)), Err(Error::StoreDamaged(_))));
+        assert!(matches!(Garbage::decode(&[4; 17]), Err(Error::StoreDamaged(_))));
     }
 }

@@ -6,7 +6,7 @@ use super::commit::{Applying, check, refused};
 use super::heads::BlockRef;
 use super::lmdb;
 use super::maintain::FOLD_CURSOR;
-use super::record::{Status, Trash};
+use super::record::{Garbage, Status};
 use crate::error::Result;
 
 /// Why a partial was dropped that had been sealed.
@@ -61,8 +61,8 @@ impl Applying<'_, '_> {
             Err(_) => false,
         };
         match (has_flat_entries, is_partial) {
-            (true, _) => self.tables.discard(self.txn, Trash::Flat { delta, block }),
-            (false, false) => self.tables.discard(self.txn, Trash::Delta(delta)),
+            (true, _) => self.tables.schedule_deletion(self.txn, Garbage::Flat { delta, block }),
+            (false, false) => self.tables.schedule_deletion(self.txn, Garbage::Delta(delta)),
             (false, true) => Ok(()),
         }
     }
@@ -75,11 +75,11 @@ impl Applying<'_, '_> {
         let Some(nodes) = kept else {
             // None, or a first layer in part, or none that reach down far enough.
             self.heads.nodes = None;
-            self.layers.store_again();
-            return self.tables.discard(self.txn, Trash::AllNodes);
+            self.layers.reset_progress();
+            return self.tables.schedule_deletion(self.txn, Garbage::AllNodes);
         };
         for stale in block + 1..=nodes + 1 {
-            self.tables.discard(self.txn, Trash::Nodes { block: stale })?;
+            self.tables.schedule_deletion(self.txn, Garbage::Nodes { block: stale })?;
         }
         self.heads.nodes = Some(nodes.min(block));
         Ok(())

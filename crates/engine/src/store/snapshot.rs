@@ -23,7 +23,7 @@ use super::lmdb;
 use super::open::Tables;
 use super::state::Sources;
 use crate::error::{Error, Result};
-use crate::learned::Learned;
+use crate::fetched_state::FetchedState;
 
 pub(super) struct Snapshot {
     /// The number of the transaction, which no other one ever has.
@@ -138,7 +138,7 @@ pub(super) struct Lease {
     snapshot: Arc<Snapshot>,
     closed: AtomicBool,
     /// What is asked for that the store does not know; none where the base is complete.
-    pub learned: Option<Arc<Learned>>,
+    pub learned: Option<Arc<FetchedState>>,
 }
 
 impl Lease {
@@ -163,7 +163,7 @@ impl Lease {
     }
 
     /// The same lease above what was learned, if that is of the base.
-    pub fn above(mut self, learned: Option<&Arc<Learned>>) -> Self {
+    pub fn above(mut self, learned: Option<&Arc<FetchedState>>) -> Self {
         let epoch = self.heads.anchor.map(|anchor| anchor.epoch);
         self.learned = learned.filter(|learned| Some(learned.epoch) == epoch).cloned();
         self

@@ -21,8 +21,8 @@ use super::record::{Start, Status};
 use super::snapshot::{Lease, StateOf};
 
 use crate::error::{Error, Result};
-use crate::learned::Learned;
-use crate::misses::Misses;
+use crate::fetched_state::FetchedState;
+use crate::missing_keys::MissingKeys;
 use crate::state::{AccountState, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT};
@@ -32,7 +32,7 @@ pub struct State {
     lease: Arc<Lease>,
     sources: Arc<Sources>,
     /// Asked for what the store does not know.
-    learned: Option<Arc<Learned>>,
+    learned: Option<Arc<FetchedState>>,
 }
 
 /// Where the entries of a state are looked up.
@@ -81,7 +81,7 @@ impl State {
 
     /// The same above other learned values, if they are of its base.
     #[must_use]
-    pub fn with_learned(&self, learned: Option<&Arc<Learned>>) -> Self {
+    pub fn with_learned(&self, learned: Option<&Arc<FetchedState>>) -> Self {
         let epoch = self.lease.heads.anchor.map(|anchor| anchor.epoch);
         let learned = learned.filter(|learned| Some(learned.epoch) == epoch).cloned();
         Self { learned, ..self.clone() }
@@ -104,8 +104,8 @@ impl State {
         &self,
         accounts: impl IntoIterator<Item = &'a Address>,
         slots: impl IntoIterator<Item = (&'a Address, &'a U256)>,
-    ) -> Result<Misses> {
-        let mut all = Misses::default();
+    ) -> Result<MissingKeys> {
+        let mut all = MissingKeys::default();
         for address in accounts {
             let Some(account) = all.note(self.account(address))?.flatten() else { continue };
             if account.has_code() && all.note(self.code(&account.code_hash))?.is_none() {
@@ -233,7 +233,7 @@ impl State {
             Some(known) => {
                 Ok(known.map(|known| AccountState { generation: anchor.generation, ..known }))
             }
-            None => Err(Misses::account(*address).into()),
+            None => Err(MissingKeys::account(*address).into()),
         }
     }
 
@@ -252,12 +252,12 @@ impl State {
 
     /// A slot that is not known. Where a later block has ended the account's life, proofs of that
     /// one and those above say nothing about it.
-    fn missed_slot(&self, address: &Address, slot: &U256) -> Result<Misses> {
-        let mut missed = Misses::slot(*address, *slot);
+    fn missed_slot(&self, address: &Address, slot: &U256) -> Result<MissingKeys> {
+        let mut missed = MissingKeys::slot(*address, *slot);
         if let Some(latest) = self.lease.heads.latest
-            && !Self::of_block(&self.lease, latest.number)?.lasts(address)?
+            && !Self::of_block(&self.lease, latest.number)?.is_same_life_as_anchor(address)?
         {
-            missed.ended.insert(*address, self.sources.base);
+            missed.destroyed_after.insert(*address, self.sources.base);
         }
         Ok(missed)
     }
@@ -268,7 +268,7 @@ impl State {
     /// # Errors
     ///
     /// `StoreClosed`, `StoreDamaged`, `Store`.
-    pub fn lasts(&self, address: &Address) -> Result<bool> {
+    pub fn is_same_life_as_anchor(&self, address: &Address) -> Result<bool> {
         let Some(anchor) = self.lease.heads.anchor else { return Ok(true) };
         match self.account(address) {
             Ok(account) => Ok(account.is_some_and(|it| it.generation <= anchor.generation)),
@@ -285,7 +285,7 @@ impl State {
             Ok(row.and_then(|row| B256::try_from(row).ok()))
         })?;
         let known = || self.learned.as_ref().and_then(|learned| learned.block(number));
-        stored.or_else(known).ok_or_else(|| Misses::block(number).into())
+        stored.or_else(known).ok_or_else(|| MissingKeys::block(number).into())
     }
 
     /// Walk the keys with `prefix` from `from` on, in portions, and keep what `keep`
@@ -436,7 +436,7 @@ impl StateReader for State {
         let known = || self.learned.as_ref().and_then(|learned| learned.code(hash));
         found.or_else(known).ok_or_else(|| match self.lease.heads.anchor {
             None => Error::MissingCode(*hash),
-            Some(_) => Misses::code(*hash).into(),
+            Some(_) => MissingKeys::code(*hash).into(),
         })
     }
 

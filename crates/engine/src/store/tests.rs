@@ -104,7 +104,7 @@ fn a_backlog_of_one_kind_of_work_does_not_hold_up_the_others() {
     let store = history.store();
     let discard = |txn: &mut heed::RwTxn| {
         (0..1_000).try_for_each(|number| {
-            store.tables.discard(txn, record::Trash::Delta(1_000_000 + number))
+            store.tables.schedule_deletion(txn, record::Garbage::Delta(1_000_000 + number))
         })
     };
     store.write(discard).unwrap();
@@ -114,7 +114,7 @@ fn a_backlog_of_one_kind_of_work_does_not_hold_up_the_others() {
     history.maintain(60);
     let view = history.store().view().unwrap();
     assert_eq!(view.heads().folded, history.latest());
-    assert!(view.to_be_cleared().unwrap() > 900, "all of a slice is more than its share");
+    assert!(view.garbage_len().unwrap() > 900, "all of a slice is more than its share");
 }
 
 #[test]

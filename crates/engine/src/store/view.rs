@@ -47,7 +47,7 @@ impl Store {
 
     /// Let go of the snapshot that is kept for the next view, if it is not of the last
     /// commit any more. For a process that may rest: it would keep old pages.
-    pub fn forget_old(&self) {
+    pub fn drop_stale_snapshot(&self) {
         let last = self.last_number().ok();
         let mut shared = self.shared();
         if shared.as_ref().is_some_and(|lease| Some(lease.number) != last) {
@@ -56,7 +56,7 @@ impl Store {
     }
 
     /// The same, whatever it is of.
-    pub(super) fn forget_shared(&self) {
+    pub(super) fn drop_shared_snapshot(&self) {
         *self.shared() = None;
     }
 
@@ -114,7 +114,7 @@ impl View {
     /// # Errors
     ///
     /// `StoreClosed`, `StoreDamaged`, `Store`.
-    pub fn to_be_cleared(&self) -> Result<u64> {
+    pub fn garbage_len(&self) -> Result<u64> {
         self.lease.read(|txn| self.lease.tables.trash.len(txn).map_err(lmdb))
     }
 

@@ -14,7 +14,7 @@ use crate::{
 
 /// What transactions of one row are shown with.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown<'a> {
+pub struct TransactionView<'a> {
     pub header: &'a Header,
     /// The index in the block of the row's first transaction.
     pub first: u64,
@@ -34,7 +34,7 @@ pub fn fragments(
     raws: &[&[u8]],
     receipts: &[&[u8]],
     start: usize,
-    shown: Shown<'_>,
+    shown: TransactionView<'_>,
 ) -> Result<Vec<Vec<u8>>> {
     if receipts.len() != raws.len() {
         return Err(damaged("a block lacks receipts"));
@@ -78,8 +78,8 @@ mod tests {
     use crate::codec::receipt::ReceiptOutcome;
     use crate::codec::transaction::{TxDeposit, deposit};
 
-    fn shown<'a>(header: &'a Header, senders: Option<&'a [u8]>) -> Shown<'a> {
-        Shown { header, first: 5, homestead: true, senders }
+    fn shown<'a>(header: &'a Header, senders: Option<&'a [u8]>) -> TransactionView<'a> {
+        TransactionView { header, first: 5, homestead: true, senders }
     }
 
     fn receipt(nonce: Option<u64>) -> Vec<u8> {

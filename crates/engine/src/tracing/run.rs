@@ -80,7 +80,7 @@ pub enum Tracer {
 
 /// Which transactions of a list are traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum TraceScope {
     /// One, and nothing after it.
     Only(usize),
     /// All, as a list of objects with their hashes.
@@ -100,7 +100,7 @@ pub struct Cheat {
 #[derive(Debug)]
 pub struct Request {
     pub tracer: Tracer,
-    pub shown: Shown,
+    pub scope: TraceScope,
     pub block_hash: Option<B256>,
     pub selection: Selection,
     /// Bytes that are written and held at most.
@@ -126,7 +126,7 @@ pub fn transactions<'a>(
     let mut session = Session::new(env, request);
     let mut progress = Progress::default();
     let mut allowance = Allowance::from(session.request.limits.clone());
-    if session.request.shown == Shown::Each {
+    if session.request.scope == TraceScope::Each {
         session.text.push(b"[");
     }
     let mut cheats = std::mem::take(&mut session.request.cheats).into_iter().peekable();
@@ -134,7 +134,7 @@ pub fn transactions<'a>(
         while let Some(cheat) = cheats.next_if(|cheat| cheat.before <= index) {
             overlay.apply(cheat.address, &cheat.new)?;
         }
-        let skipped = matches!(session.request.shown, Shown::Only(only) if index < only);
+        let skipped = matches!(session.request.scope, TraceScope::Only(only) if index < only);
         let mut watching = match skipped {
             true => None,
             false => {
@@ -168,11 +168,11 @@ pub fn transactions<'a>(
         }
         session.logs += executed.outcome.logs.len() as u64;
         let done = session.request.selection.is_done();
-        if matches!(session.request.shown, Shown::Only(only) if index >= only) || done {
+        if matches!(session.request.scope, TraceScope::Only(only) if index >= only) || done {
             break;
         }
     }
-    if session.request.shown == Shown::Each {
+    if session.request.scope == TraceScope::Each {
         session.text.push(b"]");
     }
     Ok((session.text, session.request.selection))
@@ -211,7 +211,7 @@ pub fn call(
     }
     let (ran, recorder) =
         machine::trace::<Ethereum<Recorder>>(overlay, setup, input, watching.recorder);
-    if let Err(Failure::Missing(missing, _)) = ran {
+    if let Err(Failure::MissingState(missing, _)) = ran {
         return Err(Error::StateMissing(missing));
     }
     let mut watching = Watching { recorder, ..watching };
@@ -272,11 +272,11 @@ impl<'a> Session<'a> {
     /// have the hash inside.
     fn is_wrapping(&self) -> bool {
         let replays = matches!(self.request.tracer, Tracer::Replay { .. });
-        self.request.shown == Shown::Each && !replays
+        self.request.scope == TraceScope::Each && !replays
     }
 
     fn begin(&mut self, index: usize, transaction: &Transaction) {
-        if self.request.shown == Shown::Each && index > 0 {
+        if self.request.scope == TraceScope::Each && index > 0 {
             self.text.push(b",");
         }
         if self.is_wrapping() {
@@ -409,7 +409,7 @@ impl<'a> Session<'a> {
                 if !has_steps {
                     self.text.push(b",\"vmTrace\":null");
                 }
-                if let (Shown::Each, Some((hash, _))) = (self.request.shown, transaction) {
+                if let (TraceScope::Each, Some((hash, _))) = (self.request.scope, transaction) {
                     member(self.text.out(), b",\"transactionHash\":", |out| data(out, hash));
                 }
                 self.text.push(b"}");

@@ -12,22 +12,22 @@
 
 pub(crate) mod bulk_root;
 mod edit;
-pub(crate) mod hints;
 pub(crate) mod keccak;
 mod key;
+mod key_search;
 pub(crate) mod leaf;
-mod made_up;
 pub(crate) mod needs;
 mod node;
 pub mod ordered_root;
+pub(crate) mod paths;
 pub(crate) mod proof;
+pub(crate) mod proof_nodes;
 mod rows;
 pub(crate) mod state_root;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
 pub(crate) mod walk;
-pub(crate) mod ways;
 
 pub use key::Owner;
 pub use needs::{Keys, Place, ProofsNeeded};

@@ -3,7 +3,7 @@
 //! Where all nodes of a state are stored none are. Of a state of which only some are known,
 //! a changed key needs the way to it, and a key that vanishes may need the node beside it
 //! (`hints`): either the proof of its absence afterwards, or one from before of any key whose way
-//! leads there (`made_up`). All of them are found at once, on a copy of the trie that takes what it lacks
+//! leads there (`key_search`). All of them are found at once, on a copy of the trie that takes what it lacks
 //! for a branch and goes on; nothing of that copy is used otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use alloy_primitives::{Address, U256};
 use alloy_trie::Nibbles;
 
 use super::state_root::StateRoot;
-use super::{NodeReader, Owner, Rows, Trie, made_up};
+use super::{NodeReader, Owner, Rows, Trie, key_search};
 use crate::error::{Error, Result};
 use crate::state::{AccountChange, AccountState, Changes};
 use crate::trie::leaf::{account_key, slot_key, storage_root_of};
@@ -45,15 +45,15 @@ impl ProofsNeeded {
     }
 
     /// Keys that nobody has, below the places of `beside`; none where one lies too deep.
-    pub fn made_up(&self) -> Option<Keys> {
+    pub fn preimages_for_paths(&self) -> Option<Keys> {
         let mut keys = Keys::new();
         for Place { account, path } in &self.beside {
             match account {
                 Some(address) => {
-                    keys.entry(*address).or_default().insert(made_up::slot(path)?);
+                    keys.entry(*address).or_default().insert(key_search::slot(path)?);
                 }
                 None => {
-                    keys.entry(made_up::address(path)?).or_default();
+                    keys.entry(key_search::address(path)?).or_default();
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! nothing (EIP-1186). A node that lives inside its parent is not listed by itself. An
 //! empty trie has no nodes.
 //!
-//! `Trie::prove` walks a trie whose nodes are stored. `OnTheWay` keeps the nodes of
+//! `Trie::prove` walks a trie whose nodes are stored. `PathNodes` keeps the nodes of
 //! some keys while a trie is built from all its leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,12 +53,12 @@ impl Trie {
 
 /// The nodes on the way to some keys, picked from all nodes of a trie.
 #[derive(Default)]
-pub struct OnTheWay {
+pub struct PathNodes {
     keys: BTreeSet<Nibbles>,
     nodes: BTreeMap<Nibbles, Vec<u8>>,
 }
 
-impl OnTheWay {
+impl PathNodes {
     pub fn to(keys: impl IntoIterator<Item = Nibbles>) -> Self {
         Self { keys: keys.into_iter().collect(), nodes: BTreeMap::new() }
     }
@@ -108,7 +108,7 @@ mod tests {
             let mut table = Table::default();
             let root = table.build(&Owner::Accounts, &leaves);
             let rows = Rows { owner: Owner::Accounts, nodes: &table };
-            let mut way = OnTheWay::to(leaves.keys().copied().chain([absent]));
+            let mut way = PathNodes::to(leaves.keys().copied().chain([absent]));
             let mut built = BulkRoot::new(|path, rlp| { way.offer(path, rlp); Ok(()) });
             for (key, value) in &leaves {
                 built.push(*key, value).unwrap();

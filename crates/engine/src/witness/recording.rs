@@ -2,11 +2,11 @@
 //!
 //! The run reads the state as ever, and each account, slot, code and hash of a block is
 //! noted. The trie for the root after it reads its nodes through the recording too, those
-//! included that a deletion merges with their parents. At the end the ways to all that was
+//! included that a deletion merges with their parents. At the end the paths to all that was
 //! read are walked in the trie as it was before.
 //!
 //! Above a partial base nodes may be missing, also of keys that nobody has read: those are
-//! `WaysMissing`, and the run can be made again when their proofs have come.
+//! `MissingTrieNodes`, and the run can be made again when their proofs have come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::evm::deadline::{Limits, Watch};
 use crate::state::{AccountState, StateReader};
 use crate::store::{BranchTrie, State, StateNodes};
 use crate::trie::leaf::{account_key, slot_key, storage_root_of};
-use crate::trie::{Keys, NodeReader, Owner, Rows, Trie, ways};
+use crate::trie::{Keys, NodeReader, Owner, Rows, Trie, paths};
 
 /// The nodes on the way to an account or a slot, read and checked.
 const WAY_NS: u64 = 20_000;
@@ -85,7 +85,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// `DeadlineExceeded`, `MissingNode` or `WaysMissing`, `StoreDamaged`, or what reading the
+    /// `DeadlineExceeded`, `MissingNode` or `MissingTrieNodes`, `StoreDamaged`, or what reading the
     /// store failed with.
     pub fn recorded(&self, limits: Limits) -> Result<NeededState> {
         let reads = self.reads();
@@ -106,7 +106,7 @@ impl Recording {
             }
         }
         if let Some(block) = self.asked_at().filter(|_| !unknown.is_empty()) {
-            return Err(ways::missing(block, unknown));
+            return Err(paths::missing(block, unknown));
         }
         let nodes = self.nodes.seen().values().cloned().collect();
         let codes = reads.codes.values().cloned().collect();

@@ -7,11 +7,11 @@ use alloy_primitives::{Address, B256};
 use crate::error::{Error, Result};
 use crate::evm::deadline::Watch;
 use crate::state::Changes;
-use crate::trie::hints::{Hinted, Hints};
+use crate::trie::proof_nodes::{Hints, WithProofNodes};
 use crate::trie::state_root::StateRoot;
-use crate::trie::{Keys, NodeReader, ProofsNeeded, ways};
+use crate::trie::{Keys, NodeReader, ProofsNeeded, paths};
 
-/// After an error it must be dropped, but for `WaysMissing`.
+/// After an error it must be dropped, but for `MissingTrieNodes`.
 pub struct SparseTrie {
     trie: StateRoot,
     nodes: Arc<dyn NodeReader + Send + Sync>,
@@ -25,7 +25,7 @@ impl SparseTrie {
         Self { trie: StateRoot::open(root), nodes, hints: Hints::default(), asked_at: None }
     }
 
-    /// The same above a partial base: what is missing is `WaysMissing` at this block.
+    /// The same above a partial base: what is missing is `MissingTrieNodes` at this block.
     pub(super) fn asking_at(self, block: Option<u64>) -> Self {
         Self { asked_at: block, ..self }
     }
@@ -34,14 +34,14 @@ impl SparseTrie {
     ///
     /// # Errors
     ///
-    /// `MissingNode` or `WaysMissing`, or what reading nodes failed with.
+    /// `MissingNode` or `MissingTrieNodes`, or what reading nodes failed with.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
-        let nodes = Hinted { nodes: &*self.nodes, hints: &self.hints };
+        let nodes = WithProofNodes { nodes: &*self.nodes, hints: &self.hints };
         match self.asked_at {
             None => self.trie.apply(changes, &nodes),
             Some(block) => {
                 let watch = &mut Watch::default();
-                ways::apply_known(&mut self.trie, changes, block, &nodes, watch)
+                paths::apply_known(&mut self.trie, changes, block, &nodes, watch)
             }
         }
     }
@@ -50,18 +50,18 @@ impl SparseTrie {
     ///
     /// `MissingNode`, or what reading nodes failed with.
     pub fn root(&mut self) -> Result<B256> {
-        self.trie.root(&Hinted { nodes: &*self.nodes, hints: &self.hints })
+        self.trie.root(&WithProofNodes { nodes: &*self.nodes, hints: &self.hints })
     }
 
     /// # Errors
     ///
-    /// `MissingNode` or `WaysMissing`, or what reading nodes failed with.
+    /// `MissingNode` or `MissingTrieNodes`, or what reading nodes failed with.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
-        let nodes = Hinted { nodes: &*self.nodes, hints: &self.hints };
+        let nodes = WithProofNodes { nodes: &*self.nodes, hints: &self.hints };
         let found = self.trie.storage_root(address, &nodes);
         found.map_err(|failed| match (failed, self.asked_at) {
             (Error::MissingNode(_), Some(block)) => {
-                ways::missing(block, Keys::from([(*address, Default::default())]))
+                paths::missing(block, Keys::from([(*address, Default::default())]))
             }
             (failed, _) => failed,
         })
@@ -73,7 +73,7 @@ impl SparseTrie {
     ///
     /// `MissingNode`, or what reading nodes failed with.
     pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
-        let nodes = Hinted { nodes: &*self.nodes, hints: &self.hints };
+        let nodes = WithProofNodes { nodes: &*self.nodes, hints: &self.hints };
         self.trie.storage_root_after(address, changes, &nodes)
     }
 
@@ -83,7 +83,7 @@ impl SparseTrie {
     ///
     /// What reading nodes failed with.
     pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
-        self.trie.needs(changes, &Hinted { nodes: &*self.nodes, hints: &self.hints })
+        self.trie.needs(changes, &WithProofNodes { nodes: &*self.nodes, hints: &self.hints })
     }
 
     /// Takes in nodes of proofs. Each is used where its hash is referred to;

@@ -149,7 +149,7 @@ proptest! {
 }
 
 proptest! {
-    /// What changed was read before, so the ways to it are known, and no more.
+    /// Changed keys were read before, so the paths to them are known, and no others.
     #[test]
     fn proofs_before_and_after_a_block_are_enough(from in states(), to in states()) {
         let changes = changes(&from, &to);

@@ -23,7 +23,7 @@ from foreblock._engine import (
     Executed,
     GrowingRoot,
     Header,
-    Misses,
+    MissingKeys,
     Overlay,
     Transaction,
     logs_bloom,
@@ -232,7 +232,7 @@ class BlockInProgress:
         self._keep(transaction, executed)
         return executed
 
-    def unknown(self, transactions: Sequence[Transaction], allowance: Allowance) -> Misses:
+    def unknown(self, transactions: Sequence[Transaction], allowance: Allowance) -> MissingKeys:
         """The state that the next transactions read and that is not known here; nothing is changed.
 
         Raises `OverBudget` where the time of the allowance is over.

@@ -17,7 +17,7 @@ progress must be discarded; `open_block` reads the pending one back.
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
-from foreblock._engine import Header, Heads, Learned, Store
+from foreblock._engine import FetchedState, Header, Heads, Store
 from foreblock.clock import SECOND_NS, Clock, boot_id
 from foreblock.errors import NoChain
 from foreblock.ledger.building.block_in_progress import BlockInProgress
@@ -64,7 +64,7 @@ class LedgerWriter:
         address_index: bool = False,
         metrics: NetworkMetrics | None = None,
         commits: Commits = TO_STORE,
-        learned: Learned | None = None,
+        learned: FetchedState | None = None,
     ) -> None:
         """`store` is open for writing and has its genesis: `NoChain` otherwise.
 

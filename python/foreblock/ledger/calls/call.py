@@ -127,7 +127,7 @@ def overlaid(
     if overrides is None:
         return None, None
     overlay = state.overlay()
-    return overlay, overrides.lay(overlay, context.rules.engine_name)
+    return overlay, overrides.apply_to(overlay, context.rules.engine_name)
 
 
 def ready(

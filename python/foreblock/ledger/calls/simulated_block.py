@@ -17,9 +17,9 @@ from typing import Final
 from msgspec import structs
 
 from foreblock._engine import (
+    BlockTemplate,
     Body,
     Env,
-    Opening,
     Overlay,
     PlainCalls,
     Precompiles,
@@ -330,11 +330,11 @@ def simulate_single_block(
         return None
     if not isinstance(calls, PlainCalls):
         return None
-    opening = context.opening or _opening(base)
-    if opening is None or (overrides is not None and overrides.is_large):
+    template = context.template or _template(base)
+    if template is None or (overrides is not None and overrides.is_large):
         return None
     most_us, precompile_gas = THRESHOLDS.single_block_us, THRESHOLDS.single_block_precompile_gas
-    body = opening.fill(state, calls, overrides, limits.gas, most_us, precompile_gas)
+    body = template.run_calls(state, calls, overrides, limits.gas, most_us, precompile_gas)
     if body is None:
         return None
     header, rules = context.header, context.rules
@@ -343,12 +343,12 @@ def simulate_single_block(
     return body.seal(header, ZERO_HASH, blob_gas, header.requests_hash, withdrawals)
 
 
-def _opening(base: ReadableBlock) -> Opening | None:
+def _template(base: ReadableBlock) -> BlockTemplate | None:
     """The engine's view of the block after this one; None if there is more to it."""
     context = base.following
     if context is None or context.rules.ethereum < BYZANTIUM or has_queues(context.rules):
         return None
     system = start_calls(context.header, context.rules)
     kind = type_of_plain(context)
-    context.opening = Opening(context.priced, kind, base.number, base.hash, system)
-    return context.opening
+    context.template = BlockTemplate(context.priced, kind, base.number, base.hash, system)
+    return context.template

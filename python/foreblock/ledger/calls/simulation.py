@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from foreblock._engine import (
     BodyText,
-    Misses,
+    MissingKeys,
     Outcome,
     Overlay,
     Overrides,
@@ -29,12 +29,12 @@ from foreblock._engine import (
 )
 from foreblock.errors import (
     DeadlineExceeded,
+    MissingTrieNodes,
     RefusedOverride,
     RefusedSimulation,
     Rule,
     StateMissing,
     Undecodable,
-    WaysMissing,
 )
 from foreblock.ledger.calls.request import (
     AS_IT_IS,
@@ -80,8 +80,8 @@ def with_starts(missing: StateMissing, state: State, plan: Sequence[PlannedBlock
     seen = {at: keys for at, keys in slots.items() if at in misses.accounts or at in misses.slots}
     if not seen:
         return missing  # they are known, or these rules do not have them
-    if isinstance(missing, WaysMissing):  # the same of their tries
-        return WaysMissing(misses.also(Misses([], seen)), missing.block)
+    if isinstance(missing, MissingTrieNodes):  # the same of their tries
+        return MissingTrieNodes(misses.also(MissingKeys([], seen)), missing.block)
     return StateMissing(misses.also(state.missing([], seen)))
 
 
@@ -116,7 +116,7 @@ def _lay(
     overlay: Overlay, overrides: Overrides, rules: Rules, **_limits: int | None
 ) -> Precompiles | None:
     """Lay overrides over the state; a moved precompile is back in place for the next block."""
-    return overrides.lay(overlay, rules.engine_name)
+    return overrides.apply_to(overlay, rules.engine_name)
 
 
 def _run_overridden(

@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from foreblock._engine import (
     Account,
-    Misses,
+    MissingKeys,
     Overlay,
     Store,
     Transaction,
@@ -390,7 +390,7 @@ def want_predicted(
     templates: CallTemplates,
     overlay: Overlay,
     transactions: Sequence[Transaction],
-    missed: Misses,
+    missed: MissingKeys,
     wanted: MissingState,
 ) -> None:
     """Learn from what transactions have missed, and want what templates say of them."""

@@ -15,7 +15,7 @@ Blocks that are known here already need no execution and are sealed meanwhile.
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from foreblock._engine import Allowance, Block, Header, Misses, Store
+from foreblock._engine import Allowance, Block, Header, MissingKeys, Store
 from foreblock.clock import Clock
 from foreblock.errors import BadBlock, ExecutionError, OverBudget, StateMissing
 from foreblock.ledger.building.parent_state import NamedRoots, ParentState, StateRoots, on_sealed
@@ -127,7 +127,7 @@ class CanonicalVerifier:
         self.parent, self._parent_rules = task.block.header, task.rules
         return verified
 
-    def _unknown(self, task: Task, missed: Misses, allowance: Allowance) -> MissingState:
+    def _unknown(self, task: Task, missed: MissingKeys, allowance: Allowance) -> MissingState:
         """The unknown state that a block needs: what it missed, and predicted reads."""
         overlay, header = self._state.overlay, task.block.header
         wanted = unknown_at_start(overlay, header, task.rules)

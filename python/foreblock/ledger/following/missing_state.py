@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from foreblock._engine import Header, Misses, Overlay, Transaction
+from foreblock._engine import Header, MissingKeys, Overlay, Transaction
 from foreblock.errors import StateMissing
 from foreblock.ledger.rules.execution import (
     BEACON_ROOTS,
@@ -99,7 +99,7 @@ class MissingState:
         nodes = sum(len(each.keys) for each in self.nodes)
         return len(self.accounts) + slots + len(self.codes) + len(self.blocks) + nodes
 
-    def add(self, missed: "Misses | MissingState") -> None:
+    def add(self, missed: "MissingKeys | MissingState") -> None:
         """Add what a run has missed; an account that it called has code, as far as one can say."""
         self.accounts.update(missed.accounts)
         for address, slots in missed.slots.items():
@@ -108,14 +108,14 @@ class MissingState:
             self.codes[code] = self.codes.get(code) or home
         self.blocks.update(missed.blocks)
 
-    def need(self, missed: Misses) -> None:
+    def need(self, missed: MissingKeys) -> None:
         """Add what a run has missed, and cannot go on without."""
         self.add(missed)
         self.needed_accounts.update(missed.accounts)
         for address, slots in missed.slots.items():
             self.needed_slots.setdefault(address, set()).update(slots)
 
-    def keep_only(self, missed: Misses) -> None:
+    def keep_only(self, missed: MissingKeys) -> None:
         """Drop the accounts and slots that are not missed any more."""
         accounts, slots = missed.accounts, missed.slots
         self.accounts.intersection_update(accounts)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from foreblock._engine import Block, Header, Heads, Learned, State, Store, decode_block
+from foreblock._engine import Block, FetchedState, Header, Heads, State, Store, decode_block
 from foreblock.errors import (
     BadBlock,
     BadForkChoice,
@@ -335,8 +335,8 @@ class LearnedChain:
 
     def __init__(self, store: Store, anchor: Header, config: bytes) -> None:
         begin_at(store, Anchor(anchor), config)
-        self.learned = Learned(FIRST_EPOCH)
-        store.lay(self.learned)
+        self.learned = FetchedState(FIRST_EPOCH)
+        store.set_fallback_state(self.learned)
         self._store = store
         self._profile = profile_in(config)
 

@@ -86,7 +86,7 @@ def import_state(
             done = _fill(store, dump, beginning, folder / _RUNS, report, memory)
             _begin(store, beginning, difficulty)
             done.adopt_nodes()
-            store.put_hashes_below(_hashes_below(store, beginning))
+            store.put_ancestor_hashes(_hashes_below(store, beginning))
             with store.view() as view:
                 imported = ImportedState(view.heads, done.accounts, done.slots)
         _put(folder, data)

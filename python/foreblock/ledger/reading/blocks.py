@@ -26,7 +26,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, structs
 
-from foreblock._engine import Env, Header, Heads, Opening, StateBase, View
+from foreblock._engine import BlockTemplate, Env, Header, Heads, StateBase, View
 from foreblock.ledger.rules.execution import environment
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import Rules
@@ -86,7 +86,7 @@ class BlockContext:
         self._blob_fee: Final = blob_fee
         self._priced: Env | None = None
         # The prefix of simulations of this block, once one has made it.
-        self.opening: Opening | None = None
+        self.template: BlockTemplate | None = None
 
     @cached_property
     def blob_fee(self) -> int:

@@ -4,7 +4,7 @@ The engine has three ways to make a proof (EIP-1186), by the age of the state; t
 place, and a thread does the others. A proof verifies against the state root of the block. A
 partial block announces none: it is the root that the block would have, were it sealed at this
 index. A proof at `latest` is of the sealed state, without later state edits. Above a partial base
-a proof is made of known nodes; `WaysMissing` names the others.
+a proof is made of known nodes; `MissingTrieNodes` names the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ __all__ = ["Proof", "prove"]
 def prove(
     view: LedgerView, block: ReadableBlock, address: bytes, slots: Sequence[int]
 ) -> Steps[Proof]:
-    """The account and these of its slots, proven; raises `PrunedState`, `WaysMissing`."""
+    """The account and these of its slots, proven; raises `PrunedState`, `MissingTrieNodes`."""
     state = view.state_of_header(block)
     proof: Proof = yield partial(state.prove, address, slots, root=view.root_below(state))
     return proof

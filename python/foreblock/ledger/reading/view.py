@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from foreblock._engine import Env, FastPath, Learned, State, StateBase, Store, View
+from foreblock._engine import Env, FastPath, FetchedState, State, StateBase, Store, View
 from foreblock.clock import Clock, SystemClock, boot_id
 from foreblock.errors import (
     BeforeAnchor,
@@ -153,9 +153,9 @@ class Ledger:
             snapshot.rules_end,
         )
 
-    def lay(self, learned: Learned) -> None:
+    def set_fallback_state(self, learned: FetchedState) -> None:
         """Let later views read values from here that the store lacks."""
-        self._store.lay(learned)
+        self._store.set_fallback_state(learned)
 
     @property
     def space(self) -> "StoreSpace":
@@ -198,7 +198,7 @@ class Ledger:
 
     def forget_old_view(self) -> None:
         """Release the transaction kept for the next view, if there is a newer commit."""
-        self._store.forget_old()
+        self._store.drop_stale_snapshot()
 
     def watch(self, seen: SeenCommit) -> Callable[[], None]:
         """A check that raises `StoreReplaced` when the store is no longer in its folder.
@@ -342,7 +342,7 @@ class LedgerView(Struct, frozen=True, gc=False):
         to_index, addresses = stop - read_indexed(self._view).end, None
         if ADDRESSES.exists(self._view):
             addresses = stop - ADDRESSES.read(self._view).end
-        return Behind(heads.earliest, to_fold, self._view.to_be_cleared, to_index, addresses)
+        return Behind(heads.earliest, to_fold, self._view.garbage_len, to_index, addresses)
 
     def remember_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """Give the fast path the text of the block at a tag, for this snapshot."""

@@ -4,7 +4,7 @@ A head is a value: `after` returns the next one. An import reads it from the sto
 advances it with each block, committed or not.
 
 A store that begins above block 0 was created from a state and the header that it belongs to. It
-has no earlier blocks, except hashes that BLOCKHASH may need (`Store.put_hashes_below`).
+has no earlier blocks, except hashes that BLOCKHASH may need (`Store.put_ancestor_hashes`).
 
     rows             key                    value
     first            F                      number (8) ‖ 1 if its body is stored, else 0 (1)

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from foreblock._engine import (
     Block,
+    FetchedState,
     Header,
-    Learned,
-    Misses,
+    MissingKeys,
     Overlay,
     Store,
     Transaction,
@@ -55,7 +55,7 @@ from foreblock.primitives import format_data
 
 __all__ = [
     "Anchor",
-    "Learned",
+    "FetchedState",
     "Retention",
     "Store",
     "StoreLimits",
@@ -307,7 +307,7 @@ def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
 
 def unknown_in(
     store: Store, accounts: Iterable[bytes], slots: Mapping[bytes, Iterable[int]]
-) -> Misses:
+) -> MissingKeys:
     """The keys that neither the store nor the values fetched beside it know."""
     with store.view() as view:
         assert view.heads.latest is not None, "a store begins with its anchor"

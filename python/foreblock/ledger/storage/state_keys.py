@@ -1,7 +1,7 @@
 """Keys of a state that is known in part: missed by a run, or to be fetched. No I/O.
 
-The engine collects the keys that a run misses (`Misses`). `StateKeys` are keys as a plain value, in
-which they are requested, compared, and sent between processes.
+The engine collects the keys that a run misses (`MissingKeys`). `StateKeys` are keys as a plain
+value, in which they are requested, compared, and sent between processes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Final, Self
 import msgspec
 from msgspec import Struct
 
-from foreblock._engine import Misses
+from foreblock._engine import MissingKeys
 from foreblock.errors import BusBroken
 
 NO_ADDRESS: Final = b""
@@ -41,12 +41,12 @@ class StateKeys(Struct, frozen=True):
     blocks: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, misses: Misses) -> Self:
+    def of(cls, misses: MissingKeys) -> Self:
         """Return the keys that a run missed, without slots that only old blocks have."""
-        ended = misses.ended
+        gone = misses.destroyed_after
         return cls(
             frozenset(misses.accounts),
-            {at: frozenset(keys) for at, keys in misses.slots.items() if keys and at not in ended},
+            {at: frozenset(keys) for at, keys in misses.slots.items() if keys and at not in gone},
             misses.codes,
             blocks=frozenset(misses.blocks),
         )
@@ -89,7 +89,7 @@ class StateKeys(Struct, frozen=True):
             self.blocks - other.blocks,
         )
 
-    def still_missing(self, missed: Misses) -> "StateKeys":
+    def still_missing(self, missed: MissingKeys) -> "StateKeys":
         """Return these keys without the accounts and slots that are not missed."""
         accounts, slots = missed.accounts, missed.slots  # each access makes a copy
         left = {at: keys.intersection(slots.get(at, ())) for at, keys in self.slots.items()}

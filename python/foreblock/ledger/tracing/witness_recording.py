@@ -4,7 +4,7 @@ The block is verified once more, above a state that notes what is read of it. No
 by hand, so what verification needs is what the witness has, siblings of deleted nodes included.
 
 Above a partial base it needs more than was read: the ways to all of it in the trie, and that to
-the contract whose storage root a header has. What is not known of them is `WaysMissing`.
+the contract whose storage root a header has. What is not known of them is `MissingTrieNodes`.
 """
 
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from foreblock._engine import read_simulation
-from foreblock.errors import IncompleteState, PartialState, WaysMissing
+from foreblock.errors import IncompleteState, MissingTrieNodes, PartialState
 from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.calls.request import (
     AS_IT_IS,
@@ -254,6 +254,6 @@ class SimulateMethods:
 
 def _has_no_root(why: PartialState) -> bool:
     """Return whether so little of the trie is known that roots are omitted."""
-    if isinstance(why, WaysMissing):
+    if isinstance(why, MissingTrieNodes):
         return len(why.misses.accounts) > MOST_WAYS
     return isinstance(why, IncompleteState)

@@ -33,7 +33,7 @@ pub(super) struct Entry {
     /// The slots handed out, and not zero, under a generation that a `take` here has
     /// given. Another life under the same number has to clear them, since nothing
     /// else tells them from its own.
-    issued: Option<(u64, HashSet<U256>)>,
+    published_slots: Option<(u64, HashSet<U256>)>,
     changed: bool,
 }
 
@@ -41,11 +41,11 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Copy)]
 struct Written {
     now: U256,
-    at_last_take: AtLastTake,
+    at_checkpoint: ValueAtCheckpoint,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum AtLastTake {
+enum ValueAtCheckpoint {
     /// The same as now: it was not written since.
     Same,
     Known(U256),
@@ -127,15 +127,16 @@ impl Entry {
         match self.slots.entry(slot) {
             MapEntry::Occupied(mut known) => {
                 let known = known.get_mut();
-                if let AtLastTake::Same = known.at_last_take {
-                    known.at_last_take = AtLastTake::Known(known.now);
+                if let ValueAtCheckpoint::Same = known.at_checkpoint {
+                    known.at_checkpoint = ValueAtCheckpoint::Known(known.now);
                     self.written.push(slot);
                 }
                 known.now = value;
             }
             MapEntry::Vacant(new) => {
-                let at_last_take = before.map_or(AtLastTake::Unread, AtLastTake::Known);
-                new.insert(Written { now: value, at_last_take });
+                let at_checkpoint =
+                    before.map_or(ValueAtCheckpoint::Unread, ValueAtCheckpoint::Known);
+                new.insert(Written { now: value, at_checkpoint });
                 self.written.push(slot);
             }
         }
@@ -168,14 +169,14 @@ impl Entry {
         underneath: impl Fn(u64, &U256) -> Result<U256>,
     ) -> Result<()> {
         for slot in &self.written {
-            let Some(Written { now, at_last_take }) = self.slots.get(slot) else { continue };
-            let before = match (at_last_take, self.origin) {
-                (AtLastTake::Same, _) => *now,
-                (AtLastTake::Known(before), _) => *before,
-                (AtLastTake::Unread, Some(origin)) if !self.wiped => {
+            let Some(Written { now, at_checkpoint }) = self.slots.get(slot) else { continue };
+            let before = match (at_checkpoint, self.origin) {
+                (ValueAtCheckpoint::Same, _) => *now,
+                (ValueAtCheckpoint::Known(before), _) => *before,
+                (ValueAtCheckpoint::Unread, Some(origin)) if !self.wiped => {
                     underneath(origin.generation, slot)?
                 }
-                (AtLastTake::Unread, _) => U256::ZERO,
+                (ValueAtCheckpoint::Unread, _) => U256::ZERO,
             };
             if *now != before {
                 change.slots.insert(*slot, *now);
@@ -188,7 +189,7 @@ impl Entry {
     /// the same number: right for a reader that starts from nothing and for one that
     /// writes over what it has.
     fn slots_of_new_life(&self, change: &mut AccountChange, number: u64) {
-        if let Some((generation, slots)) = &self.issued
+        if let Some((generation, slots)) = &self.published_slots
             && *generation == number
         {
             change.slots.extend(slots.iter().map(|slot| (*slot, U256::ZERO)));
@@ -212,22 +213,25 @@ impl Entry {
         self.wiped_since = false;
         for slot in self.written.drain(..) {
             if let Some(known) = self.slots.get_mut(&slot) {
-                known.at_last_take = AtLastTake::Same;
+                known.at_checkpoint = ValueAtCheckpoint::Same;
             }
         }
         self.changed = false;
     }
 
     fn issue(&mut self, generation: u64, number: u64, slots: &BTreeMap<U256, U256>) {
-        let same_life = self.issued.as_ref().is_some_and(|(issued, _)| *issued == generation);
+        let same_life = self
+            .published_slots
+            .as_ref()
+            .is_some_and(|(published_slots, _)| *published_slots == generation);
         if !same_life {
             // A life from underneath never shares a number with a life begun here.
             if generation != number {
                 return;
             }
-            self.issued = Some((generation, HashSet::default()));
+            self.published_slots = Some((generation, HashSet::default()));
         }
-        let Some((_, stored)) = &mut self.issued else { return };
+        let Some((_, stored)) = &mut self.published_slots else { return };
         for (slot, value) in slots {
             if value.is_zero() {
                 stored.remove(slot);

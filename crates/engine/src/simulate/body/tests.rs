@@ -14,7 +14,7 @@ use crate::{
 const SENDER: Address = Address::repeat_byte(0x11);
 const LOGGER: Address = Address::repeat_byte(0xc0);
 const REVERTER: Address = Address::repeat_byte(0xc1);
-const DYNAMIC_FEE: Shown = Shown { tx_type: 2, nonce: None, lowered: false };
+const DYNAMIC_FEE: CallView = CallView { tx_type: 2, nonce: None, lowered: false };
 
 fn state() -> MemoryState {
     let log = Asm::default().push(0xaa_u64).push(0xbb_u64).push(32_u64).push(0_u64).op(op::LOG2);

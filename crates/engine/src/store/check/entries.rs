@@ -22,22 +22,22 @@ impl Check {
     pub(super) fn codes(&self) -> Result<()> {
         let codes = self.view.lease.tables.codes;
         self.view.lease.read(|txn| {
-            self.course.begin(codes.len(txn).map_err(lmdb)?);
+            self.progress.begin(codes.len(txn).map_err(lmdb)?);
             for row in codes.iter(txn).map_err(lmdb)? {
                 let (key, code) = row.map_err(lmdb)?;
-                self.course.advance()?;
+                self.progress.advance()?;
                 let hash = keccak256(code);
                 match code_row(key) {
                     Some(CodeRow::Hashed(of)) if of != hash => {
-                        self.course.tell("codes", key, format!("the code has the hash {hash}"));
+                        self.progress.report("codes", key, format!("the code has the hash {hash}"));
                     }
                     Some(CodeRow::Block) if code.len() != hash.len() => {
-                        self.course.tell("codes", key, "the hash of a block is not one");
+                        self.progress.report("codes", key, "the hash of a block is not one");
                     }
                     Some(CodeRow::KeptNodes) => {
-                        self.told("codes", key, KeptNodes::decode(code).map(drop))?;
+                        self.reported("codes", key, KeptNodes::decode(code).map(drop))?;
                     }
-                    None => self.course.tell("codes", key, "the key is none of this table"),
+                    None => self.progress.report("codes", key, "the key is none of this table"),
                     Some(_) => {}
                 }
             }
@@ -51,15 +51,15 @@ impl Check {
         let mut versions: BTreeMap<u64, u64> = BTreeMap::new();
         let (mut accounts, mut last) = (0, Vec::new());
         self.view.lease.read(|txn| {
-            self.course.begin(flat.len(txn).map_err(lmdb)?);
+            self.progress.begin(flat.len(txn).map_err(lmdb)?);
             for row in flat.iter(txn).map_err(lmdb)? {
                 let (row_key, value) = row.map_err(lmdb)?;
-                self.course.advance()?;
+                self.progress.advance()?;
                 let read = entry::unversioned(row_key).and_then(|key| {
                     self.entry(txn, key, value)?;
                     Ok(Some(key))
                 });
-                let Some(key) = self.told("flat", row_key, read)? else { continue };
+                let Some(key) = self.reported("flat", row_key, read)? else { continue };
                 let block = !Fields(&row_key[key.len()..]).number()?;
                 *versions.entry(block).or_default() += 1;
                 if key[0] == ACCOUNT && last != key {
@@ -115,21 +115,21 @@ impl Check {
         let heads = self.view.heads();
         let Some(latest) = self.latest() else { return Ok(()) };
         let partials = self.partial_numbers()?;
-        self.course.begin(latest - heads.earliest + partials.len() as u64);
+        self.progress.begin(latest - heads.earliest + partials.len() as u64);
         for block in heads.earliest + 1..=latest {
-            self.course.advance()?;
+            self.progress.advance()?;
             let key = block.to_be_bytes();
-            let Some(sealed) = self.told("sealed", &key, self.view.sealed(block))? else {
-                self.course.tell("sealed", &key, format!("block {block} is missing"));
+            let Some(sealed) = self.reported("sealed", &key, self.view.sealed(block))? else {
+                self.progress.report("sealed", &key, format!("block {block} is missing"));
                 continue;
             };
             let done = self.changes_of_block(block, sealed.delta);
-            self.told("deltas", &sealed.delta.to_be_bytes(), done)?;
+            self.reported("deltas", &sealed.delta.to_be_bytes(), done)?;
         }
         for number in partials {
-            self.course.advance()?;
+            self.progress.advance()?;
             let read = self.delta(number).map(drop);
-            self.told("deltas", &number.to_be_bytes(), read)?;
+            self.reported("deltas", &number.to_be_bytes(), read)?;
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Check {
 
     fn changes_of_block(&self, block: u64, number: u64) -> Result<()> {
         let entries = self.delta(number)?;
-        let tell = |why: String| self.course.tell("deltas", &number.to_be_bytes(), why);
+        let report = |why: String| self.progress.report("deltas", &number.to_be_bytes(), why);
         if block <= self.view.heads().folded {
             self.compare_with_flat(block, number, &entries)?;
         }
@@ -169,7 +169,7 @@ impl Check {
                 let address = Address::from_slice(&key[1..21]);
                 let lives = after.account(&address)?.map(|account| account.generation);
                 if lives == Some(Fields(&key[21..]).number()?) {
-                    tell(format!("block {block} retires the storage that {address} has"));
+                    report(format!("block {block} retires the storage that {address} has"));
                 }
             }
             if key[0] == ACCOUNT {
@@ -180,7 +180,9 @@ impl Check {
                     && now.map(generation) != Some(then)
                     && !entries.contains_key(&retired_key(&address, then))
                 {
-                    tell(format!("block {block} does not retire the former storage of {address}"));
+                    report(format!(
+                        "block {block} does not retire the former storage of {address}"
+                    ));
                 }
             }
         }
@@ -196,7 +198,7 @@ impl Check {
                 match flat.get(txn, &row_key).map_err(lmdb)? {
                     None => {
                         let why = format!("block {block} changed {}, and has no row", show(key));
-                        self.course.tell("flat", &row_key, why);
+                        self.progress.report("flat", &row_key, why);
                     }
                     Some(found) => {
                         folded += 1;
@@ -205,7 +207,7 @@ impl Check {
                                 "{} at block {block} is not what delta {number} says",
                                 show(key)
                             );
-                            self.course.tell("flat", &row_key, why);
+                            self.progress.report("flat", &row_key, why);
                         }
                     }
                 }
@@ -218,7 +220,7 @@ impl Check {
             let why = format!(
                 "block {block} has {found} rows in the flat table, {folded} of them in its delta"
             );
-            self.course.tell("deltas", &number.to_be_bytes(), why);
+            self.progress.report("deltas", &number.to_be_bytes(), why);
         }
         Ok(())
     }

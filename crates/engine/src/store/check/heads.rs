@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::store::heads::{BlockRef, Fields};
 use crate::store::lmdb;
 use crate::store::open::HEADS;
-use crate::store::record::{Partial, SealedBlock, Start, Status, Trash};
+use crate::store::record::{Garbage, Partial, SealedBlock, Start, Status};
 
 impl Check {
     pub(super) fn heads(&self) -> Result<()> {
@@ -14,7 +14,7 @@ impl Check {
             let sealed = tables.sealed.len(txn).map_err(lmdb)?;
             Ok(sealed + tables.partials.len(txn).map_err(lmdb)?)
         })?;
-        self.course.begin(rows);
+        self.progress.begin(rows);
         self.named_blocks()?;
         self.pending()?;
         self.sealed_rows()?;
@@ -29,9 +29,9 @@ impl Check {
         for (name, head) in named {
             let Some(BlockRef { number, hash }) = head else { continue };
             let Some(sealed) =
-                self.told("sealed", &number.to_be_bytes(), self.view.sealed(number))?
+                self.reported("sealed", &number.to_be_bytes(), self.view.sealed(number))?
             else {
-                self.course.tell(
+                self.progress.report(
                     "meta",
                     HEADS,
                     format!("{name} is block {number}, which is not sealed"),
@@ -40,7 +40,7 @@ impl Check {
             };
             if sealed.hash != hash {
                 let why = format!("{name} is block {number} {hash}, sealed is {}", sealed.hash);
-                self.course.tell("meta", HEADS, why);
+                self.progress.report("meta", HEADS, why);
             }
         }
         Ok(())
@@ -49,15 +49,15 @@ impl Check {
     fn pending(&self) -> Result<()> {
         let heads = self.view.heads();
         let Some(number) = heads.pending else { return Ok(()) };
-        let tell = |why: String| self.course.tell("meta", HEADS, why);
-        match self.told("partials", &number.to_be_bytes(), self.view.partial(number))? {
-            None => tell(format!("pending is partial {number}, which is not there")),
+        let report = |why: String| self.progress.report("meta", HEADS, why);
+        match self.reported("partials", &number.to_be_bytes(), self.view.partial(number))? {
+            None => report(format!("pending is partial {number}, which is not there")),
             Some(partial) => {
                 if partial.status != Status::Live {
-                    tell(format!("pending is partial {number}, which is not live"));
+                    report(format!("pending is partial {number}, which is not live"));
                 }
                 if heads.latest.is_some_and(|latest| partial.block <= latest.number) {
-                    tell(format!(
+                    report(format!(
                         "pending is partial {number} of block {}, which is not above latest",
                         partial.block
                     ));
@@ -65,7 +65,7 @@ impl Check {
                 // What it stands on may have been given up: then nothing is pending.
                 match self.view.state_of_partial(number).map(drop) {
                     Err(Error::DroppedPartial(_)) => {}
-                    state => self.told("partials", &number.to_be_bytes(), state)?,
+                    state => self.reported("partials", &number.to_be_bytes(), state)?,
                 }
             }
         }
@@ -79,23 +79,23 @@ impl Check {
         self.view.lease.read(|txn| {
             for row in self.view.lease.tables.sealed.iter(txn).map_err(lmdb)? {
                 let (key, row) = row.map_err(lmdb)?;
-                self.course.advance()?;
-                let tell = |why: String| self.course.tell("sealed", key, why);
+                self.progress.advance()?;
+                let report = |why: String| self.progress.report("sealed", key, why);
                 let Ok(number) = <[u8; 8]>::try_from(key).map(u64::from_be_bytes) else {
-                    tell("the key is no number of a block".into());
+                    report("the key is no number of a block".into());
                     continue;
                 };
                 match SealedBlock::decode(row) {
-                    Err(why) => tell(why.to_string()),
+                    Err(why) => report(why.to_string()),
                     Ok(sealed) if sealed.delta > heads.commit => {
-                        tell(format!("block {number} has a delta of a later commit"));
+                        report(format!("block {number} has a delta of a later commit"));
                     }
                     Ok(_) => {}
                 }
                 if let Some(last) = last
                     && number != last + 1
                 {
-                    tell(format!("block {number} follows block {last}"));
+                    report(format!("block {number} follows block {last}"));
                 }
                 last = Some(number);
             }
@@ -106,7 +106,7 @@ impl Check {
             let show = |block: Option<u64>| block.map_or("none".into(), |it| it.to_string());
             let why =
                 format!("latest is block {}, the last sealed is {}", show(latest), show(last));
-            self.course.tell("meta", HEADS, why);
+            self.progress.report("meta", HEADS, why);
         }
         Ok(())
     }
@@ -117,26 +117,30 @@ impl Check {
         self.view.lease.read(|txn| {
             for row in tables.partials.iter(txn).map_err(lmdb)? {
                 let (key, row) = row.map_err(lmdb)?;
-                self.course.advance()?;
+                self.progress.advance()?;
                 let read =
                     Fields(key).number().and_then(|number| Ok((number, Partial::decode(row)?)));
-                let Some((number, partial)) = self.told("partials", key, read.map(Some))? else {
+                let Some((number, partial)) = self.reported("partials", key, read.map(Some))?
+                else {
                     continue;
                 };
-                let tell = |why: String| self.course.tell("partials", key, why);
+                let report = |why: String| self.progress.report("partials", key, why);
                 if number > commit {
-                    tell(format!("partial {number} is of a later commit than {commit}"));
+                    report(format!("partial {number} is of a later commit than {commit}"));
                 }
                 if let Start::Partial(below) = partial.start
                     && below >= number
                 {
-                    tell(format!("partial {number} stands on {below}, a later one"));
+                    report(format!("partial {number} stands on {below}, a later one"));
                 }
                 if partial.status == Status::Sealed {
                     let sealed = tables.sealed_block(txn, partial.block);
-                    let sealed = self.told("sealed", &partial.block.to_be_bytes(), sealed)?;
+                    let sealed = self.reported("sealed", &partial.block.to_be_bytes(), sealed)?;
                     if sealed.is_none_or(|sealed| sealed.delta != number) {
-                        tell(format!("block {} is not sealed by partial {number}", partial.block));
+                        report(format!(
+                            "block {} is not sealed by partial {number}",
+                            partial.block
+                        ));
                     }
                 }
             }
@@ -148,7 +152,7 @@ impl Check {
         self.view.lease.read(|txn| {
             for row in self.view.lease.tables.trash.iter(txn).map_err(lmdb)? {
                 let (key, row) = row.map_err(lmdb)?;
-                self.told("trash", key, Trash::decode(row).map(drop))?;
+                self.reported("trash", key, Garbage::decode(row).map(drop))?;
             }
             Ok(())
         })

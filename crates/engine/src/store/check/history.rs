@@ -9,7 +9,7 @@ use super::{Check, is_damage};
 use crate::error::Result;
 use crate::state::{Changes, StateReader};
 use crate::store::State;
-use crate::store::branch_trie::{BranchTrie, changes_back};
+use crate::store::branch_trie::{BranchTrie, inverse_changes};
 use crate::store::entry;
 use crate::store::flat_proof::{hash_storage, in_order, scan_accounts};
 use crate::store::nodes::StoredNodes;
@@ -28,14 +28,14 @@ impl Check {
     /// The root of the latest state, from every account and slot.
     pub(super) fn state(&self) -> Result<()> {
         let Some(latest) = self.latest() else { return Ok(()) };
-        self.course.begin(self.accounts.load(Ordering::Relaxed));
+        self.progress.begin(self.accounts.load(Ordering::Relaxed));
         let Some(expected) = self.root(latest) else { return Ok(()) };
         let root = self.root_of(&self.view.state(latest)?)?;
         if root != expected {
             let why = format!(
                 "the state of block {latest} has the root {root}, its header says {expected}"
             );
-            self.course.tell("flat", &[], why);
+            self.progress.report("flat", &[], why);
             self.name_accounts()?;
         }
         Ok(())
@@ -49,7 +49,7 @@ impl Check {
             &mut watch,
             |watch, take| scan_accounts(state, watch, take),
             |watch, hash, address: Address| {
-                self.course.advance()?;
+                self.progress.advance()?;
                 let Some(account) = state.account(&address)? else { return Ok(()) };
                 let root = hash_storage(state, &address, &account, None, watch, HELD)?;
                 trie.push(Nibbles::unpack(hash), &encode_account(&account, root))
@@ -90,7 +90,7 @@ impl Check {
         })?;
         for address in differ {
             let why = format!("account {address} at block {nodes} is not what the trie has of it");
-            self.course.tell("flat", &entry::account_key(&address), why);
+            self.progress.report("flat", &entry::account_key(&address), why);
         }
         failed.map_or(Ok(()), Err)
     }
@@ -99,28 +99,28 @@ impl Check {
     pub(super) fn history(&self) -> Result<()> {
         let heads = self.view.heads();
         let Some(latest) = self.latest() else { return Ok(()) };
-        self.course.begin(latest - heads.earliest + 1);
+        self.progress.begin(latest - heads.earliest + 1);
         let mut watch = self.watch();
         let mut trie = BranchTrie::open_within(&self.view.state(latest)?, &mut watch)?;
         let mut wrong = Wrong::default();
         let mut block = latest;
         let mut back = Changes::default();
         loop {
-            self.course.advance()?;
+            self.progress.advance()?;
             let root = trie.root()?;
             match self.root(block) {
                 Some(expected) if expected != root => wrong.add(block, &back),
-                _ => wrong.tell(self),
+                _ => wrong.report(self),
             }
             if block == heads.earliest {
                 break;
             }
-            back = changes_back(&self.view, block, block - 1, usize::MAX, &mut watch)?
+            back = inverse_changes(&self.view, block, block - 1, usize::MAX, &mut watch)?
                 .unwrap_or_default();
             trie.apply_within(&back, &mut watch)?;
             block -= 1;
         }
-        wrong.tell(self);
+        wrong.report(self);
         Ok(())
     }
 }
@@ -147,7 +147,7 @@ impl Wrong {
         self.blocks = Some((block, last));
     }
 
-    fn tell(&mut self, check: &Check) {
+    fn report(&mut self, check: &Check) {
         let Some((first, last)) = self.blocks.take() else { return };
         let mut why = match first == last {
             true => format!("the state of block {first} has another root than its header says"),
@@ -163,6 +163,6 @@ impl Wrong {
             [address] => entry::account_key(&address).to_vec(),
             _ => Vec::new(),
         };
-        check.course.tell("flat", &key, why);
+        check.progress.report("flat", &key, why);
     }
 }

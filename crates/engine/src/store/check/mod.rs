@@ -1,8 +1,8 @@
 //! Everything that the engine keeps of a chain, computed again: what differs is damage.
 //!
 //! One view is checked, so a chain that is being written meanwhile changes nothing. Each part
-//! is a function of its own, for a thread of its own: `Course` tells others how far it is,
-//! takes what was found out of it, and stops it. Damage of a row is told and the check goes
+//! is a function of its own, for a thread of its own: `CheckProgress` tells others how far it is,
+//! takes what was found out of it, and stops it. Damage of a row is reported and the check goes
 //! on; only a failure that is no damage ends a part.
 //!
 //! Headers are rows of Python's, so their state roots are given. Blocks, receipts and indices
@@ -36,14 +36,14 @@ pub struct Damage {
 
 /// How far a part is, as other threads see it.
 #[derive(Default)]
-pub struct Course {
+pub struct CheckProgress {
     done: AtomicU64,
     total: AtomicU64,
     stopped: Arc<AtomicBool>,
     found: Mutex<Vec<Damage>>,
 }
 
-impl Course {
+impl CheckProgress {
     /// What is done of the part that runs, and how much there is about.
     pub fn progress(&self) -> (u64, u64) {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
@@ -69,7 +69,7 @@ impl Course {
         if self.stopped.load(Ordering::Relaxed) { Err(Error::DeadlineExceeded) } else { Ok(()) }
     }
 
-    fn tell(&self, table: &'static str, key: &[u8], why: impl Into<String>) {
+    fn report(&self, table: &'static str, key: &[u8], why: impl Into<String>) {
         let damage = Damage { table, key: key.to_vec(), why: why.into() };
         self.found.lock().unwrap_or_else(PoisonError::into_inner).push(damage);
     }
@@ -82,7 +82,7 @@ pub struct Check {
     first: u64,
     /// Zero where the header is damaged.
     roots: Vec<B256>,
-    pub course: Course,
+    pub progress: CheckProgress,
     /// Versions in the flat table by their block, as `entries` counts them.
     versions: Mutex<BTreeMap<u64, u64>>,
     accounts: AtomicU64,
@@ -94,7 +94,7 @@ impl Check {
             view,
             first,
             roots,
-            course: Course::default(),
+            progress: CheckProgress::default(),
             versions: Mutex::default(),
             accounts: AtomicU64::new(0),
         }
@@ -124,7 +124,7 @@ impl Check {
             other => return Err(Error::invalid(format!("{other} is no part of a check"))),
         };
         // Damage that prevents everything after it in this part.
-        self.told(table, &[], done)
+        self.reported(table, &[], done)
     }
 
     /// The latest block; none where it is not sealed, of which `heads` tells: what is checked
@@ -140,15 +140,15 @@ impl Check {
         self.roots.get(place).copied().filter(|root| !root.is_zero())
     }
 
-    /// Damage is told, and another failure given on.
-    fn told<T: Default>(&self, table: &'static str, key: &[u8], done: Result<T>) -> Result<T> {
+    /// Damage is reported, and another failure given on.
+    fn reported<T: Default>(&self, table: &'static str, key: &[u8], done: Result<T>) -> Result<T> {
         match done {
             Err(why) if is_damage(&why) => {
                 let why = match why {
                     Error::StoreDamaged(why) => why,
                     other => other.to_string(),
                 };
-                self.course.tell(table, key, why);
+                self.progress.report(table, key, why);
                 Ok(T::default())
             }
             done => done,
@@ -156,7 +156,7 @@ impl Check {
     }
 
     fn watch(&self) -> Watch {
-        Watch::new(Limits { cancel: Some(self.course.stopped.clone()), ..Limits::default() })
+        Watch::new(Limits { cancel: Some(self.progress.stopped.clone()), ..Limits::default() })
     }
 }
 

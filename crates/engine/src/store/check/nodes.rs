@@ -30,7 +30,7 @@ impl Check {
     pub(super) fn nodes(&self) -> Result<()> {
         let heads = self.view.heads();
         let table = self.view.lease.tables.nodes;
-        self.course.begin(self.view.lease.read(|txn| table.len(txn).map_err(lmdb))?);
+        self.progress.begin(self.view.lease.read(|txn| table.len(txn).map_err(lmdb))?);
         let Some(last) = heads.nodes.filter(|_| self.latest().is_some()) else { return Ok(()) };
         let Some(root) = self.root(last) else { return Ok(()) };
         self.walk_accounts(last, root)?;
@@ -63,7 +63,7 @@ impl Check {
             let why = format!(
                 "the account with the hash {hash} has storage in the trie, and is not in the state"
             );
-            self.course.tell("flat", &[], why);
+            self.progress.report("flat", &[], why);
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Check {
         let mut accounts = Trie::open(root);
         let mut storage: HashMap<Owner, Option<Trie>> = HashMap::new();
         for (kind, key) in self.listed(block + 1)? {
-            self.course.advance()?;
+            self.progress.advance()?;
             let (owner, path) = match kind {
                 NODE => parse_node_key(&key),
                 _ => parse_node_key(&[&key[..], &[0]].concat()),
@@ -107,7 +107,8 @@ impl Check {
                         let leaf = accounts.get(&account_key(&address), &rows);
                         let root =
                             leaf.and_then(|leaf| leaf.map_or(Ok(EMPTY_ROOT_HASH), storage_root_of));
-                        let root = self.told("nodes", &account_node(&address), root.map(Some))?;
+                        let root =
+                            self.reported("nodes", &account_node(&address), root.map(Some))?;
                         new.insert(root.map(Trie::open))
                     }
                     Entry::Vacant(new) => new.insert(None),
@@ -133,7 +134,7 @@ impl Check {
             whole.push(0);
         }
         let key = entry::versioned(&node_key(&rows.owner, path), block);
-        self.told("nodes", &key, trie.get(&whole, rows).map(drop))
+        self.reported("nodes", &key, trie.get(&whole, rows).map(drop))
     }
 
     /// What a block wrote, by its list: kind and key of each.
@@ -146,7 +147,8 @@ impl Check {
                 let mut rest = row;
                 while !rest.is_empty() {
                     let next = next_change(rest).map(Some);
-                    let Some((kind, node, after)) = self.told("node_changes", key, next)? else {
+                    let Some((kind, node, after)) = self.reported("node_changes", key, next)?
+                    else {
                         break;
                     };
                     listed.push((kind, node.to_vec()));
@@ -168,7 +170,7 @@ impl Check {
                 let (row_key, _) = row.map_err(lmdb)?;
                 let parts = row_key.split_last_chunk::<8>();
                 let Some((_, block)) = parts.filter(|(key, _)| is_node_key(key)) else {
-                    self.course.tell("nodes", row_key, "the key is none of a node");
+                    self.progress.report("nodes", row_key, "the key is none of a node");
                     continue;
                 };
                 let block = !u64::from_be_bytes(*block);
@@ -185,7 +187,7 @@ impl Check {
             let listed = listed.iter().filter(|(kind, _)| *kind == NODE).count() as u64;
             if found != listed {
                 let why = format!("block {block} wrote {found} nodes, its list has {listed}");
-                self.course.tell("node_changes", &block.to_be_bytes(), why);
+                self.progress.report("node_changes", &block.to_be_bytes(), why);
             }
         }
         Ok(())
@@ -201,14 +203,14 @@ struct Telling<'a> {
 
 impl Walker for Telling<'_> {
     fn node(&mut self) -> Result<()> {
-        self.check.course.advance()
+        self.check.progress.advance()
     }
 
     fn leaf(&mut self, key: &Nibbles, value: &[u8]) -> Result<()> {
         if self.owner != Owner::Accounts {
             return Ok(());
         }
-        let root = self.check.told(
+        let root = self.check.reported(
             "nodes",
             &owner_prefix(&self.owner),
             storage_root_of(value).map(Some),
@@ -220,7 +222,7 @@ impl Walker for Telling<'_> {
     }
 
     fn damaged(&mut self, path: &Nibbles, why: Error) -> Result<()> {
-        self.check.told("nodes", &node_key(&self.owner, path), Err(why))
+        self.check.reported("nodes", &node_key(&self.owner, path), Err(why))
     }
 }
 

@@ -183,7 +183,7 @@ proptest! {
 fn a_check_can_be_stopped() {
     let history = history();
     let check = super::Check::new(history.store().view().unwrap(), 0, Vec::new());
-    check.course.stop();
+    check.progress.stop();
     assert_eq!(check.run("entries"), Err(crate::error::Error::DeadlineExceeded));
     assert!(matches!(check.run("x"), Err(crate::error::Error::InvalidArgument(_))));
 }

@@ -14,7 +14,7 @@ use crate::store::floors::Floors;
 use crate::store::heads::Heads;
 use crate::store::log_row::LogRow;
 use crate::store::nodes::next_change;
-use crate::store::record::{Partial, SealedBlock, Trash};
+use crate::store::record::{Garbage, Partial, SealedBlock};
 use crate::trie::{NodeReader, NodeWrites, Owner, Rows, Trie, leaf};
 
 /// Tries the reader that the first byte names with the others.
@@ -26,7 +26,7 @@ pub fn row(bytes: &[u8]) {
         b'p' => same(row, Partial::decode(row), Partial::encode),
         b'f' => same(row, Floors::decode(row), Floors::encode),
         b'g' => same(row, LogRow::decode(row), LogRow::encode),
-        b't' => same(row, Trash::decode(row), Trash::encode),
+        b't' => same(row, Garbage::decode(row), Garbage::encode),
         b'a' => account(row),
         b'v' => same(row, entry::decode_slot(row), entry::encode_slot),
         b'k' => same(row, entry::parse_slot_key(row), |(address, generation, slot)| {

@@ -3,7 +3,7 @@
 //! Accounts and slots go into sorted runs on disk, twice: in the order of the flat table, and in
 //! the order of the tries. Merging the second gives the root and all trie nodes, which are sorted
 //! in turn; only if the root is the right one are the tables filled, by appending. Memory is
-//! bounded by `Plan::memory`, whatever the size of the dump or of one account in it.
+//! bounded by `ImportOptions::memory`, whatever the size of the dump or of one account in it.
 //!
 //! The store must be one that is thrown away when this fails: the tables are filled in several
 //! commits. Its first block is added with `Batch::append`, and then `Store::adopt_nodes`.
@@ -42,7 +42,7 @@ const CODE_BYTES: usize = 16 << 20;
 const GENERATION: u64 = 0;
 
 /// What is to be imported, and how.
-pub struct Plan {
+pub struct ImportOptions {
     /// The block whose state it is.
     pub block: u64,
     /// The root that the block names.
@@ -55,7 +55,7 @@ pub struct Plan {
 
 /// What a dump had.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportStats {
     pub accounts: u64,
     pub slots: u64,
 }
@@ -109,9 +109,9 @@ impl Store {
         &self,
         dump: impl Read,
         length: u64,
-        plan: &Plan,
+        plan: &ImportOptions,
         progress: &Progress,
-    ) -> Result<Imported> {
+    ) -> Result<ImportStats> {
         if self.view()?.heads().latest.is_some() {
             return Err(Error::RefusedCommit("the store has blocks already".into()));
         }
@@ -175,8 +175,8 @@ impl Store {
 /// The first stage: lines to records.
 struct Reading<'a> {
     store: &'a Store,
-    plan: &'a Plan,
-    imported: Imported,
+    plan: &'a ImportOptions,
+    imported: ImportStats,
     flat: Sorter,
     leaves: LeafSorter,
     codes: HashMap<B256, Vec<u8>>,
@@ -184,11 +184,11 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn new(store: &'a Store, plan: &'a Plan) -> Self {
+    fn new(store: &'a Store, plan: &'a ImportOptions) -> Self {
         Self {
             store,
             plan,
-            imported: Imported::default(),
+            imported: ImportStats::default(),
             flat: Sorter::new(&plan.folder, "flat", plan.memory / 3),
             leaves: LeafSorter::new(&plan.folder, plan.memory / 3),
             codes: HashMap::new(),

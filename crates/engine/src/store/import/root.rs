@@ -12,7 +12,7 @@ use alloy_trie::Nibbles;
 
 use super::reader::StatedRoot;
 use super::runs::{Record, Sorter};
-use super::{Plan, Progress};
+use super::{ImportOptions, Progress};
 use crate::error::{Error, Result};
 use crate::state::AccountState;
 use crate::store::entry;
@@ -84,7 +84,7 @@ impl OpenAccount {
 }
 
 /// Gives the nodes if the root is the one that the plan names.
-pub fn root_of(leaves: LeafSorter, plan: &Plan, progress: &Progress) -> Result<Sorter> {
+pub fn root_of(leaves: LeafSorter, plan: &ImportOptions, progress: &Progress) -> Result<Sorter> {
     let nodes = RefCell::new(Sorter::new(&plan.folder, "nodes", plan.memory / 3));
     let mut accounts = BulkRoot::new(emit_to(&nodes, Owner::Accounts, plan.block));
     let mut merged = leaves.0.finish()?;

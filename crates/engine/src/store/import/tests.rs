@@ -103,9 +103,9 @@ impl Rig {
         Self { folder, store }
     }
 
-    fn import(&self, text: &str, root: B256, memory: usize) -> Result<Imported> {
+    fn import(&self, text: &str, root: B256, memory: usize) -> Result<ImportStats> {
         let folder = self.folder.path().to_path_buf();
-        let plan = Plan { block: BLOCK, root, folder, memory };
+        let plan = ImportOptions { block: BLOCK, root, folder, memory };
         let progress = Progress::default();
         self.store.import_state(text.as_bytes(), text.len() as u64, &plan, &progress)
     }
@@ -141,7 +141,7 @@ proptest! {
         let expected = root(&state);
         let imported = rig.import(&dump(&state, expected, &order), expected, memory).unwrap();
         let slots = state.values().map(|plain| plain.slots.len() as u64).sum();
-        prop_assert_eq!(imported, Imported { accounts: state.len() as u64, slots });
+        prop_assert_eq!(imported, ImportStats { accounts: state.len() as u64, slots });
         prop_assert_eq!(rig.leftovers(), Vec::<String>::new());
 
         let mut trie = rig.begin();
@@ -253,7 +253,7 @@ fn an_account_may_have_more_slots_than_wait_in_memory() {
     // The form with the address at the end.
     let text = dump(&state, expected, &[0]);
     let imported = rig.import(&text, expected, 3 << 20).unwrap();
-    assert_eq!(imported, Imported { accounts: 2, slots: 300_001 });
+    assert_eq!(imported, ImportStats { accounts: 2, slots: 300_001 });
     assert_eq!(rig.begin().root().unwrap(), expected);
     assert_eq!(rig.leftovers(), Vec::<String>::new());
 }
@@ -285,7 +285,7 @@ fn an_import_that_is_stopped_ends() {
         [9; 20],
         Plain { nonce: 0, balance: 5, code: vec![], slots: BTreeMap::new() },
     )]);
-    let plan = Plan {
+    let plan = ImportOptions {
         block: BLOCK,
         root: root(&state),
         folder: rig.folder.path().to_path_buf(),

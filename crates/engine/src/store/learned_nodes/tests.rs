@@ -1,8 +1,8 @@
 use alloy_primitives::{Bytes, keccak256};
 
 use super::*;
-use crate::learned::Learned;
-use crate::store::unstored_nodes::UnstoredNodes;
+use crate::fetched_state::FetchedState;
+use crate::store::pending_node_layers::PendingNodeLayers;
 use crate::store::{Mode, Options, Retention, Store, test_folder};
 
 const SMALL: u64 = 1000;
@@ -14,7 +14,7 @@ fn node(number: u64) -> Bytes {
 struct Kept {
     _folder: tempfile::TempDir,
     store: Store,
-    learned: Learned,
+    learned: FetchedState,
 }
 
 impl Kept {
@@ -28,7 +28,7 @@ impl Kept {
         store.commit(batch).unwrap();
         // A code whose hash begins like the key of a node is not taken for one.
         let code = (0..).map(node).find(|code| keccak256(code)[0] == HALVES[1]).unwrap();
-        let learned = Learned::new(1, 1 << 20);
+        let learned = FetchedState::new(1, 1 << 20);
         learned.put_code(code);
         store.learn(&learned).unwrap();
         Self { _folder: folder, store, learned }
@@ -48,7 +48,7 @@ impl Kept {
     fn work(&self, left: usize) -> usize {
         let work = |txn: &mut RwTxn| {
             let (tables, heads) = (self.store.tables, self.store.tables.heads(txn)?);
-            let mut layers = UnstoredNodes::default();
+            let mut layers = PendingNodeLayers::default();
             let mut slice = Slice { tables, txn, heads, layers: &mut layers, left };
             slice.forget_above(SMALL)?;
             Ok(left - slice.left)
@@ -76,7 +76,7 @@ fn the_oldest_nodes_go_when_both_halves_are_full() {
     assert!((0..14).all(|number| !kept.has(number)) && (14..22).all(|number| kept.has(number)));
     kept.put(22..28);
     assert_eq!(kept.work(100), 1);
-    let again = Learned::new(1, 1 << 20);
+    let again = FetchedState::new(1, 1 << 20);
     again.put_nodes([node(0)]);
     kept.store.learn(&again).unwrap();
     assert!(kept.has(0) && kept.has(14), "what is forgotten can be learned again");

@@ -35,7 +35,7 @@ fn whatever_refers_to_a_closed_store_answers_so_and_the_folder_is_free() {
     assert_eq!(store.batch().map(drop), Err(closed.clone()));
     assert_eq!(store.used_bytes(), Err(closed.clone()));
     assert_eq!(store.clear_stale_readers(), Err(closed));
-    store.forget_old();
+    store.drop_stale_snapshot();
     store.close();
     again.view().unwrap().state(0).unwrap().account(&address(0)).unwrap();
     again.commit(again.batch().unwrap()).unwrap();

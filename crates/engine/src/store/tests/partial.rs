@@ -16,8 +16,8 @@ use super::history::History;
 use super::model::{ADDRESSES, Everything, SLOTS, Touch, address, row_of};
 use super::{folder, options};
 use crate::error::{Error, Result};
-use crate::learned::Learned;
-use crate::misses::Misses;
+use crate::fetched_state::FetchedState;
+use crate::missing_keys::MissingKeys;
 use crate::state::{AccountState, StateReader};
 use crate::store::*;
 
@@ -60,7 +60,7 @@ struct Follower {
     store: Option<Store>,
     /// The whole state of each block from the anchor on.
     blocks: BTreeMap<u64, Everything>,
-    learned: Arc<Learned>,
+    learned: Arc<FetchedState>,
     hashes: u64,
 }
 
@@ -79,15 +79,15 @@ impl Follower {
         let mut state = Everything::default();
         state.change(anchor, || number);
         let (blocks, learned) =
-            (BTreeMap::from([(ANCHOR, state)]), Arc::new(Learned::new(1, 1 << 20)));
+            (BTreeMap::from([(ANCHOR, state)]), Arc::new(FetchedState::new(1, 1 << 20)));
         let mut follower =
             Self { folder, retention, store: Some(store), blocks, learned, hashes: ANCHOR };
-        follower.lay();
+        follower.set_fallback_state();
         follower
     }
 
-    fn lay(&mut self) {
-        self.store().lay(Some(self.learned.clone()));
+    fn set_fallback_state(&mut self) {
+        self.store().set_fallback_state(Some(self.learned.clone()));
     }
 
     fn store(&self) -> &Store {
@@ -108,7 +108,7 @@ impl Follower {
     }
 
     /// What an upstream says of a key: the anchor's value.
-    fn teach(&self, learned: &Learned, misses: &Misses) {
+    fn teach(&self, learned: &FetchedState, misses: &MissingKeys) {
         for address in &misses.accounts {
             let whole = self.anchor().accounts.get(address);
             // Nobody else knows generations.
@@ -135,7 +135,7 @@ impl Follower {
         }
     }
 
-    fn read<T>(&self, learned: &Learned, read: impl Fn() -> Result<T>) -> T {
+    fn read<T>(&self, learned: &FetchedState, read: impl Fn() -> Result<T>) -> T {
         for _ in 0..2 {
             match read() {
                 Err(Error::StateMissing(misses)) => {
@@ -169,10 +169,10 @@ impl Follower {
                 self.store = None;
                 // What no commit held is gone.
                 let epoch = self.learned.epoch;
-                self.learned = Arc::new(Learned::new(epoch, 1 << 20));
+                self.learned = Arc::new(FetchedState::new(epoch, 1 << 20));
                 let store = Store::open(self.folder.path(), &options(self.retention)).unwrap();
                 self.store = Some(store);
-                self.lay();
+                self.set_fallback_state();
             }
             Action::Rebase { back } => self.rebase(u64::from(*back)),
         }
@@ -264,8 +264,8 @@ impl Follower {
         let former = self.learned.clone();
         assert_eq!(self.store().learn(&former), Ok(0));
         self.check();
-        self.learned = Arc::new(Learned::new(epoch, 1 << 20));
-        self.lay();
+        self.learned = Arc::new(FetchedState::new(epoch, 1 << 20));
+        self.set_fallback_state();
     }
 
     /// Every state that is kept reads as the model, with what is unknown learned on the way; and
@@ -280,7 +280,8 @@ impl Follower {
     }
 
     fn check_state(&self, state: &State, expected: &Everything) {
-        let learned = Arc::new(Learned::new(state.lease().heads.anchor.unwrap().epoch, 1 << 20));
+        let learned =
+            Arc::new(FetchedState::new(state.lease().heads.anchor.unwrap().epoch, 1 << 20));
         let state = state.with_learned(Some(&learned));
         for which in 0..ADDRESSES {
             let address = address(which);
@@ -306,7 +307,7 @@ impl Follower {
         for part in check::Check::PARTS {
             check.run(part).unwrap();
         }
-        assert_eq!(check.course.take(), []);
+        assert_eq!(check.progress.take(), []);
     }
 }
 
@@ -343,16 +344,16 @@ fn nothing_is_absent_that_was_not_learned() {
     let (follower, address) = started();
     let view = follower.store().view().unwrap();
     let state = view.state(ANCHOR).unwrap();
-    assert_eq!(state.account(&address), Err(Misses::account(address).into()));
+    assert_eq!(state.account(&address), Err(MissingKeys::account(address).into()));
     let generation = view.heads().anchor.unwrap().generation;
     let slot = U256::from(1);
-    let unknown = Err(Misses::slot(address, slot).into());
+    let unknown = Err(MissingKeys::slot(address, slot).into());
     assert_eq!(state.storage(&address, generation, &slot), unknown);
     assert_eq!(state.storage(&address, generation + 1, &slot), Ok(U256::ZERO), "a later life");
     let code = B256::repeat_byte(3);
-    assert_eq!(state.code(&code), Err(Misses::code(code).into()));
+    assert_eq!(state.code(&code), Err(MissingKeys::code(code).into()));
     assert_eq!(state.block_hash(ANCHOR), Ok(hash(ANCHOR)));
-    assert_eq!(state.block_hash(ANCHOR - 1), Err(Misses::block(ANCHOR - 1).into()));
+    assert_eq!(state.block_hash(ANCHOR - 1), Err(MissingKeys::block(ANCHOR - 1).into()));
     follower.learned.put_block(ANCHOR - 1, hash(9));
     assert_eq!(state.block_hash(ANCHOR - 1), Ok(hash(9)), "at once");
     follower.store().learn(&follower.learned).unwrap();
@@ -371,9 +372,9 @@ fn what_is_missing_is_told_at_once() {
     let state = view.state(ANCHOR).unwrap();
     let slot = U256::from(1);
     let missing = state.missing([&address, &other], [(&address, &slot), (&other, &slot)]).unwrap();
-    let mut expected = Misses::account(address);
-    expected.merge(Misses::slot(address, slot));
-    expected.merge(Misses::slot(other, slot));
+    let mut expected = MissingKeys::account(address);
+    expected.merge(MissingKeys::slot(address, slot));
+    expected.merge(MissingKeys::slot(other, slot));
     expected.codes.insert(code, Some(other));
     assert_eq!(missing, expected);
 }
@@ -381,13 +382,13 @@ fn what_is_missing_is_told_at_once() {
 #[test]
 fn values_of_another_epoch_are_not_looked_at() {
     let (follower, address) = started();
-    let other = Arc::new(Learned::new(2, 1 << 20));
+    let other = Arc::new(FetchedState::new(2, 1 << 20));
     other.put_account(address, None, None);
-    follower.store().lay(Some(other.clone()));
+    follower.store().set_fallback_state(Some(other.clone()));
     let view = follower.store().view().unwrap();
     let state = view.state(ANCHOR).unwrap();
     for state in [&state, &state.with_learned(Some(&other))] {
-        assert_eq!(state.account(&address), Err(Misses::account(address).into()));
+        assert_eq!(state.account(&address), Err(MissingKeys::account(address).into()));
     }
     assert_eq!(follower.store().learn(&other), Ok(0));
     let mut batch = follower.store().batch().unwrap();
@@ -422,7 +423,7 @@ fn what_is_stored_stays_whatever_is_learned_later() {
     let (follower, address) = started();
     follower.learned.put_account(address, None, None);
     assert_eq!(follower.store().learn(&follower.learned), Ok(1));
-    let later = Learned::new(1, 1 << 20);
+    let later = FetchedState::new(1, 1 << 20);
     later.put_account(address, Some(AccountState::EMPTY), None);
     assert_eq!(follower.store().learn(&later), Ok(0));
     assert_eq!(later.unstored(), 0, "it is known");
@@ -460,10 +461,10 @@ fn a_slot_of_an_empty_storage_stays_known_when_it_has_changed() {
     let account = (AccountState { generation, ..AccountState::EMPTY }, BTreeMap::new());
     follower.blocks.get_mut(&ANCHOR).unwrap().accounts.insert(address, account);
     follower.append(&[Touch { who: 1, what: super::model::What::Slot, slot: 1, value: 7 }]);
-    let later = Learned::new(1, 1 << 20);
+    let later = FetchedState::new(1, 1 << 20);
     later.put_slots(address, [(slot, U256::from(8))]); // by a proof of the block after it
     assert_eq!(follower.store().learn(&later), Ok(0));
-    follower.store().lay(None);
+    follower.store().set_fallback_state(None);
     let view = follower.store().view().unwrap();
     let at = |block| view.state(block).unwrap().storage(&address, generation, &slot);
     assert_eq!((at(ANCHOR), at(ANCHOR + 1)), (Ok(U256::ZERO), Ok(U256::from(8))));
@@ -483,7 +484,7 @@ fn nodes_of_proofs_are_found_by_their_hashes() {
     let view = follower.store().view().unwrap();
     assert_eq!(view.lease.learned_node(&hash), Ok(Some(node.clone())));
     follower.store().learn(&follower.learned).unwrap();
-    follower.store().lay(None);
+    follower.store().set_fallback_state(None);
     let view = follower.store().view().unwrap();
     assert_eq!(view.lease.learned_node(&hash), Ok(Some(node)));
     assert_eq!(view.lease.learned_node(&B256::ZERO), Ok(None));

@@ -65,7 +65,7 @@ fn what_is_kept_for_the_next_view_is_let_go_of_when_it_is_old() {
     stamp(&writer, 1);
     let view = writer.view().unwrap();
     view.close();
-    writer.forget_old();
+    writer.drop_stale_snapshot();
     assert!(view.lease.is_open(), "it is not old");
     stamp(&writer, 2);
     assert!(!view.lease.is_open(), "a writer keeps nothing of before its commit");

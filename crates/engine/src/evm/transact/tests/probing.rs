@@ -15,7 +15,7 @@ impl StateReader for Partial {
     fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         match self.0.accounts.get(address) {
             Some(account) => Ok(Some(*account)),
-            None => Err(Misses::account(*address).into()),
+            None => Err(MissingKeys::account(*address).into()),
         }
     }
 
@@ -55,7 +55,7 @@ fn reading_for_ever(address: Address) -> Asm {
     reading(address).op(op::JUMPDEST).push(start).op(op::JUMP)
 }
 
-fn missed(allowance: &mut Allowance, transactions: &[Transaction]) -> Result<Misses> {
+fn missed(allowance: &mut Allowance, transactions: &[Transaction]) -> Result<MissingKeys> {
     let fields = BlockFields { gas_limit: u64::MAX / 2, ..fields() };
     let env = env_with(optimism("Jovian"), &fields);
     let known = state(RECORDED);

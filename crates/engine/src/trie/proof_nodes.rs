@@ -104,12 +104,12 @@ impl Hints {
 }
 
 /// Nodes of a state, and hints where it has none.
-pub struct Hinted<'a> {
+pub struct WithProofNodes<'a> {
     pub nodes: &'a dyn NodeReader,
     pub hints: &'a Hints,
 }
 
-impl NodeReader for Hinted<'_> {
+impl NodeReader for WithProofNodes<'_> {
     fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
         self.nodes.node(owner, path)
     }

@@ -1,4 +1,4 @@
-"""A store that knows only a part of its base: what a run missed, and what was learned of it."""
+"""A store that knows only a part of its base: the keys that a run missed, and fetched values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Self, final
@@ -20,7 +20,7 @@ class StateBase:
     epoch: Final[int]  # raised by every new anchor; values of another epoch are not used
 
 @final
-class Misses:
+class MissingKeys:
     """The keys that a run wanted and did not find."""
 
     accounts: Final[list[bytes]]
@@ -30,9 +30,9 @@ class Misses:
     # No keys: how the numbers of some of the slots came about, by a hash the two words (64 bytes)
     # that the run has hashed. It stays in its process.
     hashed: Final[dict[bytes, bytes]]
-    # No keys either: of accounts whose life at the anchor has ended since, a block at which it had
-    # not. Only proofs up to that block have their slots.
-    ended: Final[dict[bytes, int]]
+    # Not keys either: accounts that were destroyed after the anchor, each with a block before that.
+    # Only proofs up to that block have their slots.
+    destroyed_after: Final[dict[bytes, int]]
 
     def __new__(
         cls,
@@ -40,9 +40,9 @@ class Misses:
         slots: Mapping[bytes, Sequence[int]] | None = None,
         codes: Mapping[bytes, bytes] | None = None,
         blocks: Sequence[int] = ...,
-        ended: Mapping[bytes, int] | None = None,
+        destroyed_after: Mapping[bytes, int] | None = None,
     ) -> Self: ...
-    def also(self, other: Misses) -> Misses:
+    def also(self, other: MissingKeys) -> MissingKeys:
         """The keys of both."""
 
     def __bool__(self) -> bool: ...
@@ -52,7 +52,7 @@ class Misses:
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
-class Learned:
+class FetchedState:
     """Values of the anchor's state that are known beside the store, of one epoch.
 
     Any thread may fill and read it at any time. What is known stays: a second value of a key is
@@ -95,7 +95,7 @@ class Learned:
     def put_block(self, number: int, hash: bytes) -> None:
         """Take the hash of a block below the anchor."""
 
-    def remember_nodes_of(self, other: Learned) -> None:
+    def remember_nodes_of(self, other: FetchedState) -> None:
         """Remember the storage nodes of another epoch, which are right by their hashes.
 
         An account that is proven with the same root has the same slots then, without asking.
@@ -111,7 +111,7 @@ class Learned:
         account_proof: Sequence[bytes],
         slots: Sequence[tuple[int, Sequence[bytes]]],
         *,
-        lasts: bool = True,
+        same_life: bool = True,
     ) -> tuple[Account | None, list[int]]:
         """Check nodes from the root down, and take the account and the slots that they prove.
 
@@ -119,6 +119,6 @@ class Learned:
         taken too, by their hashes. `BadProof`, and nothing is taken, where one of them does not
         fit; so is a proof of another key.
 
-        `lasts` is what `State.lasts` says at the block of that root; where it is false, the proof
-        shows nothing about the anchor, and only its nodes are taken.
+        `same_life` is `State.is_same_life_as_anchor` at the block of that root; if it is false,
+        the proof says nothing about the anchor, and only its nodes are taken.
         """

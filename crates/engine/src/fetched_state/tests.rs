@@ -85,7 +85,7 @@ proptest! {
         };
         let slots: Vec<SlotNodes> =
             wanted.iter().map(|slot| (U256::from(*slot), slot_nodes(slot))).collect();
-        let learned = Learned::new(1, 1 << 20);
+        let learned = FetchedState::new(1, 1 << 20);
         let (account, values) = learned.prove(root, address(who), &nodes, &slots).unwrap();
         let expected = world.states.get(&who).copied();
         prop_assert_eq!(account, expected);
@@ -99,7 +99,7 @@ proptest! {
             prop_assert_eq!(learned.node(&keccak256(node)), Some(node.clone()));
         }
         // The proof of one key shows another only where both are absent by the same nodes.
-        let shown = Learned::new(1, 1 << 20).prove(root, address(other), &nodes, &[]);
+        let shown = FetchedState::new(1, 1 << 20).prove(root, address(other), &nodes, &[]);
         let own = world.accounts.nodes(&account_key(&address(other)));
         prop_assert_eq!(shown.is_ok(), own == nodes);
         if let Ok((account, _)) = shown {
@@ -116,7 +116,7 @@ proptest! {
     ) {
         prop_assume!(!world.states.is_empty());
         let who = address(*world.states.keys().nth(who.index(world.states.len())).unwrap());
-        let learned = Learned::new(1, 1 << 20);
+        let learned = FetchedState::new(1, 1 << 20);
         let learned = if keeps { learned } else { learned.without_nodes() };
         let nodes = world.accounts.nodes(&account_key(&who));
         let prove = |slots: &mut dyn Iterator<Item = u64>| {
@@ -175,7 +175,7 @@ proptest! {
             3 => list[at] = list[at].slice(..list[at].len() - 1),
             _ => list[at] = Bytes::from(vec![0; 4096]),
         }
-        let learned = Learned::new(1, 1 << 20);
+        let learned = FetchedState::new(1, 1 << 20);
         let [nodes, slot_nodes] = &lists;
         let proven =
             learned.prove(world.accounts.root, address(who), nodes, &[(slot, slot_nodes.clone())]);
@@ -190,7 +190,7 @@ proptest! {
 #[test]
 fn an_empty_trie_proves_by_no_node_or_by_its_one() {
     for nodes in [vec![], vec![Bytes::from_static(&[0x80])]] {
-        let learned = Learned::new(1, 1 << 20);
+        let learned = FetchedState::new(1, 1 << 20);
         let proven =
             learned.prove(EMPTY_ROOT_HASH, address(1), &nodes, &[(U256::ZERO, nodes.clone())]);
         assert_eq!(proven, Ok((None, vec![U256::ZERO])));
@@ -199,7 +199,7 @@ fn an_empty_trie_proves_by_no_node_or_by_its_one() {
 
 #[test]
 fn the_first_value_stays() {
-    let learned = Learned::new(1, 1 << 20);
+    let learned = FetchedState::new(1, 1 << 20);
     let account = |nonce| Some(AccountState { nonce, ..AccountState::EMPTY });
     let slot = U256::from(7);
     assert_eq!((learned.account(&address(1)), learned.slot(&address(1), &slot)), (None, None));
@@ -230,13 +230,13 @@ fn the_first_value_stays() {
 #[test]
 fn another_epoch_knows_the_storage_that_is_the_same() {
     let world = world(&BTreeMap::from([(1, 1)]), &(0..9).map(|slot| (slot, slot + 1)).collect());
-    let before = Learned::new(1, 1 << 20).without_nodes();
+    let before = FetchedState::new(1, 1 << 20).without_nodes();
     let slots = (0..9).map(U256::from).map(|slot| (slot, world.storage.nodes(&slot_key(&slot))));
     let nodes = world.accounts.nodes(&account_key(&address(1)));
     let proven = before.prove(world.accounts.root, address(1), &nodes, &slots.collect::<Vec<_>>());
     let (account, _) = proven.unwrap();
 
-    let after = Learned::new(2, 1 << 20).without_nodes();
+    let after = FetchedState::new(2, 1 << 20).without_nodes();
     after.remember_nodes_of(&before);
     assert_eq!(after.unstored(), 0, "nodes are not stored");
     assert_eq!(after.slot(&address(1), &U256::ZERO), None, "its root may be another now");
@@ -249,18 +249,18 @@ fn another_epoch_knows_the_storage_that_is_the_same() {
 
 #[test]
 fn it_is_bounded_and_keeps_what_is_to_be_stored() {
-    let fill = |learned: &Learned, from: u64| {
+    let fill = |learned: &FetchedState, from: u64| {
         for number in from..from + 1000 {
             learned.put_code(Bytes::from(number.to_be_bytes().repeat(20)));
         }
     };
     let limit = 256 << 10;
-    let forgets = Learned::new(1, limit);
+    let forgets = FetchedState::new(1, limit);
     fill(&forgets, 0);
     assert!(forgets.bytes() <= limit + 1024, "{}", forgets.bytes());
     assert!(forgets.unstored() < 1000);
 
-    let keeps = Learned::new(1, limit);
+    let keeps = FetchedState::new(1, limit);
     assert_eq!(keeps.rows().0, []);
     fill(&keeps, 0);
     let (rows, came) = keeps.rows();
@@ -280,7 +280,7 @@ fn it_is_bounded_and_keeps_what_is_to_be_stored() {
     keeps.stored(keeps.rows().1);
     assert!(keeps.bytes() <= 4 * limit + (1 << 19), "{}", keeps.bytes());
 
-    let stuck = Learned::new(1, limit);
+    let stuck = FetchedState::new(1, limit);
     assert_eq!(stuck.rows().0, []);
     (0..20).for_each(|times| fill(&stuck, 1000 * times));
     assert!(stuck.bytes() <= (MOST_WAITING + 1) * limit, "{}", stuck.bytes());

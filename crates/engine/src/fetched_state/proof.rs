@@ -20,13 +20,13 @@ const MOST_NODES: usize = 66;
 pub(super) const LONGEST_NODE: usize = 1024;
 
 /// What a proof shows: the value in the leaf, and the nodes that have a hash of their own.
-pub(super) struct Shown {
+pub(super) struct ProvenValue {
     pub value: Option<Vec<u8>>,
     pub nodes: Vec<(B256, Bytes)>,
 }
 
 /// Check that `nodes` lead from `root` to the key, or to where it would be.
-pub(super) fn check(root: B256, key: &Nibbles, nodes: &[Bytes]) -> Result<Shown> {
+pub(super) fn check(root: B256, key: &Nibbles, nodes: &[Bytes]) -> Result<ProvenValue> {
     if nodes.len() > MOST_NODES || nodes.iter().any(|node| node.len() > LONGEST_NODE) {
         return Err(bad("more or longer nodes than a proof has"));
     }
@@ -35,7 +35,7 @@ pub(super) fn check(root: B256, key: &Nibbles, nodes: &[Bytes]) -> Result<Shown>
     if way.next != nodes.len() {
         return Err(bad("nodes after the end of the way"));
     }
-    Ok(Shown { value, nodes: way.hashed })
+    Ok(ProvenValue { value, nodes: way.hashed })
 }
 
 struct Way<'n> {

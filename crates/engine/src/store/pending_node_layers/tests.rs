@@ -33,7 +33,7 @@ fn found(maps: &[Arc<NodeWrites>], key: u8) -> Option<Option<Vec<u8>>> {
 
 #[test]
 fn a_rewind_into_a_large_group_leaves_few_maps() {
-    let mut unstored = UnstoredNodes::default();
+    let mut unstored = PendingNodeLayers::default();
     let blocks = (LAYERS_OF_GROUP * GROUPS_OF_GROUP) as u64;
     for block in 0..blocks {
         unstored.push(block, writes(block, &[1]));
@@ -50,7 +50,7 @@ fn a_rewind_into_a_large_group_leaves_few_maps() {
 proptest! {
     #[test]
     fn groups_show_what_the_layers_show(steps in prop::collection::vec(step(), 1..700)) {
-        let mut unstored = UnstoredNodes::default();
+        let mut unstored = PendingNodeLayers::default();
         let (mut all, mut stored) = (Vec::<Arc<NodeWrites>>::new(), 0);
         for step in steps {
             match step {

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
-use foreblock_engine::simulate::opening::{Asked, Opening as EngineOpening};
+use foreblock_engine::simulate::block_template::{Asked, BlockTemplate as EngineBlockTemplate};
 use pyo3::prelude::*;
 
 use crate::body::Body;
@@ -14,36 +14,37 @@ use crate::params::{Overrides, PlainCalls};
 use crate::state::State;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Opening>()
+    module.add_class::<BlockTemplate>()
 }
 
 /// The block after another one as every simulation begins it.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Opening {
+pub struct BlockTemplate {
     env: Py<Env>,
-    opening: EngineOpening,
+    template: EngineBlockTemplate,
 }
 
 #[pymethods]
-impl Opening {
+impl BlockTemplate {
     #[new]
     fn new(
         env: Py<Env>,
         r#type: Arg<u8>,
         parent_number: Arg<u64>,
         parent_hash: Arg<B256>,
-        told: Vec<Pair<Arg<Address>, Arg<Bytes>>>,
+        system_calls: Vec<Pair<Arg<Address>, Arg<Bytes>>>,
     ) -> Self {
-        let told = told.into_iter().map(|Pair(contract, data)| (contract.0, data.0)).collect();
+        let system_calls =
+            system_calls.into_iter().map(|Pair(contract, data)| (contract.0, data.0)).collect();
         let parent = (parent_number.0, parent_hash.0);
-        Self { env, opening: EngineOpening { tx_type: r#type.0, parent, told } }
+        Self { env, template: EngineBlockTemplate { tx_type: r#type.0, parent, system_calls } }
     }
 
     #[pyo3(signature = (
         state, calls, overrides, budget, timeout_us = None, step_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "what is asked for, and what bounds it")]
-    fn fill(
+    fn run_calls(
         &self,
         py: Python<'_>,
         state: &State,
@@ -57,7 +58,7 @@ impl Opening {
         let asked = Asked { overrides, calls: &calls.0, gas: budget.0 };
         let (env, limits) = (&self.env.get().0, limits(timeout_us, step_us));
         let mut overlay = EngineOverlay::new(Box::new(state.0.clone()));
-        let filled = py.detach(|| self.opening.fill(&mut overlay, env, &asked, &limits));
+        let filled = py.detach(|| self.template.run_calls(&mut overlay, env, &asked, &limits));
         let Some(body) = filled.map_err(to_python)? else { return Ok(None) };
         let overlay = Py::new(py, Overlay::of(overlay))?;
         Ok(Some(Body::filled(overlay, self.env.clone_ref(py), body)))

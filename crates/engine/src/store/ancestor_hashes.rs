@@ -27,7 +27,7 @@ impl Store {
     ///
     /// `RefusedCommit` for a block that is not before it, `StoreReadOnly`, or what the store
     /// failed with.
-    pub fn put_hashes_below(&self, hashes: &[(u64, B256)]) -> Result<()> {
+    pub fn put_ancestor_hashes(&self, hashes: &[(u64, B256)]) -> Result<()> {
         self.write(|txn| {
             let first = self.tables.sealed.first(txn).map_err(lmdb)?;
             let first =

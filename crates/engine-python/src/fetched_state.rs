@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreblock_engine::learned::{Learned as EngineLearned, SlotNodes};
-use foreblock_engine::misses::Misses as EngineMisses;
+use foreblock_engine::fetched_state::{FetchedState as EngineFetchedState, SlotNodes};
+use foreblock_engine::missing_keys::MissingKeys as EngineMissingKeys;
 use foreblock_engine::store::Anchor;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyTuple};
@@ -16,8 +16,8 @@ use crate::state::Account;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StateBase>()?;
-    module.add_class::<Misses>()?;
-    module.add_class::<Learned>()
+    module.add_class::<MissingKeys>()?;
+    module.add_class::<FetchedState>()
 }
 
 /// The state below everything that a store holds.
@@ -63,7 +63,7 @@ impl StateBase {
 
 /// The keys that a run wanted and did not find.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Misses(pub EngineMisses);
+pub struct MissingKeys(pub EngineMissingKeys);
 
 fn list<'py>(py: Python<'py>, addresses: &BTreeSet<Address>) -> Vec<Bound<'py, PyBytes>> {
     addresses.iter().map(|address| PyBytes::new(py, address.as_slice())).collect()
@@ -100,33 +100,35 @@ fn codes_of(codes: Option<&Bound<'_, PyMapping>>) -> PyResult<BTreeMap<B256, Opt
     Ok(all)
 }
 
-fn ended_of(ended: Option<&Bound<'_, PyMapping>>) -> PyResult<BTreeMap<Address, u64>> {
-    let Some(ended) = ended else { return Ok(BTreeMap::new()) };
+fn destroyed_after_of(
+    destroyed_after: Option<&Bound<'_, PyMapping>>,
+) -> PyResult<BTreeMap<Address, u64>> {
+    let Some(destroyed_after) = destroyed_after else { return Ok(BTreeMap::new()) };
     let pair = |item: Bound<'_, PyAny>| {
         let Pair(address, block): Pair<Arg<Address>, Arg<u64>> = item.extract()?;
         Ok((address.0, block.0))
     };
-    ended.items()?.iter().map(pair).collect()
+    destroyed_after.items()?.iter().map(pair).collect()
 }
 
 #[pymethods]
-impl Misses {
+impl MissingKeys {
     #[new]
-    #[pyo3(signature = (accounts = vec![], slots = None, codes = None, blocks = vec![], ended = None))]
+    #[pyo3(signature = (accounts = vec![], slots = None, codes = None, blocks = vec![], destroyed_after = None))]
     fn new(
         accounts: Vec<Arg<Address>>,
         slots: Option<&Bound<'_, PyMapping>>,
         codes: Option<&Bound<'_, PyMapping>>,
         blocks: Vec<Arg<u64>>,
-        ended: Option<&Bound<'_, PyMapping>>,
+        destroyed_after: Option<&Bound<'_, PyMapping>>,
     ) -> PyResult<Self> {
-        Ok(Self(EngineMisses {
+        Ok(Self(EngineMissingKeys {
             accounts: accounts.into_iter().map(|address| address.0).collect(),
             slots: slots_of(slots)?,
             codes: codes_of(codes)?,
             blocks: blocks.into_iter().map(|block| block.0).collect(),
             hashed: BTreeMap::new(),
-            ended: ended_of(ended)?,
+            destroyed_after: destroyed_after_of(destroyed_after)?,
         }))
     }
 
@@ -161,9 +163,9 @@ impl Misses {
     }
 
     #[getter]
-    fn ended<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn destroyed_after<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
-        for (address, block) in &self.0.ended {
+        for (address, block) in &self.0.destroyed_after {
             all.set_item(PyBytes::new(py, address.as_slice()), block)?;
         }
         Ok(all)
@@ -194,14 +196,14 @@ impl Misses {
 
     /// By its keys.
     fn __eq__(&self, other: &Self) -> bool {
-        let EngineMisses { accounts, slots, codes, blocks, .. } = &self.0;
+        let EngineMissingKeys { accounts, slots, codes, blocks, .. } = &self.0;
         let theirs = &other.0;
         (accounts, slots) == (&theirs.accounts, &theirs.slots)
             && (codes, blocks) == (&theirs.codes, &theirs.blocks)
     }
 
     fn __repr__(&self) -> String {
-        let EngineMisses { accounts, slots, codes, blocks, .. } = &self.0;
+        let EngineMissingKeys { accounts, slots, codes, blocks, .. } = &self.0;
         let slots: usize = slots.values().map(BTreeSet::len).sum();
         let count = |number: usize, one: &str, more: &str| match number {
             0 => None,
@@ -226,21 +228,22 @@ impl Misses {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, misses) = (this.py(), this.get());
         let (slots, codes) = (misses.slots(py)?, misses.codes(py)?);
-        let facts = (misses.accounts(py), slots, codes, misses.blocks(), misses.ended(py)?);
+        let facts =
+            (misses.accounts(py), slots, codes, misses.blocks(), misses.destroyed_after(py)?);
         Ok((this.get_type().into_any(), facts.into_pyobject(py)?))
     }
 }
 
 /// Values of the anchor's state that are known beside the store.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Learned(pub Arc<EngineLearned>);
+pub struct FetchedState(pub Arc<EngineFetchedState>);
 
 #[pymethods]
-impl Learned {
+impl FetchedState {
     #[new]
     #[pyo3(signature = (epoch, *, limit = Arg(64 << 20), nodes = true))]
     fn new(epoch: Arg<u64>, limit: Arg<usize>, nodes: bool) -> Self {
-        let learned = EngineLearned::new(epoch.0, limit.0);
+        let learned = EngineFetchedState::new(epoch.0, limit.0);
         Self(Arc::new(if nodes { learned } else { learned.without_nodes() }))
     }
 
@@ -296,7 +299,7 @@ impl Learned {
         py.detach(|| self.0.put_nodes(nodes.into_iter().map(|node| node.0)));
     }
 
-    #[pyo3(signature = (root, address, account_proof, slots, *, lasts = true))]
+    #[pyo3(signature = (root, address, account_proof, slots, *, same_life = true))]
     fn prove(
         &self,
         py: Python<'_>,
@@ -304,7 +307,7 @@ impl Learned {
         address: Arg<Address>,
         account_proof: Vec<Arg<Bytes>>,
         slots: Vec<Pair<Arg<U256>, Vec<Arg<Bytes>>>>,
-        lasts: bool,
+        same_life: bool,
     ) -> PyResult<(Option<Account>, Vec<Integer>)> {
         let plain = |nodes: Vec<Arg<Bytes>>| -> Vec<Bytes> {
             nodes.into_iter().map(|node| node.0).collect()
@@ -312,9 +315,9 @@ impl Learned {
         let nodes = plain(account_proof);
         let slots: Vec<SlotNodes> =
             slots.into_iter().map(|Pair(slot, nodes)| (slot.0, plain(nodes))).collect();
-        let proven = py.detach(|| match lasts {
+        let proven = py.detach(|| match same_life {
             true => self.0.prove(root.0, address.0, &nodes, &slots),
-            false => self.0.prove_later(root.0, address.0, &nodes, &slots),
+            false => self.0.prove_nodes_only(root.0, address.0, &nodes, &slots),
         });
         let (account, values) = proven.map_err(to_python)?;
         Ok((account.map(Account), values.into_iter().map(Integer).collect()))

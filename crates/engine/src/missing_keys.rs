@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 pub const MOST_KEYS: usize = 20_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Misses {
+pub struct MissingKeys {
     pub accounts: BTreeSet<Address>,
     pub slots: BTreeMap<Address, BTreeSet<U256>>,
     /// By hash, each with an account that has it, if one is known.
@@ -24,12 +24,12 @@ pub struct Misses {
     pub blocks: BTreeSet<u64>,
     /// How the numbers of some slots came about: by hash, the two words that were hashed. No keys.
     pub hashed: BTreeMap<B256, [u8; 64]>,
-    /// Of some of the slots, that the account's life has ended since: by account, a block at which
-    /// it had not. Only proofs up to that block have them. No keys.
-    pub ended: BTreeMap<Address, u64>,
+    /// Accounts that were destroyed after the anchor: for each, a block before its destruction.
+    /// Only proofs up to that block have their slots. Not keys.
+    pub destroyed_after: BTreeMap<Address, u64>,
 }
 
-impl Misses {
+impl MissingKeys {
     pub fn account(address: Address) -> Self {
         Self { accounts: BTreeSet::from([address]), ..Self::default() }
     }
@@ -72,9 +72,9 @@ impl Misses {
         }
         self.blocks.extend(other.blocks);
         self.hashed.extend(other.hashed);
-        for (address, block) in other.ended {
+        for (address, block) in other.destroyed_after {
             // The later block is the one that others are more likely to prove.
-            let known = self.ended.entry(address).or_default();
+            let known = self.destroyed_after.entry(address).or_default();
             *known = block.max(*known);
         }
     }
@@ -103,7 +103,7 @@ impl Misses {
 /// What was missed so far. While that is nothing it is one word, and there is nothing to drop:
 /// a complete base pays nothing for it.
 #[derive(Debug, Clone, Default)]
-pub struct Missed(Option<Box<Misses>>);
+pub struct Missed(Option<Box<MissingKeys>>);
 
 impl Missed {
     pub fn is_empty(&self) -> bool {
@@ -111,16 +111,16 @@ impl Missed {
     }
 
     /// The keys, if there is one.
-    pub fn keys(&self) -> Option<&Misses> {
+    pub fn keys(&self) -> Option<&MissingKeys> {
         self.0.as_deref().filter(|keys| !keys.is_empty())
     }
 
     /// The keys, to add to them.
-    pub fn keys_mut(&mut self) -> &mut Misses {
+    pub fn keys_mut(&mut self) -> &mut MissingKeys {
         self.0.get_or_insert_default()
     }
 
-    pub fn into_keys(self) -> Option<Box<Misses>> {
+    pub fn into_keys(self) -> Option<Box<MissingKeys>> {
         self.0.filter(|keys| !keys.is_empty())
     }
 
@@ -135,8 +135,8 @@ impl Missed {
     }
 }
 
-impl From<Misses> for Error {
-    fn from(misses: Misses) -> Self {
+impl From<MissingKeys> for Error {
+    fn from(misses: MissingKeys) -> Self {
         Self::StateMissing(Box::new(misses))
     }
 }
@@ -148,27 +148,29 @@ mod tests {
     #[test]
     fn nothing_was_missed_until_there_is_a_key() {
         let mut missed = Missed::default();
-        missed.keys_mut().merge(Misses::default());
+        missed.keys_mut().merge(MissingKeys::default());
         assert!(missed.is_empty() && missed.check().is_ok());
         assert_eq!(missed.clone().into_keys(), None);
-        missed.keys_mut().merge(Misses::block(7));
-        assert_eq!(missed.check(), Err(Misses::block(7).into()));
-        assert_eq!(missed.into_keys(), Some(Box::new(Misses::block(7))));
+        missed.keys_mut().merge(MissingKeys::block(7));
+        assert_eq!(missed.check(), Err(MissingKeys::block(7).into()));
+        assert_eq!(missed.into_keys(), Some(Box::new(MissingKeys::block(7))));
     }
 
     #[test]
     fn keys_of_both_are_counted_once() {
         let (address, hash) = (Address::repeat_byte(1), B256::repeat_byte(2));
-        let mut misses = Misses::account(address);
-        misses.merge(Misses::slot(address, U256::from(1)));
-        misses.merge(Misses::slot(address, U256::from(1)));
-        misses.merge(Misses::slot(address, U256::from(2)));
-        misses
-            .merge(Misses { codes: BTreeMap::from([(hash, Some(address))]), ..Misses::default() });
-        misses.merge(Misses::code(hash));
-        misses.merge(Misses::block(7));
+        let mut misses = MissingKeys::account(address);
+        misses.merge(MissingKeys::slot(address, U256::from(1)));
+        misses.merge(MissingKeys::slot(address, U256::from(1)));
+        misses.merge(MissingKeys::slot(address, U256::from(2)));
+        misses.merge(MissingKeys {
+            codes: BTreeMap::from([(hash, Some(address))]),
+            ..MissingKeys::default()
+        });
+        misses.merge(MissingKeys::code(hash));
+        misses.merge(MissingKeys::block(7));
         assert_eq!(misses.len(), 5);
         assert_eq!(misses.codes[&hash], Some(address), "an account that is known stays");
-        assert!(!misses.is_empty() && Misses::default().is_empty());
+        assert!(!misses.is_empty() && MissingKeys::default().is_empty());
     }
 }

@@ -25,7 +25,7 @@ const NOTICED: Duration = Duration::from_millis(20);
 
 /// The places for runs, and who waits for one.
 #[derive(Debug)]
-pub struct Shares {
+pub struct CpuSlots {
     state: Mutex<State>,
 }
 
@@ -45,8 +45,8 @@ struct Place {
 
 /// The share of one run.
 #[derive(Debug)]
-pub struct Share {
-    shares: Arc<Shares>,
+pub struct CpuSlot {
+    shares: Arc<CpuSlots>,
     place: Arc<Place>,
     own: Mutex<Own>,
 }
@@ -59,7 +59,7 @@ struct Own {
     deadline: Option<Instant>,
 }
 
-impl Shares {
+impl CpuSlots {
     /// At most `places` runs run at once.
     pub fn new(places: usize) -> Arc<Self> {
         let (short, long) = (VecDeque::new(), VecDeque::new());
@@ -101,9 +101,9 @@ impl State {
     }
 }
 
-impl Share {
+impl CpuSlot {
     /// The share of a run that ends at a deadline anyway.
-    pub fn new(shares: &Arc<Shares>, deadline: Option<Instant>) -> Arc<Self> {
+    pub fn new(shares: &Arc<CpuSlots>, deadline: Option<Instant>) -> Arc<Self> {
         let own = Mutex::new(Own { since: None, used: Duration::ZERO, deadline });
         Arc::new(Self { shares: shares.clone(), place: Arc::default(), own })
     }
@@ -166,7 +166,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for CpuSlot {
     fn drop(&mut self) {
         self.leave();
     }
@@ -178,25 +178,25 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    fn used(share: &Share, time: Duration) {
+    fn used(share: &CpuSlot, time: Duration) {
         share.own().used = time;
     }
 
-    fn tire(share: &Share) {
+    fn tire(share: &CpuSlot) {
         let mut own = share.own();
         own.since = own.since.map(|since| since - QUANTUM);
     }
 
     const NEVER: &dyn Fn() -> bool = &|| false;
 
-    fn has_place(share: &Share) -> bool {
+    fn has_place(share: &CpuSlot) -> bool {
         share.own().since.is_some()
     }
 
     #[test]
     fn a_run_alone_goes_on() {
-        let shares = Shares::new(1);
-        let share = Share::new(&shares, None);
+        let shares = CpuSlots::new(1);
+        let share = CpuSlot::new(&shares, None);
         for _ in 0..3 {
             share.wait_for_turn(NEVER);
             assert!(has_place(&share));
@@ -210,19 +210,19 @@ mod tests {
 
     /// Threads that each wait for a turn; the names of those that got one, in order.
     struct Waiting {
-        shares: Arc<Shares>,
-        got: mpsc::Receiver<(&'static str, Arc<Share>)>,
-        tell: mpsc::Sender<(&'static str, Arc<Share>)>,
+        shares: Arc<CpuSlots>,
+        got: mpsc::Receiver<(&'static str, Arc<CpuSlot>)>,
+        tell: mpsc::Sender<(&'static str, Arc<CpuSlot>)>,
     }
 
     impl Waiting {
-        fn new(shares: Arc<Shares>) -> Self {
+        fn new(shares: Arc<CpuSlots>) -> Self {
             let (tell, got) = mpsc::channel();
             Self { shares, got, tell }
         }
 
         fn wait(&self, name: &'static str, time: Duration) {
-            let share = Share::new(&self.shares, None);
+            let share = CpuSlot::new(&self.shares, None);
             used(&share, time);
             let (tell, before) = (self.tell.clone(), self.waiting());
             thread::spawn(move || {
@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn short_runs_go_first_and_long_ones_have_their_turn() {
-        let shares = Shares::new(1);
-        let first = Share::new(&shares, None);
+        let shares = CpuSlots::new(1);
+        let first = CpuSlot::new(&shares, None);
         first.wait_for_turn(NEVER);
         let waiting = Waiting::new(shares.clone());
         waiting.wait("long", SHORT * 2);
@@ -257,8 +257,8 @@ mod tests {
 
     #[test]
     fn a_run_gives_its_place_up_after_a_quantum_only() {
-        let shares = Shares::new(1);
-        let first = Share::new(&shares, None);
+        let shares = CpuSlots::new(1);
+        let first = CpuSlot::new(&shares, None);
         first.wait_for_turn(NEVER);
         let waiting = Waiting::new(shares.clone());
         waiting.wait("next", Duration::ZERO);
@@ -277,13 +277,13 @@ mod tests {
 
     #[test]
     fn who_is_cancelled_or_late_waits_no_more() {
-        let shares = Shares::new(1);
-        let first = Share::new(&shares, None);
+        let shares = CpuSlots::new(1);
+        let first = CpuSlot::new(&shares, None);
         first.wait_for_turn(NEVER);
-        let cancelled = Share::new(&shares, None);
+        let cancelled = CpuSlot::new(&shares, None);
         cancelled.wait_for_turn(&|| true);
         assert!(!has_place(&cancelled));
-        let late = Share::new(&shares, Some(Instant::now()));
+        let late = CpuSlot::new(&shares, Some(Instant::now()));
         late.wait_for_turn(NEVER);
         assert!(!has_place(&late));
         drop((cancelled, late));

@@ -15,7 +15,7 @@ const GROUPS_OF_GROUP: usize = 8;
 
 /// What sealed blocks wrote that is not stored yet.
 #[derive(Clone, Default)]
-pub struct UnstoredNodes {
+pub struct PendingNodeLayers {
     /// Oldest first.
     layers: Vec<Layer>,
     /// Of the oldest layers, oldest first; some of them may be stored meanwhile.
@@ -39,7 +39,7 @@ pub(super) struct Layer {
     pub(super) stored: usize,
 }
 
-impl UnstoredNodes {
+impl PendingNodeLayers {
     pub fn push(&mut self, block: u64, writes: Arc<NodeWrites>) {
         self.rewind(block.saturating_sub(1));
         self.layers.push(Layer { block, writes, stored: 0 });
@@ -56,7 +56,7 @@ impl UnstoredNodes {
     }
 
     /// What was stored of the layers is to be discarded.
-    pub fn store_again(&mut self) {
+    pub fn reset_progress(&mut self) {
         for layer in &mut self.layers {
             layer.stored = 0;
         }
@@ -72,7 +72,7 @@ impl UnstoredNodes {
     }
 
     /// Note how many writes of the oldest layer are stored.
-    pub(super) fn stored_of_first(&mut self, stored: usize) {
+    pub(super) fn set_progress(&mut self, stored: usize) {
         if let Some(first) = self.layers.first_mut() {
             first.stored = stored;
         }

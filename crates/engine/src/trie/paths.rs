@@ -1,21 +1,21 @@
-//! Changes to a trie of which some nodes are not known, and the keys whose proofs would have them.
+//! Changes to a trie with unknown nodes, and the keys whose proofs contain these nodes.
 //!
-//! Who computes a root, a proof or a witness above a partial base ends with `WaysMissing` where a
-//! node is not here: the block at which proofs are to be asked for, and keys. A node from beside
-//! which another vanishes is asked for by a key that nobody has (`made_up`).
+//! On a partial base, computing a root, proof or witness fails with `MissingTrieNodes` if a node
+//! is missing. It names the block and the keys whose proofs have to be fetched. The sibling of a
+//! deleted node is on no path of a changed key; it is found by an unused key (`key_search`).
 
 use super::state_root::StateRoot;
 use super::{Keys, NodeReader};
 use crate::error::{Error, Result};
 use crate::evm::deadline::Watch;
-use crate::misses::Misses;
+use crate::missing_keys::MissingKeys;
 use crate::state::Changes;
 
 /// How often changes are taken in while nodes come.
 const MOST_TRIES: usize = 4;
 
-/// Takes all changes in, up to the root after them, or none: `WaysMissing` at the block that the
-/// trie begins at.
+/// Applies all changes and computes the root, or changes nothing: `MissingTrieNodes` at the block
+/// that the trie begins at.
 ///
 /// Nodes come from other threads meanwhile: where one was missing and none is any more, it
 /// is tried again.
@@ -41,7 +41,7 @@ pub fn apply_known(
     Err(Error::IncompleteState("a root"))
 }
 
-/// `WaysMissing` where the root after changes cannot be computed; they are not taken in.
+/// `MissingTrieNodes` if the root after the changes cannot be computed; they are not applied.
 pub fn check(
     trie: &StateRoot,
     changes: &Changes,
@@ -54,14 +54,17 @@ pub fn check(
     }
     let keys = match needed.before.is_empty() {
         false => needed.before,
-        true => needed.made_up().ok_or(Error::IncompleteState("a root"))?,
+        true => needed.preimages_for_paths().ok_or(Error::IncompleteState("a root"))?,
     };
     Err(missing(block, keys))
 }
 
-/// The ways to these keys are not known.
+/// The error for paths to these keys that are not known.
 pub fn missing(block: u64, keys: Keys) -> Error {
     let accounts = keys.keys().copied().collect();
     let slots = keys.into_iter().filter(|(_, slots)| !slots.is_empty()).collect();
-    Error::WaysMissing { block, keys: Box::new(Misses { accounts, slots, ..Misses::default() }) }
+    Error::MissingTrieNodes {
+        block,
+        keys: Box::new(MissingKeys { accounts, slots, ..MissingKeys::default() }),
+    }
 }

@@ -4,7 +4,7 @@
 //! since; what is here is right below all deltas and is asked after the store. A value is put
 //! here as it is said to be, or with a proof that was checked (`proof`); the first one stays.
 //! For a slot that holds as long as its account lives as it did at the anchor, which rules before
-//! Cancun may end: what is said of a later block is not put here (`State::lasts`).
+//! Cancun may end: what is said of a later block is not put here (`State::is_same_life_as_anchor`).
 //!
 //! A slot that nobody asked for is known too where the nodes of other proofs lead to it, or to that
 //! it is not there: a trie with few leaves is known whole after a few proofs. Whoever reads such a
@@ -38,13 +38,13 @@ const ENTRY: usize = 96;
 const MOST_WAITING: usize = 4;
 
 #[derive(Debug)]
-pub struct Learned {
+pub struct FetchedState {
     pub epoch: u64,
     limit: usize,
     /// Whether all nodes of proofs are stored, which only roots need; those of storage are
     /// remembered in any case.
     keeps_nodes: bool,
-    halves: RwLock<Halves>,
+    halves: RwLock<TwoGenerations>,
 }
 
 /// A slot and the nodes on the way to it.
@@ -58,7 +58,7 @@ struct Known {
 }
 
 #[derive(Debug, Default)]
-struct Halves {
+struct TwoGenerations {
     young: Half,
     old: Half,
     /// Keys that are not stored yet, in the order in which they came.
@@ -66,7 +66,7 @@ struct Halves {
     /// How many keys came before the first of them.
     stored: u64,
     /// How many keys came before the young half was begun.
-    before_young: u64,
+    inserted_before_young: u64,
     /// Somebody stores what comes in.
     is_stored: bool,
 }
@@ -101,7 +101,7 @@ pub enum Row {
     Node(B256, Bytes),
 }
 
-impl Learned {
+impl FetchedState {
     pub fn new(epoch: u64, limit: usize) -> Self {
         Self { epoch, limit, keeps_nodes: true, halves: RwLock::default() }
     }
@@ -198,7 +198,7 @@ impl Learned {
         account_proof: &[Bytes],
         slots: &[SlotNodes],
     ) -> Result<(Option<AccountState>, Vec<U256>)> {
-        let shown = Shown::check(root, &address, account_proof, slots)?;
+        let shown = ProofClaims::check(root, &address, account_proof, slots)?;
         let (account, storage_root) = (shown.account, Some(shown.storage_root));
         self.write(|halves| {
             halves.put_account(address, Known { account, storage_root });
@@ -216,19 +216,19 @@ impl Learned {
     /// # Errors
     ///
     /// `BadProof`; nothing is taken then.
-    pub fn prove_later(
+    pub fn prove_nodes_only(
         &self,
         root: B256,
         address: Address,
         account_proof: &[Bytes],
         slots: &[SlotNodes],
     ) -> Result<(Option<AccountState>, Vec<U256>)> {
-        let shown = Shown::check(root, &address, account_proof, slots)?;
+        let shown = ProofClaims::check(root, &address, account_proof, slots)?;
         self.write(|halves| self.take_nodes(halves, shown.account_nodes, shown.slot_nodes));
         Ok((shown.account, shown.values))
     }
 
-    fn take_nodes(&self, halves: &mut Halves, of_account: Nodes, of_slots: Nodes) {
+    fn take_nodes(&self, halves: &mut TwoGenerations, of_account: Nodes, of_slots: Nodes) {
         if self.keeps_nodes {
             of_account.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
             of_slots.into_iter().for_each(|(hash, node)| halves.put_node(hash, node));
@@ -264,12 +264,12 @@ impl Learned {
         halves.bound(self.limit);
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Halves> {
+    fn read(&self) -> RwLockReadGuard<'_, TwoGenerations> {
         self.halves.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, change: impl FnOnce(&mut Halves)) {
-        let mut halves: RwLockWriteGuard<'_, Halves> =
+    fn write(&self, change: impl FnOnce(&mut TwoGenerations)) {
+        let mut halves: RwLockWriteGuard<'_, TwoGenerations> =
             self.halves.write().unwrap_or_else(PoisonError::into_inner);
         if halves.waits() && halves.young.bytes > MOST_WAITING * self.limit {
             return;
@@ -282,7 +282,7 @@ impl Learned {
 type Nodes = Vec<(B256, Bytes)>;
 
 /// What a proof shows.
-struct Shown {
+struct ProofClaims {
     account: Option<AccountState>,
     storage_root: B256,
     values: Vec<U256>,
@@ -290,7 +290,7 @@ struct Shown {
     slot_nodes: Nodes,
 }
 
-impl Shown {
+impl ProofClaims {
     fn check(
         root: B256,
         address: &Address,
@@ -316,7 +316,7 @@ fn state_of(leaf: TrieAccount) -> AccountState {
     AccountState { nonce, balance, code_hash, generation: 0 }
 }
 
-impl Halves {
+impl TwoGenerations {
     fn find<T: Copy>(&self, get: impl Fn(&Half) -> Option<&T>) -> Option<T> {
         self.find_ref(get).copied()
     }
@@ -339,15 +339,15 @@ impl Halves {
     /// Nothing that waits to be stored is forgotten, if somebody stores it.
     fn bound(&mut self, limit: usize) {
         if self.young.bytes > limit / 2 && !self.waits() {
-            self.drop_keys(self.before_young);
-            self.before_young = self.came();
+            self.drop_keys(self.inserted_before_young);
+            self.inserted_before_young = self.came();
             self.old = mem::take(&mut self.young);
         }
     }
 
     /// Whether something in the old half is to be stored first.
     fn waits(&self) -> bool {
-        self.is_stored && self.stored < self.before_young
+        self.is_stored && self.stored < self.inserted_before_young
     }
 
     /// How many keys have come.

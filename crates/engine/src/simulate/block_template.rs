@@ -1,7 +1,7 @@
 //! The block after another one as every simulation begins it, filled with plain calls.
 //!
 //! One step for what otherwise takes several, in the same order: overrides, what the system
-//! is told, calls. It gives nothing where anything has to be decided or takes long, and who
+//! is system_calls, calls. It gives nothing where anything has to be decided or takes long, and who
 //! asked goes step by step then.
 
 use alloy_primitives::{Address, B256, Bytes};
@@ -19,13 +19,13 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub struct Opening {
+pub struct BlockTemplate {
     /// The type of transaction that plain calls are shown as.
     pub tx_type: u8,
     /// Number and hash of the block before it.
     pub parent: (u64, B256),
-    /// What contracts of the system are told first.
-    pub told: Vec<(Address, Bytes)>,
+    /// What contracts of the system are system_calls first.
+    pub system_calls: Vec<(Address, Bytes)>,
 }
 
 /// What a block is asked to hold.
@@ -37,14 +37,14 @@ pub struct Asked<'a> {
     pub gas: u64,
 }
 
-impl Opening {
+impl BlockTemplate {
     /// The body of the block, on an overlay that is of no use where there is none. Time
     /// limits are for all of it together.
     ///
     /// # Errors
     ///
     /// What reading the state failed with.
-    pub fn fill(
+    pub fn run_calls(
         &self,
         overlay: &mut Overlay,
         env: &Env,
@@ -53,15 +53,15 @@ impl Opening {
     ) -> Result<Option<Body>> {
         overlay.set_block_hash(self.parent.0, self.parent.1);
         if let Some(overrides) = asked.overrides
-            && overrides.lay(overlay, env.rules)?.is_some()
+            && overrides.apply_to(overlay, env.rules)?.is_some()
         {
             return Ok(None);
         }
-        for (contract, data) in &self.told {
+        for (contract, data) in &self.system_calls {
             let (data, limits) = (data.clone(), limits.clone());
             match execute::system_call(overlay, env, *contract, data, limits, None) {
                 Err(Error::DeadlineExceeded) => return Ok(None),
-                told => drop(told?),
+                system_calls => drop(system_calls?),
             }
         }
         let budget =
@@ -95,9 +95,9 @@ mod tests {
     const STORES: Address = Address::repeat_byte(0xc0);
     const IDENTITY: Address = address!("0x0000000000000000000000000000000000000004");
 
-    fn opening() -> Opening {
-        let told = vec![(STORES, Bytes::from_static(&[7; 32]))];
-        Opening { tx_type: 2, parent: (0, B256::repeat_byte(9)), told }
+    fn template() -> BlockTemplate {
+        let system_calls = vec![(STORES, Bytes::from_static(&[7; 32]))];
+        BlockTemplate { tx_type: 2, parent: (0, B256::repeat_byte(9)), system_calls }
     }
 
     /// Keeps its first word of data in slot 0.
@@ -122,7 +122,7 @@ mod tests {
         let overrides = Overrides::of(&format!("{{{overrides}}}"));
         let asked = Asked { overrides: Some(&overrides), calls, gas: 50_000 };
         let env = env(ethereum("Cancun"));
-        let body = opening().fill(&mut overlay, &env, &asked, limits).expect("no failure")?;
+        let body = template().run_calls(&mut overlay, &env, &asked, limits).expect("no failure")?;
         assert_eq!(overlay.block_hash(0), Ok(B256::repeat_byte(9)));
         let kept = overlay.storage(&STORES, &U256::ZERO).expect("a slot");
         Some((body.gas_used(), kept))
@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn overrides_come_before_what_is_told_and_that_before_calls() {
-        let told = U256::from_be_bytes([7; 32]);
+        let system_calls = U256::from_be_bytes([7; 32]);
         let calls = [call(1, 21_000), call(2, 29_000)];
-        assert_eq!(filled("", &[]), Some((0, told)));
-        assert_eq!(filled(&funds(3), &calls), Some((42_000, told)));
+        assert_eq!(filled("", &[]), Some((0, system_calls)));
+        assert_eq!(filled(&funds(3), &calls), Some((42_000, system_calls)));
         assert_eq!(
             filled(&(funds(3) + "," + &code(STORES, "0x")), &calls),
             Some((42_000, U256::ZERO))

@@ -18,19 +18,19 @@ const MOST: usize = 1 << 15;
 /// A slot of one life of an account.
 type Place = (Address, u64, U256);
 
-pub struct Remembering<R> {
+pub struct CachedReader<R> {
     state: R,
     accounts: RefCell<AddressMap<Option<AccountState>>>,
     slots: RefCell<HashMap<Place, U256>>,
 }
 
-impl<R> Remembering<R> {
+impl<R> CachedReader<R> {
     pub fn new(state: R) -> Self {
         Self { state, accounts: RefCell::default(), slots: RefCell::default() }
     }
 }
 
-impl<R: StateReader> StateReader for Remembering<R> {
+impl<R: StateReader> StateReader for CachedReader<R> {
     fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         if let Some(known) = self.accounts.borrow().get(address) {
             return Ok(*known);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn each_account_and_each_slot_of_a_life_is_read_once() {
-        let state = Remembering::new(Counted::default());
+        let state = CachedReader::new(Counted::default());
         for round in 0..2 {
             for number in 0..4 {
                 let address = Address::repeat_byte(number);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_failed_is_read_again() {
-        let state = Remembering::new(Counted { fails: true, ..Counted::default() });
+        let state = CachedReader::new(Counted { fails: true, ..Counted::default() });
         for _ in 0..2 {
             assert_eq!(state.account(&Address::ZERO), Err(Error::StoreClosed));
             assert_eq!(state.storage(&Address::ZERO, 0, &U256::ZERO), Err(Error::StoreClosed));
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn no_more_is_remembered_than_a_bound() {
-        let state = Remembering::new(Counted::default());
+        let state = CachedReader::new(Counted::default());
         for number in 0..=MOST as u64 {
             let address = Address::left_padding_from(&number.to_be_bytes());
             state.account(&address).unwrap();
