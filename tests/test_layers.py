@@ -23,6 +23,7 @@ BELOW = {
     "primitives": "",
     "clock": "",
     "backoff": "",
+    "lru_cache": "",
     "starting": "",
     "secret_urls": "",
     "types": "_engine",
@@ -55,7 +56,8 @@ BELOW = {
     ),
     "ledger/checking": "_engine errors ledger/rules ledger/storage",
     "ledger/following": (
-        "_engine clock errors primitives types ledger/building ledger/rules ledger/storage"
+        "_engine clock errors lru_cache primitives types"
+        " ledger/building ledger/rules ledger/storage"
     ),
     "ledger/importing": (
         "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
@@ -64,12 +66,14 @@ BELOW = {
     # Public chains as data.
     "chains": "errors primitives ledger/genesis ledger/rules",
     # Where blocks come from.
-    "upstream": "backoff clock errors feed primitives secret_urls status types ledger/rules",
+    "upstream": (
+        "backoff clock errors feed lru_cache primitives secret_urls status types ledger/rules"
+    ),
     "sequencer": (
         "bus clock errors primitives settings types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
-    "log": "clock errors secret_urls",
+    "log": "backoff clock errors secret_urls",
     "snapshot": "errors secret_urls ledger/storage",
     "sources": (
         "backoff bus clock errors feed metrics primitives secret_urls settings status types"
@@ -83,13 +87,13 @@ BELOW = {
     ),
     # Where answers go.
     "methods": (
-        "_engine bus errors primitives scheduling settings types"
+        "_engine bus errors lru_cache primitives scheduling settings types"
         " ledger/calls ledger/reading ledger/rules"
         " ledger/storage ledger/tracing"
     ),
     # A public chain, followed without a node of it: what its writer and its workers do.
     "follow": (
-        "backoff bus chains clock errors feed methods metrics primitives rpc scheduling"
+        "backoff bus chains clock errors feed lru_cache methods metrics primitives rpc scheduling"
         " secret_urls settings sources status types upstream"
         " ledger/following ledger/reading ledger/rules ledger/storage"
     ),

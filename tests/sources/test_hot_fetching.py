@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
+from foreblock.backoff import Waits
 from foreblock.errors import NoUpstream
 from foreblock.follow import working_set as hot_fetching
 from foreblock.follow.fetch_result import FetchResult
@@ -67,7 +68,8 @@ class World:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SHORTEST_WAIT", "LONGEST_WAIT", "BUSY_SECONDS", "KEEP_SECONDS"):
+    monkeypatch.setattr(hot_fetching, "WAITS", Waits(0.001, 0.001))
+    for name in ("BUSY_SECONDS", "KEEP_SECONDS"):
         monkeypatch.setattr(hot_fetching, name, 0.001)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
-from random import Random
 from typing import Any, Final
 
 import structlog
@@ -131,7 +130,7 @@ class BusClient:
             self._transport.abort()
 
     async def _keep_connected(self) -> None:
-        loop, backoff = asyncio.get_running_loop(), Backoff(WAITS, Random())  # noqa: S311, no secret
+        loop, backoff = asyncio.get_running_loop(), Backoff(WAITS)
         while True:
             ended = loop.create_future()
             try:
@@ -141,7 +140,7 @@ class BusClient:
                 )
             except OSError:
                 self._tried.set()
-                await asyncio.sleep(backoff.after(0.0))
+                await asyncio.sleep(backoff.after())
                 continue
             self._transport = transport
             backoff.succeeded()

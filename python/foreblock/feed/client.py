@@ -194,7 +194,7 @@ class FeedClient:
         self._lost: Final = lost
         self._place: Final = place
         self._options: Final = options
-        self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
+        self._backoff: Final = Backoff(options.waits, chance)
         self._is_ours = False
         self._made: FeedConnection | None = None  # the last connection
         self._waits_until_ns = 0  # monotonic

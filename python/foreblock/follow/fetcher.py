@@ -10,7 +10,6 @@ The result is a claim, for the engine to prove or for the operator to trust.
 
 import asyncio
 import math
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +24,7 @@ from foreblock.follow.requests import BlockAt
 from foreblock.follow.state_plan import FIRST_SLOTS, IMPLEMENTATION, with_first_slots
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.ledger.storage.state_keys import NO_ADDRESS, StateKeys
+from foreblock.lru_cache import LruCache
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.endpoint import BUDGET_SPENT
 
@@ -95,8 +95,8 @@ class Fetcher:
         self._options: Final = options or FetchOptions()
         self._in_flight: Final[list[InFlightFetch]] = []
         self.tasks: Final[set[asyncio.Task[None]]] = set()
-        self._homes: Final[OrderedDict[bytes, bytes]] = OrderedDict()  # accounts by code hash
-        self._contracts: Final[OrderedDict[bytes, None]] = OrderedDict()
+        self._homes: Final = LruCache[bytes, bytes](MOST_HOMES)  # accounts by code hash
+        self._contracts: Final = LruCache[bytes, None](_MOST_CONTRACTS)
         self._epoch = 0
 
     async def fetch(
@@ -183,7 +183,7 @@ class Fetcher:
     def _placed(self, wanted: StateKeys) -> StateKeys:
         """Add known accounts of codes, and the first slots of new contracts."""
         homes = {
-            code: home or self._homes.get(code, NO_ADDRESS) for code, home in wanted.codes.items()
+            code: home or self._homes.get(code) or NO_ADDRESS for code, home in wanted.codes.items()
         }
         placed = replace(wanted, codes=homes)
         if not self._options.first_slots:
@@ -308,13 +308,10 @@ class Fetcher:
     def _remember(self, found: FetchResult) -> None:
         """Keep which account has which code, and which contracts had their first slots."""
         for address, account in found.accounts.items():
-            self._homes[account.code_hash] = address
+            self._homes.keep(account.code_hash, address)
         for address, slots in found.slots.items():
             if IMPLEMENTATION in slots:
-                self._contracts[address] = None
-        for kept, most in ((self._homes, MOST_HOMES), (self._contracts, _MOST_CONTRACTS)):
-            while len(kept) > most:
-                kept.popitem(last=False)
+                self._contracts.keep(address, None)
 
     def _failure(self, why: str, purpose: Purpose, seconds: float) -> UnitsSpent | NoUpstream:
         now = self._now

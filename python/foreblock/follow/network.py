@@ -19,7 +19,7 @@ from typing import Any, Final
 import structlog
 from msgspec import structs
 
-from foreblock.backoff import Waits
+from foreblock.backoff import Backoff, Waits
 from foreblock.bus.messages import BusRequest, ToWorker
 from foreblock.chains.chain_file import FollowedChain
 from foreblock.clock import SECOND_NS, Clock
@@ -66,7 +66,7 @@ log = structlog.get_logger()
 
 MOST_LEARNING: Final = 4  # fetches for messages at the same time
 BLOCK_TIMES: Final = 2  # that a message may wait for an answer
-SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds after a fetch that found nothing
+_FETCH_WAITS: Final = Waits(0.05, 1.0)  # after a fetch that found nothing
 STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
 STORE_GATHER: Final = 0.02  # seconds in which what is to be stored for readers is gathered
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
@@ -279,7 +279,7 @@ class FollowNetwork(FeedNetwork):
 
     async def _learn(self, wanted: MissingState) -> None:
         seconds = BLOCK_TIMES * self._followed.profile.block_time
-        wait = SHORTEST_WAIT
+        backoff = Backoff(_FETCH_WAITS)
         try:
             while not self._stopping:
                 self.following.drop_known(wanted)  # since it was wanted, others have learned
@@ -288,8 +288,7 @@ class FollowNetwork(FeedNetwork):
                     wanted, executed, Purpose.FLASHBLOCK, seconds
                 ):
                     break
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, LONGEST_WAIT)
+                await asyncio.sleep(backoff.after())
                 # What waits may have changed meanwhile, or nothing waits any more.
                 wanted = await self.on_thread(partial(self.following.try_again, learned=False))
                 if not wanted:

@@ -11,7 +11,6 @@ A transaction that no upstream knows is not requested again at once: clients pol
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -26,6 +25,8 @@ from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
+from foreblock.lru_cache import LruCache
+from foreblock.methods.block_param import read_block
 from foreblock.methods.blocks.block_methods import read_by_hash, read_by_number
 from foreblock.methods.blocks.old_texts import OldBlockTexts
 from foreblock.methods.blocks.receipts import read_hash, read_receipts
@@ -59,7 +60,7 @@ class VerifiedHistory:
         self._state: Final = state
         self._blocks: Final = OldBlocks(ask)
         self._clock: Final = clock
-        self._absent: Final[OrderedDict[bytes, float]] = OrderedDict()
+        self._absent: Final = LruCache[bytes, float](MOST_ABSENT)  # until when
 
     def add(self, methods: dict[str, MethodFunction]) -> None:
         """Let methods of this table answer about what is before the anchor."""
@@ -193,12 +194,10 @@ class VerifiedHistory:
         return OldBlockTexts(old.block, old.receipts, self._ledger.profile)
 
     def _is_absent(self, transaction_hash: bytes) -> bool:
-        return self._absent.get(transaction_hash, 0.0) > self._clock()
+        return (self._absent.get(transaction_hash) or 0.0) > self._clock()
 
     def _note_absent(self, transaction_hash: bytes) -> None:
-        self._absent[transaction_hash] = self._clock() + ABSENT_SECONDS
-        while len(self._absent) > MOST_ABSENT:
-            self._absent.popitem(last=False)
+        self._absent.keep(transaction_hash, self._clock() + ABSENT_SECONDS)
 
 
 def _unless_known(view: LedgerView, block: ByHash, find: Find) -> Find | None:

@@ -12,6 +12,7 @@ from typing import Final
 
 import structlog
 
+from foreblock.backoff import Backoff, Waits
 from foreblock.errors import EndpointError, NotHere, NoUpstream, StoreClosed
 from foreblock.ledger.following.missing_state import MissingNodes
 from foreblock.ledger.following.roots_behind import DueRoot, ProofsNeeded, RootsBehind
@@ -21,7 +22,7 @@ from foreblock.types import Header
 log = structlog.get_logger()
 
 PAUSE: Final = 0.2  # seconds between two looks
-LONGEST_PAUSE: Final = 5.0  # after proofs could not be had
+WAITS: Final = Waits(2 * PAUSE, 5.0)  # after proofs could not be fetched
 MOST_ROUNDS: Final = 8  # of proofs for one block
 
 FindNodes = Callable[[MissingNodes, int], Awaitable[list[bytes]]]  # of an epoch; `EndpointError`
@@ -52,17 +53,19 @@ class FollowedRoots:
 
     async def keep(self) -> None:
         """Compute roots until cancelled."""
-        pause = PAUSE
+        pause, backoff = PAUSE, Backoff(WAITS)
         while True:
             await asyncio.sleep(pause)
             try:
                 while await self.compute_next():
                     pass
+                backoff.succeeded()
                 pause = PAUSE
             except EndpointError:
                 self._refused += 1
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = backoff.after()
             except NotHere:
+                backoff.succeeded()
                 pause = PAUSE  # the chain has turned, or pruned the block
             except StoreClosed:
                 return

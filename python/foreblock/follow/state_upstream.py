@@ -11,6 +11,7 @@ from typing import Final, cast
 import structlog
 from msgspec import structs
 
+from foreblock.backoff import Backoff, Waits
 from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
 from foreblock.follow.capabilities import Asking, Capabilities, Said, probing
@@ -24,10 +25,10 @@ log = structlog.get_logger()
 
 _NOT_REACHED: Final = frozenset({RefusalKind.UNREACHABLE, RefusalKind.SERVER_FAILED})
 PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
-FIRST_DEGRADED: Final = 2.0  # seconds in which what it has refused is not tried; they double
+DEGRADED: Final = Waits(2.0, PROBE_AGAIN, jitter=0.0)  # until a refused request is tried again
 WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
 PROBE_TRIES, REACH_TRIES = 8, 3  # of one request of a probe; where it was not reached
-FIRST_WAIT, LONGEST_WAIT = 0.05, 0.5  # seconds between two of them
+PROBE_WAITS: Final = Waits(0.05, 0.5)  # between two of them
 UNSURE_SECONDS: Final = 5.0  # until it is probed again, if it did not say what it can
 
 
@@ -51,7 +52,7 @@ class StateUpstream(Upstream):
         self.capabilities: Capabilities | None = None
         self.limits = RequestLimits()
         self._restore_at = 0.0
-        self._degraded_for = FIRST_DEGRADED
+        self._degradations: Final = Backoff(DEGRADED)
         self._chain_id: Final = chain_id
         self._probed_at = 0.0
         self._is_unsure = False  # whether it can do something, as it did not say
@@ -118,8 +119,7 @@ class StateUpstream(Upstream):
         """Stay within these limits for some time: it has refused more again and again."""
         if limits != self.limits:
             self.limits = limits
-            self._restore_at = self.now + self._degraded_for
-            self._degraded_for = min(2 * self._degraded_for, PROBE_AGAIN)
+            self._restore_at = self.now + self._degradations.after()
 
     def restore(self) -> None:
         """Ask again as it could be asked when it was probed, if it is time to try."""
@@ -134,15 +134,14 @@ class StateUpstream(Upstream):
 
     async def _said(self, asking: Asking) -> Said:
         """The answer to a request of a probe, asked for again where nothing came of it."""
-        until, first = self.now + PROBE_SECONDS, None
+        until, first, backoff = self.now + PROBE_SECONDS, None, Backoff(PROBE_WAITS)
         tries = PROBE_TRIES if self.capabilities is None else 1  # something is known otherwise
         for number in range(1, tries + 1):
             said = await self._said_once(asking, until)
             if not isinstance(said, RefusedAnswer) or said.kind not in OF_THE_EXCHANGE:
                 return said
             first = first or said  # later it may only be said that the endpoint rests
-            pause = min(FIRST_WAIT * 2.0 ** (number - 1), LONGEST_WAIT)
-            pause = max(pause, self.circuit.wait(self.now), self.budget.paused(self.now))
+            pause = max(backoff.after(), self.circuit.wait(self.now), self.budget.paused(self.now))
             is_gone = said.kind in _NOT_REACHED and number >= REACH_TRIES
             if is_gone or number == tries or self.now + pause > until:
                 break
@@ -169,7 +168,7 @@ class StateUpstream(Upstream):
             why = f"{found.chain_id} in place of {self._chain_id}"
             raise refuse(RefusalKind.WRONG_CHAIN, why)
         self.capabilities, self.limits = found, found.limits()
-        self._degraded_for = FIRST_DEGRADED
+        self._degradations.succeeded()
         self._probed_at, self._has_failed = self.now, self._is_unsure
         log.info("upstream_probed", url=self.shown, client=found.client, chain_id=found.chain_id)
         return found

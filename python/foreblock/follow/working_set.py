@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Final, NamedTuple, Protocol
 
+from foreblock.backoff import Backoff, Waits
 from foreblock.errors import EndpointError
 from foreblock.follow.state_fetcher import ExecutedBlocks, KnownKeys, ProvenState
 from foreblock.follow.state_plan import IMPLEMENTATION
@@ -186,7 +187,7 @@ KEEP_SECONDS: Final = 30.0  # between two times that the set is kept
 KEEP_ACCOUNTS: Final = 256  # in one transaction
 TRIES: Final = 4  # for one portion
 PORTION_SECONDS: Final = 60.0  # that one try of a portion may take
-SHORTEST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds after a try that found nothing
+WAITS: Final = Waits(0.5, 30.0)  # after a try that found nothing
 BUSY_SECONDS: Final = 0.5  # until it is looked again whether there is room
 AT_ONCE_SECONDS: Final = 2.0  # that what is asked for at once may take: then a block has come
 AT_ONCE_SHARE: Final = 0.5  # of the units: the rest is for what is new
@@ -274,7 +275,7 @@ class WorkingSetRefresh:
 
     async def _fetch(self, portion: StateKeys) -> StateKeys:
         """Know a portion, as far as it can be had; gives what is left of it."""
-        wait = SHORTEST_WAIT
+        backoff = Backoff(WAITS)
         left = self._state.unknown(portion)
         for _ in range(TRIES):
             if not left or self._begun.is_set():
@@ -286,8 +287,7 @@ class WorkingSetRefresh:
                     left, self._state.executed, Purpose.WARM_UP, PORTION_SECONDS, is_used=False
                 )
             except EndpointError:
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, LONGEST_WAIT)
+                await asyncio.sleep(backoff.after())
             left = self._state.unknown(portion)
         return left
 

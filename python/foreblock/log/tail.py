@@ -25,6 +25,7 @@ import structlog
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from foreblock.backoff import Backoff, Waits
 from foreblock.errors import (
     BadLogStream,
     ForkedLog,
@@ -50,7 +51,7 @@ from foreblock.log.stream_reader import StreamReader, find_place, placed
 log = structlog.get_logger()
 
 LOOK_SECONDS: Final = 1.0  # of silence, until the stream is read
-SHORTEST_WAIT: Final = 0.02  # for a server of the stream that is behind
+BEHIND: Final = Waits(0.02, LOOK_SECONDS)  # for a server of the stream that is behind
 _NEXT: Final = frozenset({Meaning.APPLY, Meaning.NEWER_EPOCH})
 _LEVEL: Final = frozenset({Meaning.KNOWN, Meaning.OLDER_EPOCH})
 
@@ -89,7 +90,7 @@ class LogTail:
         self._heard: Final = heard
         self.messages: Final = LiveMessages()
         self._wake: Final = asyncio.Event()
-        self._wait = SHORTEST_WAIT
+        self._backoff: Final = Backoff(BEHIND)
         self._must_read = True
 
     async def run(self) -> None:
@@ -118,7 +119,7 @@ class LogTail:
             before = self.position
             await self._read_on()
             if self.position == before:  # a server that is behind has answered
-                await asyncio.sleep(SHORTEST_WAIT)
+                await asyncio.sleep(BEHIND.shortest)
 
     def _look(self) -> None:
         """Read the stream at the next step."""
@@ -189,7 +190,7 @@ class LogTail:
         elif meaning in {Meaning.GAP, Meaning.NEWER_EPOCH}:
             self._look_later()  # a server that is behind has answered
         else:
-            self._wait = SHORTEST_WAIT
+            self._backoff.succeeded()
 
     async def _check_skipped(self, head: HeadAnnouncement) -> None:
         """Raise if the log goes on with a message that was skipped: this store has diverged.
@@ -207,8 +208,7 @@ class LogTail:
             raise ForkedLog(found.first, f"it does not follow commit {self.position.commit}")
 
     def _look_later(self) -> None:
-        asyncio.get_running_loop().call_later(self._wait, self._look)
-        self._wait = min(2 * self._wait, LOOK_SECONDS)
+        asyncio.get_running_loop().call_later(self._backoff.after(), self._look)
 
     async def _read_on(self) -> None:
         """Apply what the stream has after the position, to its end, an answer of it at a time."""

@@ -29,6 +29,9 @@ from foreblock.methods.params import (
     refuse,
     take_none,
 )
+from foreblock.lru_cache import LruCache, size_of
+from foreblock.methods.block_param import BlockName, read_block
+from foreblock.methods.params import Params, quantity, reader, refuse, take_none
 from foreblock.methods.shapes import array, members, write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
@@ -65,7 +68,7 @@ class PriorityFees:
     """Priority fees of blocks, kept between requests, and the fee suggested from them."""
 
     def __init__(self) -> None:
-        self._kept: Final = LruCache[BlockTips](KEPT_BYTES)
+        self._kept: Final = LruCache[bytes | int, BlockTips](KEPT_BYTES, size_of)
         self._suggested: tuple[bytes, int] = b"", 0  # with the hash of the block it was made at
         # The cheapest of the blocks up to that one, the newest first.
         self._recent: deque[list[int]] = deque(maxlen=BLOCKS)

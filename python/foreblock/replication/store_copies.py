@@ -10,7 +10,6 @@ import asyncio
 import ssl
 from functools import partial
 from pathlib import Path
-from random import Random
 from threading import Event
 from typing import Final
 
@@ -59,9 +58,9 @@ class StoreCopies:
         """
         found = need_of(why) if isinstance(why, LogError) else None
         need, needed = found or (Need.DIVERGED, 0)
-        backoff = Backoff(WAITS, Random())  # noqa: S311, no secret
+        backoff = Backoff(WAITS)
         while not await self._fetched(need, needed):  # noqa: ASYNC110, nobody says when
-            await asyncio.sleep(backoff.after(0.0))
+            await asyncio.sleep(backoff.after())
         if need is Need.DIVERGED and self._seen is not None:
             await asyncio.sleep(NOTICED_SECONDS)
             self._seen.forget()

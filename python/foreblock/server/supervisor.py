@@ -16,7 +16,6 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from random import Random
 from typing import Final, NamedTuple
 
 import structlog
@@ -118,7 +117,7 @@ class Supervisor:
     ) -> None:
         """Run one process after the other in a slot; each gets its order after `needed`."""
         loop = asyncio.get_running_loop()
-        served, backoff = False, Backoff(WAITS, Random())  # noqa: S311, no secret
+        served, backoff = False, Backoff(WAITS)
 
         def serves() -> None:
             nonlocal served

@@ -10,7 +10,6 @@ Once a second the status of the source is sent to the workers and shown in the m
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from random import Random
 from typing import Final
 
 import structlog
@@ -53,7 +52,7 @@ class RestartingNetwork:
         self._begin: Final = begin
         self._clock: Final = clock
         self._broadcast: Final = broadcast
-        self._backoff: Final = Backoff(waits, Random())  # noqa: S311, no secret
+        self._backoff: Final = Backoff(waits)
         self._running: RunningNetwork | None = None
         self._failure = ""
         self._metrics: Final = metrics or NetworkMetrics.private()

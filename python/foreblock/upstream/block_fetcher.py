@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from foreblock.backoff import Backoff, Waits
 from foreblock.errors import (
     CallerError,
     DisputedBlock,
@@ -20,6 +21,7 @@ from foreblock.errors import (
     RefusedAnswer,
     Unreachable,
 )
+from foreblock.lru_cache import LruCache
 from foreblock.primitives import format_data, format_quantity, parse_data
 from foreblock.types import Block, Header, Withdrawal, decode_block, transactions_root
 from foreblock.upstream.block_json import UnclesMissing, rebuild_block, rebuild_header
@@ -33,7 +35,7 @@ AGREE: Final = 2.0  # for an answer that others are compared with
 NOT_THERE: Final = (RefusalKind.NULL, RefusalKind.NO_BLOCK)
 TRIES: Final = 4  # where an answer was damaged or did not come,
 PATIENCE: Final = 2.0  # and no longer than for so many seconds
-FIRST_WAIT: Final = 0.05  # seconds until the second, then twice as long
+WAITS: Final = Waits(0.05, 0.4)  # between them
 SLOW_HEADS: Final = 8  # reads of the latest block between two of the safe and the final one
 MOST_KEPT: Final = 4  # blocks that came with a head
 
@@ -81,7 +83,7 @@ class BlockFetcher:
         self.brings_latest = False
         # The transactions of what may be the block of a hash, where others bring them too.
         self.bodies: Callable[[bytes], Awaitable[Sequence[tuple[bytes, ...]]]] | None = None
-        self._kept: dict[bytes, Block] = {}
+        self._kept: Final = LruCache[bytes, Block](MOST_KEPT)
         self._newest: Block | None = None  # the latest, if it came whole
         self._reads = 0
         self._slow: tuple[CanonicalHead | None, CanonicalHead | None] = (None, None)
@@ -107,7 +109,7 @@ class BlockFetcher:
             block = await self._read_block("eth_getBlockByNumber", ["latest", True])
         except Unreachable:
             return None
-        self._keep(block)
+        self._kept.keep(block.hash, block)
         self._newest = block
         return CanonicalHead(block.header.number, block.hash)
 
@@ -249,18 +251,13 @@ class BlockFetcher:
         for upstream in self.upstreams:
             upstream.close()
 
-    def _keep(self, block: Block) -> None:
-        self._kept[block.hash] = block
-        while len(self._kept) > MOST_KEPT:
-            self._kept.pop(next(iter(self._kept)))
-
     async def _read(self, method: str, params: list[object], read: Callable[[Raw], T]) -> T:
         """The first usable answer; raises `NoSuchBlock` or `Unreachable`.
 
         Where the answers of all upstreams were damaged or did not come, they are asked again soon:
         a walk of many blocks begins again if one of them cannot be had.
         """
-        until = self.upstreams[0].now + PATIENCE
+        until, backoff = self.upstreams[0].now + PATIENCE, Backoff(WAITS)
         for number in range(TRIES):
             try:
                 return await self._read_once(method, params, read)
@@ -268,7 +265,7 @@ class BlockFetcher:
                 why = refused
             if why.kind in NOT_THERE or number + 1 == TRIES or self.upstreams[0].now > until:
                 break
-            await asyncio.sleep(FIRST_WAIT * 2**number)
+            await asyncio.sleep(backoff.after())
         if why.kind in NOT_THERE:
             raise NoSuchBlock(self.shown, str(params[0]))
         raise Unreachable(self.shown, str(why))

@@ -170,7 +170,7 @@ class CanonicalSource:
         self._chain: Final = chain
         self._clock: Final = clock
         self._options: Final = options
-        self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
+        self._backoff: Final = Backoff(options.waits, chance)
 
         self._wanted: bytes | None = None
         self._tries = 0  # to fetch it
@@ -221,7 +221,7 @@ class CanonicalSource:
                     is_done = await self._step()
                 except EndpointError as failure:
                     self._failed(failure)
-                    await asyncio.sleep(self._backoff.after(0))
+                    await asyncio.sleep(self._backoff.after())
                 else:
                     self._backoff.succeeded()
                     if is_done:

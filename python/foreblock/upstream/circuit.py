@@ -8,6 +8,8 @@ a monotonic clock, given by the caller.
 from collections import deque
 from typing import Final
 
+from foreblock.backoff import Backoff, Waits
+
 MOST_FAILURES: Final = 3  # in a row, until it opens
 FIRST_PAUSE: Final = 0.5  # seconds
 LONGEST_PAUSE: Final = 30.0
@@ -24,9 +26,8 @@ class Circuit:
 
     def __init__(self, longest: float = LONGEST_PAUSE) -> None:
         """It is open for so many seconds at most, after failures."""
-        self._longest: Final = longest
         self.failures = 0  # in a row
-        self._pause = FIRST_PAUSE
+        self._backoff: Final = Backoff(Waits(FIRST_PAUSE, longest, jitter=0.0))
         self._open_until: float | None = None
         self._is_trying = False
 
@@ -52,7 +53,7 @@ class Circuit:
     def succeeded(self) -> None:
         """It answered."""
         self.failures = 0
-        self._pause = FIRST_PAUSE
+        self._backoff.succeeded()
         self._open_until = None
         self._is_trying = False
 
@@ -65,11 +66,10 @@ class Circuit:
         self.failures += 1
         if self._open_until is None:
             if self.failures >= MOST_FAILURES:
-                self._open_until = now + self._pause
+                self._open_until = now + self._backoff.after()
         elif self._is_trying:  # others went out before it opened
             self._is_trying = False
-            self._pause = min(2 * self._pause, self._longest)
-            self._open_until = now + self._pause
+            self._open_until = now + self._backoff.after()
 
     def trip(self, seconds: float, now: float) -> None:
         """Open at once, as after a lie."""

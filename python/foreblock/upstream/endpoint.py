@@ -11,6 +11,7 @@ from typing import Final
 
 import structlog
 
+from foreblock.backoff import Backoff, Waits
 from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
 from foreblock.secret_urls import redact_urls
@@ -41,7 +42,7 @@ log = structlog.get_logger()
 
 BUDGET_SPENT: Final = "the budget is spent"
 LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
-FIRST_PAUSE: Final = 0.5  # after a rate limit without one; it doubles
+PAUSES: Final = Waits(0.5, LONGEST_PAUSE, jitter=0.0)  # after rate limits without one
 UNTRUE_SECONDS: Final = 60.0  # until one that lied is asked again
 ONLY_SECONDS: Final = 0.1  # the same where there is no other: what is untrue is refused anyway
 PROBE_SECONDS: Final = 10.0  # for one request of a probe
@@ -79,7 +80,7 @@ class Upstream:
         self.refusals: Final[Counter[str]] = Counter()
         self.connections: Final = Connections(url)
         self._clock: Final = clock
-        self._limited = 0  # rate limits in a row
+        self._pauses: Final = Backoff(PAUSES)
         self._why = ""  # it failed last
         self._warn_short_at = 0.0
         self._has_failed = False  # since it was probed
@@ -143,7 +144,7 @@ class Upstream:
             raise
         self.durations.add(self.now - begun)
         self.circuit.succeeded()
-        self._limited = 0
+        self._pauses.succeeded()
         return found
 
     def _warn_short(self) -> None:
@@ -188,8 +189,7 @@ class Upstream:
 
     def _pause(self, headers: Mapping[str, str]) -> None:
         named = retry_after(headers, self._clock.wall_ns() / 1e9)
-        guessed = FIRST_PAUSE * 2.0 ** min(self._limited, 10)
-        self._limited += 1
+        guessed = self._pauses.after()
         self.budget.pause(min(guessed if named is None else named, LONGEST_PAUSE), self.now)
 
     def refuse(self, refused: RefusedAnswer) -> None:

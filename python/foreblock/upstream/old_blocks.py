@@ -5,7 +5,6 @@ have the roots that it names. Whether the block is of this chain is for the call
 Nothing here is believed because an endpoint said it, but that something does not exist.
 """
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -14,6 +13,7 @@ import msgspec
 from foreblock.errors import InvalidProofData
 from foreblock.ledger.rules.profile import unknown_type
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
+from foreblock.lru_cache import LruCache
 from foreblock.primitives import RlpItem, encode_rlp, format_data, format_quantity
 from foreblock.types import Block, keccak256, transactions_root
 from foreblock.upstream.block_json import (
@@ -64,7 +64,7 @@ class OldBlocks:
 
     def __init__(self, ask: AskUpstream) -> None:
         self._ask: Final = ask
-        self._kept: Final[OrderedDict[bytes, OldBlock]] = OrderedDict()
+        self._kept: Final = LruCache[bytes, OldBlock](KEPT)
 
     async def by_hash(self, block_hash: bytes) -> OldBlock | None:
         """The block of this hash; None if the upstream has none. Raises `InvalidProofData`."""
@@ -84,9 +84,7 @@ class OldBlocks:
             block = _rebuilt(answer, block_hash, uncles)
         receipts = await self._read("eth_getBlockReceipts", [format_data(block_hash)])
         found = OldBlock(block, _receipts(receipts, block))
-        self._kept[block_hash] = found
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        self._kept.keep(block_hash, found)
         return found
 
     async def hash_of_number(self, number: int) -> bytes | None:

@@ -6,7 +6,6 @@ any upstream is: within its budget, not while it rests, and without showing its 
 
 import asyncio
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Any, Final
 
 import msgspec
@@ -62,7 +61,7 @@ class PolledFeed:
         units = self._upstream.budget.units * (1 if self._is_own else LOOKS_SHARE)
         self.interval: Final = max(interval, price(_CALL[0]) / units)
         self._pending: Final = PolledPending()
-        self._backoff: Final = Backoff(_WAITS, Random())  # noqa: S311, no secret
+        self._backoff: Final = Backoff(_WAITS)
 
         self._waits_until = 0.0  # monotonic seconds
 
@@ -86,7 +85,7 @@ class PolledFeed:
                     await self.look()
                 except (RefusedAnswer, MalformedFlashblock) as failure:
                     self._failed(failure)
-                    await asyncio.sleep(self._backoff.after(0))
+                    await asyncio.sleep(self._backoff.after())
                 else:
                     self._backoff.succeeded()
                     await asyncio.sleep(self.interval)

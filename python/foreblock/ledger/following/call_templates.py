@@ -20,7 +20,7 @@ they are valid at every anchor.
 """
 
 from bisect import bisect_right
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -40,6 +40,7 @@ from foreblock._engine import (
 )
 from foreblock.errors import StateMissing, StoreDamaged
 from foreblock.ledger.following.missing_state import MissingState
+from foreblock.lru_cache import LruCache
 
 SELECTOR: Final = 4  # bytes
 ADDRESS: Final = 20
@@ -167,9 +168,8 @@ class CallTemplates:
     """Rules by kind of call, those that were used last at the end; called on one thread."""
 
     def __init__(self, most_kinds: int = MOST_KINDS) -> None:
-        self._most_kinds: Final = most_kinds
-        self._kinds: Final[OrderedDict[Kind, dict[SlotRule, _Score]]] = OrderedDict()
-        self._watched: Final[OrderedDict[Key, _Score]] = OrderedDict()
+        self._kinds: Final = LruCache[Kind, dict[SlotRule, _Score]](most_kinds)
+        self._watched: Final = LruCache[Key, _Score](MOST_WATCHED)
         self._changed: Final[dict[Kind, None]] = {}  # and not kept yet, or gone
 
     def __len__(self) -> int:
@@ -177,7 +177,7 @@ class CallTemplates:
 
     def rules(self, kind: Kind) -> tuple[SlotRule, ...]:
         """The rules of a kind of call."""
-        return tuple(self._kinds.get(kind, ()))
+        return tuple(self._kinds.get(kind) or ())
 
     def take(self, kept: Mapping[Kind, Iterable[SlotRule]]) -> None:
         """Begin with what was kept."""
@@ -215,7 +215,6 @@ class CallTemplates:
         rules = self._kinds.get(call.kind)
         if rules is None:
             return
-        self._kinds.move_to_end(call.kind)
         for rule, score in list(rules.items()):
             key = key_of(rule, call)
             if key is None or key in self._watched or not is_unknown(key):
@@ -247,31 +246,28 @@ class CallTemplates:
             self._add(kind, rule)
 
     def _add(self, kind: Kind, rule: SlotRule) -> None:
-        rules = self._kinds.setdefault(kind, {})
-        self._kinds.move_to_end(kind)
+        rules = self._kinds.get(kind) or {}
         if rule in rules:
             return
         rules[rule] = _Score()
         self._changed[kind] = None
         if len(rules) > MOST_RULES:
             del rules[next(iter(rules))]
-        if len(self._kinds) > self._most_kinds:
-            self._changed[self._kinds.popitem(last=False)[0]] = None
+        self._changed.update(dict.fromkeys(self._kinds.keep(kind, rules)))
 
     def _forget(self, kind: Kind, rule: SlotRule) -> None:
-        del self._kinds[kind][rule]
-        if not self._kinds[kind]:
-            del self._kinds[kind]
+        rules = self._kinds.get(kind) or {}
+        rules.pop(rule, None)
+        if not rules:
+            self._kinds.pop(kind)
         self._changed[kind] = None
 
     def _watch(self, key: Key, score: _Score) -> None:
-        self._watched[key] = score
-        if len(self._watched) > MOST_WATCHED:
-            self._watched.popitem(last=False)
+        self._watched.keep(key, score)
 
     def _seen(self, key: Key) -> None:
         """A run has missed a key; it may have been held back."""
-        score = self._watched.pop(key, None)
+        score = self._watched.pop(key)
         if score is not None:
             score.was_right()
 

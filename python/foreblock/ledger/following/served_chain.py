@@ -22,6 +22,7 @@ from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.jobs import Job, Jobs, StepRef
 from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.lru_cache import LruCache
 from foreblock.primitives import ZERO_HASH
 from foreblock.types import Flashblock
 
@@ -182,7 +183,7 @@ class ServedChain:
         self.count: Final = count
         self.commit: Final = PendingCommit(writer, publish)
         self.to_reclassify: list[Received] = []  # messages to classify again
-        self._announced: dict[bytes, Header] = {}  # by hash
+        self._announced: Final = LruCache[bytes, Header](MOST_ANNOUNCED)  # by hash
         with writer.store.view() as view:
             self.is_partial: Final = not view.heads.base.is_complete
         self._clock: Final = clock
@@ -261,9 +262,7 @@ class ServedChain:
         """
         if not self.is_partial or self.computes:
             return
-        self._announced[header.hash] = header
-        while len(self._announced) > MOST_ANNOUNCED:
-            self._announced.pop(next(iter(self._announced)))
+        self._announced.keep(header.hash, header)
         for job in self.jobs.at(header.number):
             self.name_steps(job)
 

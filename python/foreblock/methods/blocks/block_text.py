@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion, StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.lru_cache import LruCache, size_of
 from foreblock.methods import shapes
-from foreblock.methods.lru_cache import LruCache
 from foreblock.scheduling.reply import Text, in_pieces, length_of
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
@@ -151,8 +151,8 @@ class BlockTexts:
 
     def __init__(self, scheduler: Scheduler, kept: KeptBytes | None = None) -> None:
         kept = kept or KEPT
-        self._blocks: Final = LruCache[BlockText](kept.blocks)
-        self._portions: Final = LruCache[PortionText](kept.flashblocks)
+        self._blocks: Final = LruCache[bytes | int, BlockText](kept.blocks, size_of)
+        self._portions: Final = LruCache[bytes | int, PortionText](kept.flashblocks, size_of)
         self._scheduler: Final = scheduler
 
     def show(

@@ -50,6 +50,9 @@ from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods.lru_cache import LruCache
 from foreblock.methods.params import BlockName, Params, hash32, read_block, reader
+from foreblock.lru_cache import LruCache, size_of
+from foreblock.methods.block_param import BlockName, read_block
+from foreblock.methods.params import Params, hash32, reader
 from foreblock.methods.shapes import array, members, write_data, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
@@ -252,8 +255,8 @@ class ReceiptCache:
     """Positions of portions, and shapes of receipts, between requests."""
 
     def __init__(self) -> None:
-        self._starts: Final = LruCache[_Starts](KEPT_BYTES)
-        self._shapes: Final = LruCache[ReceiptShape](KEPT_BYTES)
+        self._starts: Final = LruCache[bytes | int, _Starts](KEPT_BYTES, size_of)
+        self._shapes: Final = LruCache[bytes | int, ReceiptShape](KEPT_BYTES, size_of)
 
     def portion_at(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[PlacedRows]:
         """The portion with the transaction at a place; the last one for a place beyond."""
@@ -309,7 +312,7 @@ class ReceiptMethods:
     def __init__(self, cache: ReceiptCache, scheduler: Scheduler) -> None:
         self._cache = cache
         self._scheduler = scheduler
-        self._kept = LruCache[ReceiptsText](RECEIPT_BYTES)
+        self._kept = LruCache[bytes | int, ReceiptsText](RECEIPT_BYTES, size_of)
 
     def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The receipt, or null where the transaction is in no block."""

@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from foreblock.methods.lru_cache import LruCache
+from foreblock.lru_cache import LruCache, size_of
 
 
 @dataclass
@@ -9,7 +9,7 @@ class Text:
 
 
 def test_texts_stay_within_their_bytes_and_the_oldest_goes_first() -> None:
-    kept = LruCache[Text](60)
+    kept = LruCache[bytes | int, Text](60, size_of)
     texts = {key: Text(20) for key in (b"a", b"b", 3)}
     for key, text in texts.items():
         kept.keep(key, text)
@@ -22,7 +22,7 @@ def test_texts_stay_within_their_bytes_and_the_oldest_goes_first() -> None:
 
 
 def test_text_that_grew_counts_with_what_it_is_now() -> None:
-    kept = LruCache[Text](60)
+    kept = LruCache[bytes | int, Text](60, size_of)
     growing, other = Text(20), Text(20)
     kept.keep(1, growing)
     kept.keep(2, other)
@@ -38,6 +38,15 @@ def test_text_that_grew_counts_with_what_it_is_now() -> None:
 
 
 def test_text_larger_than_everything_is_not_kept() -> None:
-    kept = LruCache[Text](10)
+    kept = LruCache[int, Text](10, size_of)
     kept.keep(1, Text(11))
     assert kept.get(1) is None
+
+
+def test_without_sizes_the_number_of_values_is_bounded_and_dropped_keys_are_named() -> None:
+    kept = LruCache[int, str](2)
+    assert kept.keep(1, "a") == kept.keep(2, "b") == []
+    kept.get(1)
+    assert kept.keep(3, "c") == [2]
+    assert (list(kept.keys()), kept.values()) == ([1, 3], ["a", "c"])
+    assert (kept.pop(1), kept.pop(1), len(kept)) == ("a", None, 1)
