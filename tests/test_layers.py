@@ -74,7 +74,7 @@ BELOW = {
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
     "log": "backoff clock errors secret_urls",
-    "snapshot": "errors secret_urls ledger/storage",
+    "snapshot": "errors secret_urls upstream ledger/storage",
     "sources": (
         "backoff bus clock errors feed metrics primitives secret_urls settings status types"
         " sequencer upstream"

@@ -23,8 +23,8 @@ from foreblock.upstream import block_fetcher
 from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead
 from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
 from foreblock.upstream.endpoint import Upstream
-from foreblock.upstream.http import LONGEST_ANSWER
-from foreblock.upstream.rpc_client import DEEPEST, MOST_VALUES, Endpoint
+from foreblock.upstream.http import LONGEST_ANSWER, MOST_VALUES
+from foreblock.upstream.rpc_client import DEEPEST, Endpoint
 from support.each_case import each_case
 from support.servers.in_loop import run, until
 from support.servers.toy_endpoint import HttpRequest, Said, block_json, grow, http_endpoint

@@ -21,7 +21,7 @@ from foreblock.settings.networks import (
     log_of,
     networks_of,
 )
-from foreblock.upstream.rpc_client import split_http_url
+from foreblock.upstream.http import split_http_url
 
 
 @verb()

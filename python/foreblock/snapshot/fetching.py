@@ -11,21 +11,22 @@ answer, and both pages are of the chain. The first removes the note, which is th
 deadline for `pending` counts a clock that is not of this machine.
 """
 
-import http.client
+import asyncio
 import os
 import shutil
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import Enum, auto
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from foreblock.errors import (
     DamagedSnapshot,
     DiskFull,
+    InvalidArgument,
+    RefusedAnswer,
     SnapshotRefused,
     StoreError,
     StoreExists,
@@ -38,8 +39,8 @@ from foreblock.ledger.storage.rows import CONFIG
 from foreblock.ledger.storage.store_watch import DATA_FILE
 from foreblock.secret_urls import redact_urls
 from foreblock.snapshot.packing import SnapshotHeader, Unpacker, check_header
+from foreblock.upstream.http import HttpServer
 
-PIECE: Final = 1 << 16
 CONNECT_SECONDS: Final = 5.0
 STALL_SECONDS: Final = 30.0  # without a byte
 _WORDS: Final = 200  # bytes of a refusal that are repeated
@@ -68,61 +69,71 @@ def fetch(
     commit that is of use. Raises `SnapshotRefused`, `DamagedSnapshot`, `UnfitSnapshot`,
     `DiskFull`; the file is not to be used then.
     """
-    unpacker = Unpacker()
-    with _answer(url, tls) as answer, to.open("xb") as file:
-        is_checked = False
+    with to.open("xb") as file:
+        incoming = _Incoming(file, to, report, needed)
+        asyncio.run(_receive(url, tls, incoming))
+        return incoming.finish()
+
+
+class _Incoming:
+    """A snapshot on its way into a file."""
+
+    def __init__(self, file: BinaryIO, to: Path, report: Report, needed: int) -> None:
+        self._file: Final = file
+        self._to: Final = to
+        self._report: Final = report
+        self._needed: Final = needed
+        self._unpacker: Final = Unpacker()
+        self._is_checked = False
+
+    def add(self, piece: bytes) -> None:
+        unpacker = self._unpacker
         try:
-            while piece := _read(answer):
-                for found in unpacker.add(piece):
-                    file.write(found)
-                if unpacker.header is None:
-                    continue
-                if not is_checked:
-                    check_header(unpacker.header, needed)
-                    _check_room(unpacker.header, to)
-                    is_checked = True
-                report(unpacker.length, max(unpacker.length, unpacker.header.length))
-            unpacker.finish()
-            file.flush()
-            os.fsync(file.fileno())
+            for found in unpacker.add(piece):
+                self._file.write(found)
         except OSError as why:
             raise DiskFull(why.strerror or str(why)) from None
-    if unpacker.header is None:
-        raise DamagedSnapshot("nothing came")
-    return unpacker.header
+        if unpacker.header is None:
+            return
+        if not self._is_checked:
+            check_header(unpacker.header, self._needed)
+            _check_room(unpacker.header, self._to)
+            self._is_checked = True
+        self._report(unpacker.length, max(unpacker.length, unpacker.header.length))
 
-
-@contextmanager
-def _answer(url: str, tls: ssl.SSLContext | None) -> Iterator[http.client.HTTPResponse]:
-    """The answer to one request, if it is a snapshot; raises `SnapshotRefused`."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    connection = (
-        http.client.HTTPSConnection(host, parts.port, timeout=CONNECT_SECONDS, context=tls)
-        if parts.scheme == "https"
-        else http.client.HTTPConnection(host, parts.port, timeout=CONNECT_SECONDS)
-    )
-    try:
+    def finish(self) -> SnapshotHeader:
+        self._unpacker.finish()
         try:
-            connection.connect()
-            connection.sock.settimeout(STALL_SECONDS)
-            connection.request("GET", parts.path or "/")
-            answer = connection.getresponse()
-            if answer.status != HTTPStatus.OK:
-                said = answer.read(_WORDS).decode("utf-8", "replace").strip()
-                raise SnapshotRefused(redact_urls(url), f"{answer.status} {said}")
-        except (OSError, http.client.HTTPException) as why:
-            raise SnapshotRefused(redact_urls(url), redact_urls(str(why))) from None
-        yield answer
-    finally:
-        connection.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as why:
+            raise DiskFull(why.strerror or str(why)) from None
+        if self._unpacker.header is None:
+            raise DamagedSnapshot("nothing came")
+        return self._unpacker.header
 
 
-def _read(answer: http.client.HTTPResponse) -> bytes:
+async def _receive(url: str, tls: ssl.SSLContext | None, incoming: _Incoming) -> None:
+    """Request a snapshot. Raises `SnapshotRefused`, `DamagedSnapshot`, or what `incoming` does."""
     try:
-        return answer.read(PIECE)
-    except (OSError, http.client.HTTPException) as why:
-        raise DamagedSnapshot(f"the connection was lost: {type(why).__name__}") from None
+        server = HttpServer(url, tls)
+        async with asyncio.timeout(CONNECT_SECONDS):
+            connection = await server.connect()
+    except (OSError, InvalidArgument) as why:
+        raise SnapshotRefused(redact_urls(url), redact_urls(str(why) or "timed out")) from None
+    try:
+        reply = await connection.send(
+            server.get(server.target), longest=_WORDS, stall=STALL_SECONDS, sink=incoming.add
+        )
+    except (OSError, EOFError, RefusedAnswer) as why:
+        if connection.has_begun:
+            raise DamagedSnapshot(f"the connection was lost: {type(why).__name__}") from None
+        raise SnapshotRefused(redact_urls(url), redact_urls(str(why))) from None
+    finally:
+        connection.abort()
+    if reply.status != HTTPStatus.OK:
+        said = reply.body[:_WORDS].decode("utf-8", "replace").strip()
+        raise SnapshotRefused(redact_urls(url), f"{reply.status} {said}")
 
 
 def _check_room(header: SnapshotHeader, to: Path) -> None:

@@ -1,23 +1,25 @@
-"""Post bodies to one endpoint over HTTP, several at a time, each within its time.
+"""The HTTP client: requests to one server, several at a time, each within its time.
 
-Connections are kept for the next post. A post that takes too long, or that is cancelled, aborts
-its connection: an endpoint that sends byte after byte holds nothing. A failure is a refusal with a
-name, without the secrets of the URL.
+`Connections` posts JSON to an upstream. Connections are kept for the next post. A post that takes
+too long, or that is cancelled, aborts its connection: an endpoint that sends byte after byte holds
+nothing. A failure is a refusal with a name, without the secrets of the URL. The blocking client
+(`rpc_client`) and snapshots use a connection directly.
 """
 
 import asyncio
 import os
+import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Final, NamedTuple, cast
-from urllib.parse import SplitResult
+from urllib.parse import SplitResult, urlsplit
 
 import httptools
 
 from foreblock.errors import ErrorAnswer, InvalidArgument, RefusedAnswer
 from foreblock.secret_urls import redact, redact_urls, secrets_of
 from foreblock.upstream.json_rpc import RefusalKind, refuse
-from foreblock.upstream.rpc_client import split_http_url
 
 MOST: Final = 8  # posts at a time, and as many that are urgent beside them
 LONGEST_ANSWER: Final = 32 * 1024 * 1024  # bytes
@@ -25,6 +27,19 @@ LONGEST_HEAD: Final = 64 * 1024  # bytes
 # Commas and brackets of an answer: a value takes many times the memory of its text.
 MOST_VALUES: Final = 500_000
 _FIRST_FINAL_STATUS: Final = 200  # those below announce another response
+_ERRNO: Final = re.compile(r"\[Errno ([0-9]+)\]")
+
+
+def split_http_url(url: str) -> SplitResult:
+    """Split a URL. Raises `InvalidArgument` unless it is `http` or `https` with a host."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as failure:
+        raise InvalidArgument(f"{redact_urls(url)!r} is not a URL: {failure}") from failure
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise InvalidArgument(f"{redact_urls(url)!r} is not a URL of the form http://HOST:PORT")
+    return parts
 
 
 class HttpReply(NamedTuple):
@@ -35,20 +50,61 @@ class HttpReply(NamedTuple):
     headers: Mapping[str, str]
 
 
+class HttpServer:
+    """A server as a URL names it."""
+
+    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
+        """`tls` is used in place of the system's. Raises `InvalidArgument` for a bad URL."""
+        parts = split_http_url(url)
+        assert parts.hostname is not None
+        self._host: Final = parts.hostname
+        self._port: Final = parts.port or (443 if parts.scheme == "https" else 80)
+        self._tls: Final = (
+            (tls or ssl.create_default_context()) if parts.scheme == "https" else None
+        )
+        self.target: Final = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        if any(each <= " " or each > "~" for each in self.target):
+            raise InvalidArgument(f"{redact_urls(url)!r} is not a URL: it is not encoded")
+        self._host_line: Final = parts.netloc.rpartition("@")[2].encode("idna").decode()
+        accepted = {"Accept": "application/json", "Content-Type": "application/json"}
+        self._post: Final = self.head("POST", self.target, accepted)
+
+    async def connect(self) -> "HttpConnection":
+        """Open a connection. Raises `OSError`."""
+        _, connection = await asyncio.get_running_loop().create_connection(
+            HttpConnection,
+            self._host,
+            self._port,
+            ssl=self._tls,
+            server_hostname=self._host if self._tls else None,
+        )
+        return connection
+
+    def head(self, method: str, target: str, headers: Mapping[str, str]) -> bytes:
+        """Return the head of a request, but for its last lines."""
+        named = {"Host": self._host_line, "Accept-Encoding": "identity", **headers}
+        lines = (f"{name}: {value}\r\n" for name, value in named.items())
+        return f"{method} {target} HTTP/1.1\r\n{''.join(lines)}".encode()
+
+    def get(self, target: str, accept: str = "*/*") -> bytes:
+        """Return a request for a document."""
+        return self.head("GET", target, {"Accept": accept}) + b"\r\n"
+
+    def post(self, body: bytes, headers: Mapping[str, str] | None = None) -> bytes:
+        """Return a request that posts JSON."""
+        more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+        return b"%b%bContent-Length: %d\r\n\r\n%b" % (self._post, more.encode(), len(body), body)
+
+
 class Connections:
     """Connections to one endpoint, used on one loop; `close` them."""
 
     def __init__(self, url: str, most: int = MOST) -> None:
         """Raises `InvalidArgument` for a bad URL."""
-        parts = split_http_url(url)
-        assert parts.hostname is not None
-        self._host: Final = parts.hostname
-        self._port: Final = parts.port or (443 if parts.scheme == "https" else 80)
-        self._tls: Final = ssl.create_default_context() if parts.scheme == "https" else None
-        self._head: Final = _request_head(parts)
+        self._server: Final = HttpServer(url)
         self.secrets: Final = secrets_of(url)
-        self._idle: Final[list[_Connection]] = []
-        self._busy: Final[set[_Connection]] = set()
+        self._idle: Final[list[HttpConnection]] = []
+        self._busy: Final[set[HttpConnection]] = set()
         self._is_closed = False
         self._places: Final = asyncio.Semaphore(most)
         self._urgent_places: Final = asyncio.Semaphore(most)
@@ -69,11 +125,11 @@ class Connections:
             if self._is_closed:
                 raise refuse(RefusalKind.UNREACHABLE, "it is not asked any more")
             async with asyncio.timeout_at(until):
-                return await self._post(self._head % len(body) + body)
+                return await self._post(self._server.post(body))
         except TimeoutError:
             raise refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:g} s") from None
         except (OSError, EOFError) as failure:
-            raise refuse(RefusalKind.UNREACHABLE, self.hide(_reason(failure))) from None
+            raise refuse(RefusalKind.UNREACHABLE, self.hide(reason_of(failure))) from None
         finally:
             places.release()
 
@@ -86,14 +142,9 @@ class Connections:
             except (ConnectionError, EOFError):
                 if kept.has_begun:
                     raise
-        loop = asyncio.get_running_loop()
-        name = self._host if self._tls else None
-        _, connection = await loop.create_connection(
-            _Connection, self._host, self._port, ssl=self._tls, server_hostname=name
-        )
-        return await self._exchange(connection, request)
+        return await self._exchange(await self._server.connect(), request)
 
-    def _take_idle(self) -> "_Connection | None":
+    def _take_idle(self) -> "HttpConnection | None":
         loop = asyncio.get_running_loop()
         while self._idle:
             connection = self._idle.pop()
@@ -101,10 +152,10 @@ class Connections:
                 return connection
         return None
 
-    async def _exchange(self, connection: "_Connection", request: bytes) -> HttpReply:
+    async def _exchange(self, connection: "HttpConnection", request: bytes) -> HttpReply:
         self._busy.add(connection)
         try:
-            reply = await connection.post(request)
+            reply = await connection.send(request)
         except BaseException:
             connection.abort()
             raise
@@ -135,7 +186,7 @@ class Connections:
         self._idle.clear()
 
 
-class _Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection: a request, its response, and then the next. httptools calls `on_…`."""
 
     def __init__(self) -> None:
@@ -144,24 +195,45 @@ class _Connection(asyncio.Protocol):
         self.may_be_kept = False
         self.has_begun = False  # some of the response has arrived
         self._reply: asyncio.Future[HttpReply] | None = None
+        self._received = 0  # bytes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self.is_open = True
 
-    async def post(self, request: bytes) -> HttpReply:
+    async def send(
+        self,
+        request: bytes,
+        *,
+        longest: int | None = LONGEST_ANSWER,
+        stall: float | None = None,
+        sink: Callable[[bytes], None] | None = None,
+    ) -> HttpReply:
+        """Send a request, and return the response. Abort the connection if this raises.
+
+        A response with more than `longest` bytes, or too many values, is a `RefusedAnswer`. After
+        about `stall` seconds without a byte it raises `TimeoutError`. A `sink` gets the body of a
+        successful response piece by piece, and what it raises ends the exchange.
+        """
         self._parser = httptools.HttpResponseParser(self)
         self._headers: dict[str, str] = {}
         self._body = bytearray()
+        self._longest, self._sink = longest, sink
         self._head_bytes = 0
         self._is_in_body = False
         self.has_begun = self.may_be_kept = False
-        self._reply = self.loop.create_future()
+        reply: asyncio.Future[HttpReply] = self.loop.create_future()
+        self._reply = reply
         if not self.is_open:
             raise ConnectionResetError("the endpoint closed the connection")
         self._transport.write(request)
         try:
-            return await self._reply
+            while stall is not None and not reply.done():
+                before = self._received
+                await asyncio.wait([reply], timeout=stall)
+                if not reply.done() and self._received == before:
+                    raise TimeoutError
+            return await reply
         finally:
             self._reply = None
 
@@ -170,6 +242,7 @@ class _Connection(asyncio.Protocol):
             self.abort()  # nothing was requested
             return
         self.has_begun = True
+        self._received += len(data)
         if not self._is_in_body:
             self._head_bytes += len(data)
         try:
@@ -186,9 +259,17 @@ class _Connection(asyncio.Protocol):
         self._is_in_body = True
 
     def on_body(self, body: bytes) -> None:
+        if self._reply is None or self._reply.done():
+            return
+        if self._sink is not None and self._parser.get_status_code() == HTTPStatus.OK:
+            try:
+                self._sink(body)
+            except Exception as why:  # noqa: BLE001, raised by `send`
+                self._fail(why)
+            return
         self._body += body
-        if len(self._body) > LONGEST_ANSWER:
-            self._fail(refuse(RefusalKind.TOO_LONG, f"more than {LONGEST_ANSWER} bytes"))
+        if self._longest is not None and len(self._body) > self._longest:
+            self._fail(refuse(RefusalKind.TOO_LONG, f"more than {self._longest} bytes"))
 
     def on_message_complete(self) -> None:
         if self._parser.get_status_code() < _FIRST_FINAL_STATUS:
@@ -198,7 +279,8 @@ class _Connection(asyncio.Protocol):
         self._finish()
 
     def _finish(self) -> None:
-        if sum(map(self._body.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        is_bounded = self._longest is not None
+        if is_bounded and sum(map(self._body.count, (b",", b"[", b"{"))) > MOST_VALUES:
             self._fail(refuse(RefusalKind.TOO_LONG, f"more than {MOST_VALUES} values"))
         elif self._reply is not None and not self._reply.done():
             status = self._parser.get_status_code()
@@ -223,28 +305,15 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
 
-def _request_head(parts: SplitResult) -> bytes:
-    """Return the head of a request, with a place for the length of its body."""
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    host = parts.netloc.rpartition("@")[2]
-    lines = (
-        f"POST {target} HTTP/1.1",
-        f"Host: {host.encode('idna').decode()}",
-        "Accept: application/json",
-        "Accept-Encoding: identity",
-        "Content-Type: application/json",
-    )
-    if any(each <= " " or each > "~" for each in target):
-        raise InvalidArgument(f"{redact_urls(parts.geturl())!r} is not a URL: it is not encoded")
-    text = "\r\n".join(lines).encode()
-    return text.replace(b"%", b"%%") + b"\r\nContent-Length: %d\r\n\r\n"
-
-
-def _reason(failure: Exception) -> str:
+def reason_of(failure: Exception) -> str:
+    """Return why a request failed, in a few words."""
     if isinstance(failure, ssl.SSLError):
         return (failure.strerror or str(failure)).lower()
-    if isinstance(failure, OSError) and failure.errno and failure.errno > 0:
-        return os.strerror(failure.errno).lower()
+    numbers = {failure.errno} if isinstance(failure, OSError) and failure.errno else set[int]()
+    if not numbers:  # a name with several addresses fails with the text of all failures
+        numbers = set(map(int, _ERRNO.findall(str(failure))))
+    if len(numbers) == 1 and (number := numbers.pop()) > 0:
+        return os.strerror(number).lower()
     if isinstance(failure, OSError) and failure.strerror:
         return failure.strerror.lower()
     return str(failure) or type(failure).__name__

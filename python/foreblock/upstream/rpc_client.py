@@ -1,27 +1,26 @@
 """A blocking JSON-RPC client: one endpoint over HTTP, one connection kept open.
 
-Used by the reading verbs, conformance and benchmarks. A request is
-retried if the server had closed the idle connection before it arrived, and a few times if it
-is refused with 503 and a time to ask again. It demands the highest commit that was seen at this
-address (`shown_commit`), so answers never go backwards. `exchange` and `post` keep bytes, for tools
-that compare bytes.
+Used by the reading verbs, conformance and benchmarks. It runs a loop of its own while a request is
+in progress. A request is retried if the server had closed the idle connection before it arrived,
+and a few times if it is refused with 503 and a time to retry. It demands the highest commit that
+was seen at this address (`ShownCommit`), so answers never go backwards. `exchange` and `post` keep
+bytes, for tools that compare bytes.
 """
 
-import http.client
+import asyncio
 import json
 import re
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
+from foreblock.errors import ErrorAnswer, NotAnAnswer, RefusedAnswer, Unreachable
 from foreblock.secret_urls import redact_urls
+from foreblock.upstream.http import HttpConnection, HttpReply, HttpServer, reason_of
 
 SNAPSHOT: Final = "Foreblock-Snapshot"
 MIN_COMMIT: Final = "Foreblock-Min-Commit"
@@ -74,13 +73,7 @@ def _value(headers: Mapping[str, str], name: str) -> str:
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
 TIMEOUT_SECONDS: Final = 30.0
 EXCERPT: Final = 200  # characters of an answer that an error message quotes
-# Bounds of an answer from an untrusted endpoint: nesting depth, and commas and brackets, since
-# a value takes many times the memory of its text.
-DEEPEST: Final = 64
-MOST_VALUES: Final = 500_000
-
-_PIECE: Final = 1 << 16  # bytes read at once
-_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+DEEPEST: Final = 64  # nesting of an answer from an untrusted endpoint
 
 
 class Endpoint:
@@ -100,9 +93,9 @@ class Endpoint:
         self.url = url
         self.shown = redact_urls(url)  # in errors, which go to logs
         self._longest_answer = longest_answer
-        parts = split_http_url(url)
-        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        self._connection = _connection(parts, timeout)
+        self._server = HttpServer(url)
+        self._runner: asyncio.Runner | None = None
+        self._connection: HttpConnection | None = None
         self._timeout = timeout
         self._seen = ShownCommit()
         self._number = 0
@@ -115,7 +108,7 @@ class Endpoint:
     def exchange_with_headers(self, body: bytes) -> tuple[bytes, Mapping[str, str]]:
         """`exchange`, with the headers of the answer."""
         status, answer, headers = self._post_until_here(body)
-        if status != http.HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
+        if status != HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
             text = answer[:EXCERPT].decode("utf-8", "replace").strip()
             raise NotAnAnswer(self.shown, f"HTTP {status} {text}".strip())
         return answer, headers
@@ -125,70 +118,68 @@ class Endpoint:
         status, answer, _ = self._post_until_here(body)
         return status, answer
 
-    def _post_until_here(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
+    def _post_until_here(self, body: bytes) -> HttpReply:
         """Post, and post again after a pause where the server names one."""
         left = self._timeout
         for tries_left in reversed(range(TRIES)):
-            status, answer, headers = self._post_again(body)
-            pause = pause_before_next(status, headers)
+            reply = self._send(self._server.post(body, self._seen.demand()))
+            self._seen.see(reply.headers)
+            pause = pause_before_next(reply.status, reply.headers)
             if pause is None:
                 break
             if not tries_left or pause > left:
-                self._seen.give_up(answer)
+                self._seen.give_up(reply.body)
                 break
             left -= pause
             time.sleep(pause)
-        return status, answer, headers
-
-    def _post_again(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
-        """Post, and post again if the kept connection turns out to be closed."""
-        reused = self._connection.sock is not None
-        try:
-            return self._post(body)
-        except (http.client.RemoteDisconnected, ConnectionError) as failure:
-            self.close()
-            if not reused:
-                raise Unreachable(self.shown, _reason(failure)) from failure
-        except (OSError, http.client.HTTPException) as failure:
-            self.close()
-            raise Unreachable(self.shown, _reason(failure)) from failure
-        try:
-            return self._post(body)
-        except (OSError, http.client.HTTPException) as failure:
-            self.close()
-            raise Unreachable(self.shown, _reason(failure)) from failure
-
-    def _post(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
-        self._connection.request("POST", self._target, body, _HEADERS | self._seen.demand())
-        response = self._connection.getresponse()
-        answer = response.read() if self._longest_answer is None else self._read_some(response)
-        headers = dict(response.headers)
-        self._seen.see(headers)
-        return response.status, answer, headers
-
-    def _read_some(self, response: http.client.HTTPResponse) -> bytes:
-        assert self._longest_answer is not None
-        answer = bytearray()
-        while piece := response.read(_PIECE):
-            answer += piece
-            if len(answer) > self._longest_answer:
-                self.close()
-                raise NotAnAnswer(self.shown, f"more than {self._longest_answer} bytes")
-        if response.length:  # CPython 3.11 does not say it
-            raise http.client.IncompleteRead(bytes(answer), response.length)
-        if sum(map(answer.count, (b",", b"[", b"{"))) > MOST_VALUES:
-            raise NotAnAnswer(self.shown, f"more than {MOST_VALUES} values")
-        return bytes(answer)
+        return reply
 
     def get(self, path: str, accept: str = "*/*") -> tuple[int, str]:
         """Status and text of a GET on the same server, such as a health probe."""
+        reply = self._send(self._server.get(path, accept))
+        return reply.status, reply.body.decode("utf-8", "replace")
+
+    def _send(self, request: bytes) -> HttpReply:
+        if self._runner is None:
+            self._runner = asyncio.Runner()
         try:
-            self._connection.request("GET", path, headers={"Accept": accept})
-            response = self._connection.getresponse()
-            return response.status, response.read().decode("utf-8", "replace")
-        except (OSError, http.client.HTTPException) as failure:
+            return self._runner.run(self._exchange(request))
+        except RefusedAnswer as refused:
             self.close()
-            raise Unreachable(self.shown, _reason(failure)) from failure
+            raise NotAnAnswer(self.shown, refused.why) from None
+        except TimeoutError as failure:
+            self.close()
+            raise Unreachable(self.shown, "timed out") from failure
+        except (OSError, EOFError) as failure:
+            self.close()
+            raise Unreachable(self.shown, reason_of(failure)) from failure
+
+    async def _exchange(self, request: bytes) -> HttpReply:
+        """Send on the kept connection, and again on a new one if the server had closed it."""
+        kept, self._connection = self._connection, None
+        if kept is not None:
+            try:
+                return await self._send_on(kept, request)
+            except (ConnectionError, EOFError):
+                if kept.has_begun:
+                    raise
+        async with asyncio.timeout(self._timeout):
+            connection = await self._server.connect()
+        return await self._send_on(connection, request)
+
+    async def _send_on(self, connection: HttpConnection, request: bytes) -> HttpReply:
+        try:
+            reply = await connection.send(
+                request, longest=self._longest_answer, stall=self._timeout
+            )
+        except BaseException:
+            connection.abort()
+            raise
+        if connection.may_be_kept:
+            self._connection = connection
+        else:
+            connection.abort()
+        return reply
 
     def request(self, method: str, params: Sequence[object] = ()) -> object:
         """Call a method. Raises `ErrorAnswer` for an error answer."""
@@ -212,7 +203,11 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.abort()
+        if self._runner is not None:
+            self._runner.close()
+        self._connection = self._runner = None
 
     def __enter__(self) -> Self:
         return self
@@ -224,35 +219,6 @@ class Endpoint:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def split_http_url(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as failure:
-        raise InvalidArgument(f"{redact_urls(url)!r} is not a URL: {failure}") from failure
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise InvalidArgument(f"{redact_urls(url)!r} is not a URL of the form http://HOST:PORT")
-    return parts
-
-
-def _connection(parts: SplitResult, timeout: float) -> http.client.HTTPConnection:
-    assert parts.hostname is not None
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        return http.client.HTTPSConnection(
-            parts.hostname, parts.port, timeout=timeout, context=context
-        )
-    return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
-
-
-def _reason(failure: Exception) -> str:
-    if isinstance(failure, TimeoutError):
-        return "timed out"
-    if isinstance(failure, OSError) and failure.strerror:
-        return failure.strerror.lower()
-    return str(failure) or type(failure).__name__
 
 
 def _parsed(url: str, body: bytes) -> dict[str, object]:

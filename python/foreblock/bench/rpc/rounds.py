@@ -6,7 +6,7 @@ The worker is paused while requests are sent, so it finds them all at once howev
 machine is, and every round has the same number of event-loop iterations.
 """
 
-import http.client
+import http.client  # blocking sockets: requests are written while the worker is stopped
 import json
 import os
 import signal

@@ -17,11 +17,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final
 
-from foreblock.errors import WorkerFailed
+from foreblock.errors import EndpointError, WorkerFailed
+from foreblock.upstream.rpc_client import Endpoint
 
 SERVERS: Final = 3
 NODES_AT: Final = 10
@@ -215,14 +215,11 @@ class ClusterProcess:
 
 def readiness_of(planned: Planned) -> str:
     """The response of a node to `/readyz`, or why it has none."""
-    connection = HTTPConnection(planned.address, timeout=2.0)
     try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().read().decode("utf-8", "replace")
-    except (OSError, HTTPException) as error:
-        return f"no response: {error!r}"
-    finally:
-        connection.close()
+        with Endpoint(f"http://{planned.address}", 2.0) as endpoint:
+            return endpoint.get("/readyz")[1]
+    except EndpointError as error:
+        return f"no response: {error}"
 
 
 def is_ready(planned: Planned) -> bool:
