@@ -172,7 +172,7 @@ def test_failure_here_is_counted_and_the_last_commit_is_gone_on_with(
             raise RuntimeError("a mistake of ours")
 
         with monkeypatch.context() as broken:
-            broken.setattr("foreblock.ledger.following.follower.classify", fail)
+            broken.setattr("foreblock.ledger.following.actions.classify", fail)
             following.follower.receive(first.messages[2], "a")
         assert following.counted("Failed") == 1
         assert following.follower.last_error == "RuntimeError: a mistake of ours"
