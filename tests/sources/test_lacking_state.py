@@ -18,8 +18,9 @@ from foreblock.errors import DisputedBlock, NewEpoch, NoUpstream, Unreachable
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.learned_state import unpack_values
-from foreblock.follow.network import ANCHOR_AGAIN, STUCK, FollowNetwork
+from foreblock.follow.network import FollowNetwork
 from foreblock.follow.requests import BlockAt
+from foreblock.follow.sealed_blocks import ANCHOR_AGAIN, STUCK
 from foreblock.follow.state_fetcher import StateFetcher
 from foreblock.ledger.following.missing_state import MissingState
 from foreblock.ledger.storage.open_store import Anchor
@@ -270,10 +271,10 @@ def test_a_root_that_differs_ends_the_rules_only_if_two_upstreams_have_the_block
 def test_no_anchor_is_taken_on_which_upstreams_disagree(tmp_path: Path, truth: Truth) -> None:
     async def body(lacking: Lacking) -> None:
         lacking.blocks.disputed = True
-        assert not await lacking.network.anchor_anew("it was time")
+        assert not await lacking.network.reanchor("it was time")
         assert lacking.base == ANCHOR
         lacking.blocks.disputed = False
-        assert await lacking.network.anchor_anew("it was time")
+        assert await lacking.network.reanchor("it was time")
         assert lacking.base == LATEST
 
     tried(tmp_path, truth, body)

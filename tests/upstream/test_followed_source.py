@@ -56,7 +56,7 @@ class Anchored:
     async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
         self.marks = (safe, finalized)
 
-    async def anchor_anew(self, why: str) -> bool:
+    async def reanchor(self, why: str) -> bool:
         self.anew.append(why)
         self.blocks = self.theirs[-1:]
         return True

@@ -24,7 +24,7 @@ CATCH_UP: Final = 4.0  # seconds for many blocks; a new anchor takes less
 class AnchoredChain(LocalChain, Protocol):
     """A chain that can begin again."""
 
-    async def anchor_anew(self, why: str) -> bool:
+    async def reanchor(self, why: str) -> bool:
         """Begin at another block; false if that is not done now."""
 
 
@@ -71,13 +71,13 @@ class FollowedSource(CanonicalSource):
         latest = await self._chain.latest()
         return self.tip.number - latest.number < FAR_BEHIND
 
-    async def _begins_anew(self, tip: CanonicalHead) -> bool:
+    async def _restarts(self, tip: CanonicalHead) -> bool:
         self._looked_ns = self._clock.monotonic_ns()
         latest = await self._chain.latest()
         behind = tip.number - latest.number
         if behind <= self._lag and not self._is_slow(latest, behind):
             return False
-        return await self._anchored.anchor_anew(f"{behind} blocks behind")
+        return await self._anchored.reanchor(f"{behind} blocks behind")
 
     def _is_slow(self, latest: CanonicalHead, behind: int) -> bool:
         """Return True if the remaining blocks would take too long at the pace so far."""
@@ -119,7 +119,7 @@ class FollowedSource(CanonicalSource):
 
     async def _part(self, head: CanonicalHead) -> bool:
         why = f"the chain parts from ours at block {head.number} or below"
-        await self._anchored.anchor_anew(why)
+        await self._anchored.reanchor(why)
         return True
 
     def _close(self) -> None:

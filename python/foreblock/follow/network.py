@@ -5,10 +5,7 @@ blocks miss, and they run again when it is known; the thread waits for nothing. 
 state ask here too (`worker_requests`), and what they receive is kept for all.
 
 If the chain cannot be followed any further, because it forked below the base, is too far ahead, or
-its state cannot be had, the store begins again at another block.
-
-Longer than most: one class that joins parts with files of their own, each on the network's thread
-or its loop.
+its state cannot be fetched, the store restarts at another block (`sealed_blocks`).
 """
 
 import asyncio
@@ -22,8 +19,7 @@ from msgspec import structs
 from foreblock.backoff import Backoff, Waits
 from foreblock.bus.messages import BusRequest, ToWorker
 from foreblock.chains.chain_file import FollowedChain
-from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import DisputedBlock, EndpointError, Unreachable
+from foreblock.clock import Clock
 from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
@@ -32,6 +28,7 @@ from foreblock.follow.audit import StateAudit
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.forwarding import TransactionForwarding
 from foreblock.follow.roots import FollowedRoots
+from foreblock.follow.sealed_blocks import BLOCK_TIMES, SealedBlocks
 from foreblock.follow.source import FollowSource
 from foreblock.follow.state_fetcher import (
     ExecutedBlocks,
@@ -44,8 +41,7 @@ from foreblock.follow.working_set import (
     WorkingSet,
     WorkingSetRefresh,
 )
-from foreblock.ledger.following.missing_state import MOST_ROUNDS, MissingNodes, MissingState
-from foreblock.ledger.rules.profile import RulesEnd, diverged, rules_end
+from foreblock.ledger.following.missing_state import MissingNodes, MissingState
 from foreblock.ledger.storage.follow_rows import Trust
 from foreblock.ledger.storage.open_store import Anchor
 from foreblock.ledger.storage.state_keys import StateKeys
@@ -65,11 +61,8 @@ from foreblock.upstream.polled_feed import PREFIX, PolledFeed, upstream_at
 log = structlog.get_logger()
 
 MOST_LEARNING: Final = 4  # fetches for messages at the same time
-BLOCK_TIMES: Final = 2  # that a message may wait for an answer
 _FETCH_WAITS: Final = Waits(0.05, 1.0)  # after a fetch that found nothing
-STUCK: Final = 4  # times that a block's state could not be had, until another anchor is chosen
 STORE_GATHER: Final = 0.02  # seconds in which what is to be stored for readers is gathered
-ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
 MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is fetched again
 PORTION: Final = 8  # blocks between two looks at the chain while it is far ahead
 # After a look at the chain that failed. An upstream that rests is not asked, so it may be short.
@@ -108,7 +101,7 @@ class FollowNetwork(FeedNetwork):
         self._forwarding: Final = TransactionForwarding(network.name, send) if send else None
         self._answers: Final = WorkerRequests(fetcher, learner, self, self._start, clock)
         self.roots: Final = FollowedRoots(
-            network.name, lambda: self.following.roots, self._find_proofs, self._differ
+            network.name, lambda: self.following.roots, self._find_proofs, self._root_differs
         )
         self._hot_set: Final = WorkingSet()
         learner.heard = self._note_used
@@ -120,12 +113,23 @@ class FollowNetwork(FeedNetwork):
         self._wanted = MissingState()  # by messages, and not fetched yet
         self._learning = 0  # fetches under way
         self._storing: asyncio.Task[None] | None = None  # that takes more with it
-        self._stuck = 0
-        self._anchored_ns = 0
         self.anchorings = 0
-        self.divergences = 0
         self.last_anchoring = ""
         super().__init__(network, clock, publish, broadcast, heard, seen, metrics)
+        self._sealed: Final = SealedBlocks(
+            self._follow,
+            chain,
+            fetcher,
+            blocks,
+            learner,
+            clock,
+            self._thread,
+            lambda: self.following,
+            has_feeds=bool(self._clients),
+            is_stopping=lambda: self._stopping,
+            needed=partial(self._hot_set.note, by_messages=True),
+            restarted=self._restarted,
+        )
         self._blocks.brings_latest = not self._clients
         if self._clients:
             self._blocks.bodies = self._bodies_named
@@ -310,148 +314,25 @@ class FollowNetwork(FeedNetwork):
         if not task.cancelled() and task.exception() is not None:
             log.error("state_fetch_failed", network=self.name, exc_info=task.exception())
 
-    # --- State for sealed blocks ---------------------------------------------------------
+    # --- Sealed blocks -------------------------------------------------------------------
 
     async def add(self, blocks: Sequence[Block]) -> None:
-        """Take in blocks, and learn what they want. Raises `Unreachable` where it cannot be had."""
-        left: Sequence[Block] = await self._pass_over(blocks)
-        rounds = 0
-        while left and not self._stopping:
-            before = len(left)
-            added = await self.on_thread(partial(self.following.add_blocks, left))
-            left = added.left
-            if added.diverged:
-                await self._diverge((left[0] if left else blocks[-1]).header, added.diverged)
-                return
-            if not added.wanted:
-                break
-            rounds = 0 if len(left) < before else rounds + 1
-            if rounds > MOST_ROUNDS or not await self._learn_for(left[0], added.wanted):
-                await self._lack(left[0], added.wanted)
-                return
-        self._stuck = 0
+        """Add sealed blocks. Raises `Unreachable` if the state that they need is not fetched."""
+        await self._sealed.add(blocks)
         self.stir()
+
+    async def reanchor(self, why: str) -> bool:
+        """Restart at the latest block of the chain; False if it is not done now."""
+        return await self._sealed.reanchor(why)
+
+    async def _root_differs(self, header: Header, why: str) -> None:
+        await self._sealed.root_differs(header, why)
 
     async def _bodies_named(self, block_hash: bytes) -> Sequence[tuple[bytes, ...]]:
         """Return the transactions of a block that messages brought: its header is enough then."""
         return await self.on_thread(partial(self.following.bodies_named, block_hash))
 
-    async def _pass_over(self, blocks: Sequence[Block]) -> Sequence[Block]:
-        """Pass over blocks whose rules are not known, header by header; gives those before."""
-        known = self.following.rules_end()
-        for at, block in enumerate(blocks):
-            header = block.header
-            end = known or rules_end(
-                header.number, header.timestamp, block.transactions, self._followed.unsupported
-            )
-            if end is not None:
-                if at:
-                    return blocks[:at]  # first what can be executed; the rest comes again
-                if known is None and not await self._is_confirmed(header):
-                    raise Unreachable(self._blocks.shown, f"only one has block {header.number}")
-                await self._anchor_at(blocks[-1].header, f"rules: {end.why}", end)
-                return ()
-        return blocks
-
-    async def _diverge(self, header: Header, why: str) -> None:
-        """A block of the chain gives another result here: begin again, and stop the second time.
-
-        It stops only if the upstreams agree on the block.
-        """
-        self.divergences += 1
-        if self.divergences == 1 or not self._learner.proven:
-            await self.anchor_anew(why)
-        elif await self._is_confirmed(header):
-            await self._anchor_at(header, why, diverged(header.number, why))
-        else:
-            await self.anchor_anew(why)
-
-    async def _differ(self, header: Header, why: str) -> None:
-        """The root of a sealed block is another one here, computed with nodes from upstreams.
-
-        One upstream alone never stops execution so: the chain begins again.
-        """
-        if len(self._fetcher.upstreams) > 1:
-            await self._diverge(header, why)
-        else:
-            await self.anchor_anew(why)
-
-    async def _is_confirmed(self, header: Header) -> bool:
-        """Return True if the upstreams agree on a block, two of them if there are several."""
-        return await self._blocks.is_confirmed(header, min(2, len(self._fetcher.upstreams)))
-
-    async def _learn_for(self, block: Block, wanted: MissingState) -> bool:
-        """Learn what a sealed block wants, the nodes for its root included."""
-        is_late = self._clients and self.following.is_pending
-        purpose = Purpose.SEALED if is_late else Purpose.FLASHBLOCK
-        seconds = self._follow.fetch_timeout * BLOCK_TIMES
-        executed = self.following.executed()
-        for each in wanted.nodes:
-            try:
-                nodes = await self._find_nodes(block, each, executed.epoch, purpose)
-            except EndpointError as why:
-                self._learner.last_error = str(why)
-                return False
-            await self.on_thread(partial(self.following.fill, block.hash, nodes))
-        if wanted.nodes and len(wanted) == sum(len(each.keys) for each in wanted.nodes):
-            return True
-        is_known = await self._learner.fetch_and_prove(wanted, executed, purpose, seconds)
-        if self._proves_tip_only:
-            # What is not known by now was changed by this block, or later: it cannot be had.
-            self.following.drop_known(wanted)
-            return not wanted.needed and not wanted.needed_slots
-        return is_known
-
-    @property
-    def _proves_tip_only(self) -> bool:
-        """True if upstreams prove the latest block only."""
-        return self._learner.proves and self._fetcher.proves_tip_only
-
-    async def _find_nodes(
-        self, block: Block, wanted: MissingNodes, epoch: int, purpose: Purpose
-    ) -> list[bytes]:
-        """Trie nodes for the root of a block: by proofs, or from its witness."""
-        seconds = self._follow.fetch_timeout
-        try:
-            return await self._learner.find_nodes(wanted, epoch, purpose, seconds)
-        except EndpointError:
-            return await self._blocks.witness_nodes(block.header.number)
-
-    async def _lack(self, block: Block, wanted: MissingState) -> None:
-        """A block's state could not be had: begin again; `Unreachable` to try again later."""
-        self._stuck += 1
-        self._hot_set.note(wanted.needed, by_messages=True)
-        # What proves the tip only proves nothing any more that is needed below it.
-        tries = 1 if self._proves_tip_only else STUCK
-        why = f"{len(wanted)} keys of the state of block {block.header.number - 1} cannot be had"
-        if self._stuck >= tries and await self.anchor_anew(why):
-            self._stuck = 0
-            return
-        raise Unreachable(self._blocks.shown, f"{why}: {self._learner.last_error}")
-
-    async def anchor_anew(self, why: str) -> bool:
-        """Begin anew at the latest block of the chain; false if it is not done now."""
-        now = self._clock.monotonic_ns()
-        between = min(ANCHOR_AGAIN, self._followed.profile.block_time / 2)
-        if now - self._anchored_ns < between * SECOND_NS and self._anchored_ns:
-            return False
-        try:
-            header = await self._blocks.agreed_header("latest")
-        except DisputedBlock as disputed:
-            log.warning("anchor_disputed", why=str(disputed))
-            return False
-        await self._anchor_at(header, why)
-        return True
-
-    async def _anchor_at(self, header: Header, why: str, end: RulesEnd | None = None) -> None:
-        anchor = await anchor_at(self._blocks, header)
-        self._anchored_ns = self._clock.monotonic_ns()
-        # Where proofs are of the latest block only, what is needed first must come first.
-        self.following.looks_ahead = not self._proves_tip_only
-        await self.on_thread(partial(self.following.begin_anew, anchor, end))
-        self._begun_anew(header.number, why)
-
-    def _begun_anew(self, number: int, why: str) -> None:
+    def _restarted(self, number: int, why: str) -> None:
         source = self.following
         self._learner.begin(source.learned, source.fit, source.is_same_life_as_anchor)
         self.working_set.begin(self._units_at_once())
@@ -483,8 +364,8 @@ class FollowNetwork(FeedNetwork):
         """Prove what was believed; where something is untrue, drop it and all that stands on it."""
         while True:
             found = await audit.next_refuted(self.executed, self.following.known)
-            number = await self.on_thread(self.following.begin_anew_here)
-            self._begun_anew(number, f"Untrue: {found.what}")
+            number = await self.on_thread(self.following.restart_here)
+            self._restarted(number, f"Untrue: {found.what}")
 
     async def _keep_hot(self, put: Mapping[bytes, HotAccount], gone: Sequence[bytes]) -> None:
         await self.on_thread(partial(self.following.keep_hot, put, gone))
@@ -494,7 +375,7 @@ class FollowNetwork(FeedNetwork):
 
     def _units_at_once(self) -> float:
         """The units of a block, where what messages want can be had so long only."""
-        if not self._proves_tip_only:
+        if not self._sealed.proves_tip_only:
             return 0.0
         units = max(each.budget.share(Purpose.FLASHBLOCK) for each in self._fetcher.upstreams)
         return units * self._followed.profile.block_time
@@ -536,12 +417,6 @@ class FollowNetwork(FeedNetwork):
         return structs.replace(await super().status(), follow=follow)
 
 
-async def anchor_at(blocks: BlockFetcher, header: Header) -> Anchor:
-    """The block of this header as an anchor, with its body if that can be had."""
-    whole = await blocks.whole(header.hash)
-    return Anchor(header) if whole is None else Anchor(header, whole.block, whole.receipts)
-
-
 class _FollowedChain(NetworkChain):
     """The network as its canonical source sees it."""
 
@@ -552,5 +427,5 @@ class _FollowedChain(NetworkChain):
     async def add(self, blocks: Sequence[Block]) -> None:
         await self._following.add(blocks)
 
-    async def anchor_anew(self, why: str) -> bool:
-        return await self._following.anchor_anew(why)
+    async def reanchor(self, why: str) -> bool:
+        return await self._following.reanchor(why)

@@ -34,12 +34,12 @@ from foreblock.ledger.storage.open_store import (
     Anchor,
     FetchedState,
     Store,
-    begin_anew_at,
     begin_at,
     check_same_profile,
     is_empty,
     latest_as_anchor,
     profile_in,
+    restart_at_anchor,
     unknown_in,
 )
 from foreblock.ledger.storage.state_keys import StateKeys
@@ -127,7 +127,7 @@ class FollowSource(FeedSource):
                 assert self._anchor is not None, "a store begins at an anchor"
                 begin_at(store, self._anchor, self._config)
             elif self._anchor is not None:
-                begin_anew_at(store, self._anchor)
+                restart_at_anchor(store, self._anchor)
             put_trust(store, self._trust)
         except BaseException:
             store.close()
@@ -148,27 +148,27 @@ class FollowSource(FeedSource):
         self._follower.look_ahead(is_on=self.looks_ahead)
         self._roots = RootsBehind(self.store, self._writer.profile)
 
-    def begin_anew(self, anchor: Anchor, end: RulesEnd | None = None) -> None:
-        """Begin anew at another block, in a new epoch; `end` says that its rules are not known.
+    def restart_at(self, anchor: Anchor, end: RulesEnd | None = None) -> None:
+        """Restart at another block, in a new epoch; `end` says that its rules are not known.
 
-        The messages that came last are taken in again: the blocks above may be among them.
+        The last messages are received again: the blocks above may be among them.
         """
         before = self._learned
         self._follower.close()
-        begin_anew_at(self.store, anchor, end)
+        restart_at_anchor(self.store, anchor, end)
         self._take_up()
         self._learned.remember_nodes_of(before)
         last, self._last = list(self._last), deque(maxlen=MOST_LAST)
         self.receive(last)
 
-    def begin_anew_here(self) -> int:
-        """Begin anew at the latest block, which needs nobody; gives its number.
+    def restart_here(self) -> int:
+        """Restart at the latest block, without an upstream; returns its number.
 
         What its header says was checked by its hash, whatever state it was executed on.
         """
         with self.store.view() as view:
             anchor = latest_as_anchor(view)
-        self.begin_anew(anchor)
+        self.restart_at(anchor)
         return anchor.header.number
 
     def known(self, number: int, key: tuple[bytes, int | None]) -> Account | int | None:

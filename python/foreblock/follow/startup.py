@@ -26,7 +26,8 @@ from foreblock.errors import (
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.follow.audit import StateAudit
 from foreblock.follow.fetcher import Fetcher, FetchOptions
-from foreblock.follow.network import FollowNetwork, anchor_at
+from foreblock.follow.network import FollowNetwork
+from foreblock.follow.sealed_blocks import anchor_at
 from foreblock.follow.source import is_begun
 from foreblock.follow.state_fetcher import StateFetcher
 from foreblock.follow.state_upstream import StateUpstream

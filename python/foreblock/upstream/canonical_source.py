@@ -235,7 +235,7 @@ class CanonicalSource:
         self.tip = heads.latest
         await self._chain.heads(*_hashes(heads))
         self._wake.clear()
-        if await self._begins_anew(heads.latest):
+        if await self._restarts(heads.latest):
             return False
         following = await self._plan(heads.latest, self._wanted)
         if isinstance(following, Walk) and following.hash == self._wanted:
@@ -252,7 +252,7 @@ class CanonicalSource:
             case Follow(first, last):
                 return await self._follow(first, last)
 
-    async def _begins_anew(self, tip: CanonicalHead) -> bool:  # noqa: ARG002, for others
+    async def _restarts(self, tip: CanonicalHead) -> bool:  # noqa: ARG002, for others
         """Return True if the chain begins again because it cannot reach this tip; never here."""
         return False
 

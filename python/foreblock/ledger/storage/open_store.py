@@ -59,7 +59,6 @@ __all__ = [
     "Retention",
     "Store",
     "StoreLimits",
-    "begin_anew_at",
     "begin_at",
     "begin_chain",
     "check_same_profile",
@@ -68,6 +67,7 @@ __all__ = [
     "open_to_follow",
     "open_to_write",
     "profile_in",
+    "restart_at_anchor",
     "total_difficulty_at",
     "unknown_in",
 ]
@@ -254,7 +254,7 @@ def begin_at(store: Store, anchor: Anchor, config: bytes) -> None:
     store.commit(batch)
 
 
-def begin_anew_at(store: Store, anchor: Anchor, end: RulesEnd | None = None) -> None:
+def restart_at_anchor(store: Store, anchor: Anchor, end: RulesEnd | None = None) -> None:
     """Begin again at this block, in the next epoch.
 
     `end` says that its rules are not known here, nor those of the blocks after it.
