@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from foreblock import errors
-from foreblock._engine import Misses
+from foreblock._engine import MissingKeys
 from foreblock.rpc import faults as table
 from foreblock.rpc.faults import Dialect, Fault, fault_of
-from foreblock._engine import MissingKeys
-from foreblock.rpc import errors as table
-from foreblock.rpc.errors import Dialect, Fault, fault_of
 from support.each_case import each_case
 
 CLASSES = [

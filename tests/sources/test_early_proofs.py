@@ -1,7 +1,13 @@
 """Proofs that came before their block: fitted, kept, used once it has come, and forgotten."""
 
-from foreblock.follow.fetch_result import ClaimedAccount, ClaimedProof, ClaimedSlot
-from foreblock.follow.pending_proofs import LONGEST_KEPT, MOST_KEPT, PendingProofs
+from foreblock.follow.fetch_result import (
+    LONGEST_KEPT,
+    MOST_KEPT,
+    ClaimedAccount,
+    ClaimedProof,
+    ClaimedSlot,
+    PendingProofs,
+)
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import keccak256
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.errors import DisputedBlock, NoSuchBlock, Unreachable
 from foreblock.types import Block
@@ -45,8 +46,8 @@ def fetching(test: Test, *chains: Sequence[Block]) -> None:
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask again at once after a failure."""
-    monkeypatch.setattr(block_fetcher, "FIRST_WAIT", 0.0)
-    monkeypatch.setattr(endpoint, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(block_fetcher, "WAITS", Waits(0.0, 0.0))
+    monkeypatch.setattr(endpoint, "PAUSES", Waits(0.0, 0.0))
 
 
 def head(block: Block) -> CanonicalHead:

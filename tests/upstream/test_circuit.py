@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.upstream.circuit import (
+from foreblock.upstream.endpoint import (
     ENOUGH,
     FIRST_GUESS,
     FIRST_PAUSE,

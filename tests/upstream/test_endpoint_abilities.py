@@ -27,8 +27,7 @@ from foreblock.upstream.budget import (
     Urgency,
     split_units,
 )
-from foreblock.upstream.circuit import KEPT
-from foreblock.upstream.endpoint import ONLY_SECONDS
+from foreblock.upstream.endpoint import KEPT, ONLY_SECONDS
 from foreblock.upstream.json_rpc import RefusalKind, retry_after
 from support.each_case import each_case
 from support.servers.toy_endpoint import Said

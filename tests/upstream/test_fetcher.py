@@ -18,7 +18,7 @@ from foreblock.follow.state_plan import FIRST_SLOTS
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import keccak256
 from foreblock.upstream.budget import Purpose, Urgency
-from foreblock.upstream.circuit import ENOUGH, MOST_FAILURES
+from foreblock.upstream.endpoint import ENOUGH, MOST_FAILURES
 from foreblock.upstream.json_rpc import RefusalKind
 from support.each_case import each_case
 from support.servers.toy_endpoint import Said

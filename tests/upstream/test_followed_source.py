@@ -11,7 +11,7 @@ import pytest
 
 from foreblock.backoff import Waits
 from foreblock.clock import Clock, DrivenClock, SystemClock
-from foreblock.follow.anchored_source import CATCH_UP, LOOKED_LATELY, FollowedSource
+from foreblock.follow.sealed_blocks import CATCH_UP, HEADS_SECONDS, FollowedSource
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead
 from foreblock.upstream.budget import UnitBudget
@@ -108,7 +108,7 @@ def test_a_block_that_is_wanted_costs_one_request() -> None:
                     await until(lambda block=block: chain.blocks[-1] == block)  # type: ignore[misc]
                     assert node.asked == [f"0x{block.hash.hex()} whole"]
                     clock.advance(10**9)
-                clock.advance(int(LOOKED_LATELY * 10**9))
+                clock.advance(int(HEADS_SECONDS * 10**9))
                 node.blocks += grow(CHAIN[-1], 1)
                 node.asked.clear()
                 source.want(node.blocks[-1].hash)
@@ -127,7 +127,7 @@ def test_heads_that_could_not_be_read_say_nothing_about_the_distance() -> None:
         with block_node(CHAIN[: -LAG - 6]) as (node, url):
             async with filling(url, chain, QUICK, clock) as source:
                 await until(lambda: source.tip)
-                clock.advance(int(2 * LOOKED_LATELY * 10**9))
+                clock.advance(int(2 * HEADS_SECONDS * 10**9))
                 node.failing = inf
                 failures = source.failures
                 await until(lambda: source.failures > failures)
@@ -244,7 +244,7 @@ def test_a_chain_that_parts_below_the_base_begins_anew_at_the_tip_only() -> None
                 assert chain.anew == []
                 node.blocks = other
                 await until(lambda: bool(chain.anew))
-                assert "parts from ours" in chain.anew[0]
+                assert "forked from ours" in chain.anew[0]
                 await until(lambda: chain.blocks == other[-1:])
 
     run(body)
@@ -258,7 +258,7 @@ def test_a_chain_that_parts_below_the_base_begins_anew_however_far_it_is_ahead(a
         with block_node(chain.theirs) as (_, url):
             async with filling(url, chain):
                 await until(lambda: bool(chain.anew))
-                assert "parts from ours" in chain.anew[0]
+                assert "forked from ours" in chain.anew[0]
                 await until(lambda: chain.blocks == chain.theirs[-1:])
 
     run(body)

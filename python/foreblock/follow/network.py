@@ -23,12 +23,11 @@ from foreblock.clock import Clock
 from foreblock.feed.client import FeedClient
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
-from foreblock.follow.anchored_source import FollowedSource
 from foreblock.follow.audit import StateAudit
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.forwarding import TransactionForwarding
 from foreblock.follow.roots import FollowedRoots
-from foreblock.follow.sealed_blocks import BLOCK_TIMES, SealedBlocks
+from foreblock.follow.sealed_blocks import BLOCK_TIMES, AnchoredBlocks, FollowedSource
 from foreblock.follow.source import FollowSource
 from foreblock.follow.state_fetcher import (
     ExecutedBlocks,
@@ -116,7 +115,7 @@ class FollowNetwork(FeedNetwork):
         self.anchorings = 0
         self.last_anchoring = ""
         super().__init__(network, clock, publish, broadcast, heard, seen, metrics)
-        self._sealed: Final = SealedBlocks(
+        self._sealed: Final = AnchoredBlocks(
             self._follow,
             chain,
             fetcher,

@@ -26,7 +26,6 @@ from foreblock.ledger.reading.transaction_lookup import find_transaction, find_u
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
 from foreblock.lru_cache import LruCache
-from foreblock.methods.block_param import read_block
 from foreblock.methods.blocks.block_methods import read_by_hash, read_by_number
 from foreblock.methods.blocks.old_texts import OldBlockTexts
 from foreblock.methods.blocks.receipts import read_hash, read_receipts

@@ -26,8 +26,6 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import parse_address, parse_data, parse_hash
 from foreblock.rpc.fetching_dispatcher import Missed
-from foreblock.types import Misses
-from foreblock.rpc.fetching import Missed
 from foreblock.types import MissingKeys
 from foreblock.upstream.old_blocks import AskUpstream
 

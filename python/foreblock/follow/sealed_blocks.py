@@ -1,18 +1,20 @@
-"""Sealed blocks of a followed chain: fetch the state that they need, or restart elsewhere.
+"""Sealed blocks of a followed chain: read them from upstreams, fetch their state, and add them.
 
-A block runs when its state is known. If the state cannot be fetched, a result differs, or the rules
-of a block are not known, the store restarts at another block, its anchor.
+`FollowedSource` reads blocks as `canonical_source.CanonicalSource` does, within the budgets of the
+upstreams. `AnchoredBlocks` runs a block when its state is known. If the chain is too far behind or
+has forked below the base, if the state cannot be fetched, a result differs, or the rules of a block
+are not known, the store restarts at another block, its anchor.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
 from foreblock.chains.chain_file import FollowedChain
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import DisputedBlock, EndpointError, Unreachable
+from foreblock.errors import DisputedBlock, EndpointError, NoSuchBlock, Unreachable
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.source import FollowSource
 from foreblock.follow.state_fetcher import StateFetcher
@@ -23,17 +25,130 @@ from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.settings import FollowSettings
 from foreblock.sources.network_thread import NetworkThread
 from foreblock.types import Block, Header
-from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead
 from foreblock.upstream.budget import Purpose
+from foreblock.upstream.canonical_source import (
+    FAR_BEHIND,
+    CanonicalOptions,
+    CanonicalSource,
+    LocalChain,
+)
 
 log = structlog.get_logger()
 
 BLOCK_TIMES: Final = 2  # that a message may wait for an answer
 STUCK: Final = 4  # failed fetches of a block's state, until another anchor is chosen
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
+HEADS_SECONDS: Final = 4.0  # for which heads that were read are good enough
+CATCH_UP: Final = 4.0  # seconds for many blocks; a new anchor takes less
 
 
-class SealedBlocks:
+class AnchoredChain(LocalChain, Protocol):
+    """A chain that can restart at another block."""
+
+    async def reanchor(self, why: str) -> bool:
+        """Restart at another block; False if that is not done now."""
+
+
+class FollowedSource(CanonicalSource):
+    """Fills one chain from several upstreams."""
+
+    def __init__(
+        self,
+        blocks: BlockFetcher,
+        chain: AnchoredChain,
+        clock: Clock,
+        options: CanonicalOptions,
+        lag: int,
+    ) -> None:
+        """More than `lag` blocks behind, it does not catch up; nor with half of them for long."""
+        self._anchored: Final = chain
+        self._lag: Final = lag
+        self._forks: Final[list[CanonicalHead]] = []  # blocks of upstreams below the base
+        self._heads_ns = 0  # when the heads were read, monotonic
+        self._far: tuple[int, int] | None = None  # when it was far behind first, and at which block
+        super().__init__(blocks, chain, clock, options)
+
+    async def _step(self) -> bool:
+        """Fetch a wanted block at once if the heads were read not long ago.
+
+        Its header seals the block below the one in progress: reading the heads first would cost
+        one more request and round trip for every block.
+        """
+        wanted = self._wanted
+        if wanted is None or not await self._is_near(wanted):
+            return await super()._step()
+        self._wake.clear()
+        try:
+            return await self._walk(wanted)
+        except NoSuchBlock as absent:
+            self._miss(absent)
+            return True
+
+    async def _is_near(self, wanted: bytes) -> bool:
+        """Return True if a wanted block is requested for the first time and the tip was near."""
+        age = (self._clock.monotonic_ns() - self._heads_ns) / SECOND_NS
+        if self.tip is None or age > HEADS_SECONDS or wanted == self._given or self._tries:
+            return False
+        latest = await self._chain.latest()
+        return self.tip.number - latest.number < FAR_BEHIND
+
+    async def _restarts(self, tip: CanonicalHead) -> bool:
+        self._heads_ns = self._clock.monotonic_ns()
+        latest = await self._chain.latest()
+        behind = tip.number - latest.number
+        if behind <= self._lag and not self._is_slow(latest, behind):
+            return False
+        return await self._anchored.reanchor(f"{behind} blocks behind")
+
+    def _is_slow(self, latest: CanonicalHead, behind: int) -> bool:
+        """Return True if the remaining blocks would take too long at the pace so far."""
+        if behind <= self._lag / 2 or (self._far and latest.number < self._far[1]):
+            self._far = None
+        elif self._far is None:
+            self._far = (self._heads_ns, latest.number)
+        else:
+            begun, first = self._far
+            seconds, done = (self._heads_ns - begun) / SECOND_NS, latest.number - first
+            return seconds * behind > CATCH_UP * done > 0
+        return False
+
+    async def _walk(self, hash: bytes) -> bool:
+        self._forks.clear()
+        is_done = await super()._walk(hash)
+        if not self._forks:
+            return is_done
+        return await self._reanchor_at_fork(self._forks.pop())
+
+    async def _missing(self, hash: bytes) -> list[Block]:
+        """Return the missing blocks, oldest first; none if they lead below the base.
+
+        Then the chain forked below the base, if upstreams have named the block, by the tip or by
+        its number: a feed may name anything.
+        """
+        blocks: list[Block] = []
+        parent, earliest = hash, await self._chain.earliest()
+        while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
+            block = await self._fetch(self._blocks.block(parent))
+            if block.header.number <= earliest:
+                is_tip = self.tip is not None and hash == self.tip.hash
+                if is_tip or hash != self._wanted:
+                    self._forks.append(CanonicalHead(block.header.number, block.hash))
+                return []
+            blocks.append(block)
+            parent = block.header.parent_hash
+        return blocks[::-1]
+
+    async def _reanchor_at_fork(self, head: CanonicalHead) -> bool:
+        why = f"the chain forked from ours at block {head.number} or below"
+        await self._anchored.reanchor(why)
+        return True
+
+    def _close(self) -> None:
+        """Leave the upstreams open: others use them too."""
+
+
+class AnchoredBlocks:
     """Adds sealed blocks to a source, on the loop of its network."""
 
     def __init__(  # noqa: PLR0913, PLR0917, all of it is needed

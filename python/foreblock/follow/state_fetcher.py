@@ -21,9 +21,8 @@ from typing import Final, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from foreblock.errors import BadProof, EndpointError, NewEpoch, NoUpstream
-from foreblock.follow.fetch_result import EMPTY_CODE, ClaimedProof, FetchResult
+from foreblock.follow.fetch_result import EMPTY_CODE, ClaimedProof, FetchResult, Fit, PendingProofs
 from foreblock.follow.fetcher import Fetcher
-from foreblock.follow.pending_proofs import Fit, PendingProofs
 from foreblock.follow.requests import BlockAt
 from foreblock.ledger.following.missing_state import MissingNodes, MissingState
 from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW

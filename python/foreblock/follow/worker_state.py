@@ -21,8 +21,13 @@ from foreblock.errors import (
     TooMuchState,
     UnitsSpent,
 )
-from foreblock.follow.learned_state import LearnedState, unpack_values
-from foreblock.follow.trie_node_fetch import KeysAt, TrieNodeFetcher, slots_before
+from foreblock.follow.learned_state import (
+    KeysAt,
+    LearnedState,
+    TrieNodeFetcher,
+    slots_before,
+    unpack_values,
+)
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.metrics.meters import StateMetrics

@@ -19,7 +19,7 @@ from foreblock.ledger.reading.transaction_lookup import (
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork
-from foreblock.methods.lru_cache import LruCache
+from foreblock.lru_cache import LruCache, size_of
 from foreblock.methods.params import (
     BlockName,
     Params,
@@ -29,9 +29,6 @@ from foreblock.methods.params import (
     refuse,
     take_none,
 )
-from foreblock.lru_cache import LruCache, size_of
-from foreblock.methods.block_param import BlockName, read_block
-from foreblock.methods.params import Params, quantity, reader, refuse, take_none
 from foreblock.methods.shapes import array, members, write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler

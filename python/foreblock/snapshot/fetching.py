@@ -39,7 +39,7 @@ from foreblock.ledger.storage.rows import CONFIG
 from foreblock.ledger.storage.store_watch import DATA_FILE
 from foreblock.secret_urls import redact_urls
 from foreblock.snapshot.packing import SnapshotHeader, Unpacker, check_header
-from foreblock.upstream.http import HttpServer
+from foreblock.upstream.http import HttpServer, reason_of
 
 CONNECT_SECONDS: Final = 5.0
 STALL_SECONDS: Final = 30.0  # without a byte
@@ -120,7 +120,7 @@ async def _receive(url: str, tls: ssl.SSLContext | None, incoming: _Incoming) ->
         async with asyncio.timeout(CONNECT_SECONDS):
             connection = await server.connect()
     except (OSError, InvalidArgument) as why:
-        raise SnapshotRefused(redact_urls(url), redact_urls(str(why) or "timed out")) from None
+        raise SnapshotRefused(redact_urls(url), redact_urls(_reason(why))) from None
     try:
         reply = await connection.send(
             server.get(server.target), longest=_WORDS, stall=STALL_SECONDS, sink=incoming.add
@@ -128,12 +128,16 @@ async def _receive(url: str, tls: ssl.SSLContext | None, incoming: _Incoming) ->
     except (OSError, EOFError, RefusedAnswer) as why:
         if connection.has_begun:
             raise DamagedSnapshot(f"the connection was lost: {type(why).__name__}") from None
-        raise SnapshotRefused(redact_urls(url), redact_urls(str(why))) from None
+        raise SnapshotRefused(redact_urls(url), redact_urls(_reason(why))) from None
     finally:
         connection.abort()
     if reply.status != HTTPStatus.OK:
         said = reply.body[:_WORDS].decode("utf-8", "replace").strip()
         raise SnapshotRefused(redact_urls(url), f"{reply.status} {said}")
+
+
+def _reason(why: Exception) -> str:
+    return "timed out" if isinstance(why, TimeoutError) else reason_of(why)
 
 
 def _check_room(header: SnapshotHeader, to: Path) -> None:

@@ -1,11 +1,13 @@
 """One upstream: requests within its budget, and its record so far.
 
-Requests wait for the budget, and are refused while the circuit is open. Every response moves the
-circuit, and a rate limit pauses the budget for as long as the upstream says.
+Requests wait for the budget, and are refused while the circuit is open. After some failures in a
+row the circuit opens. When its time is over, one request is tried: if it fails, the time doubles;
+otherwise the circuit closes. A rate limit pauses the budget for as long as the upstream says. Times
+are seconds of a monotonic clock.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -16,7 +18,6 @@ from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
 from foreblock.secret_urls import redact_urls
 from foreblock.status.network_status import UpstreamStatus
-from foreblock.upstream import circuit
 from foreblock.upstream.budget import (
     Purpose,
     UnitBudget,
@@ -25,7 +26,6 @@ from foreblock.upstream.budget import (
     price,
     split_units,
 )
-from foreblock.upstream.circuit import LONGEST_OF_ONE, Circuit, Durations
 from foreblock.upstream.http import Connections, HttpReply
 from foreblock.upstream.json_rpc import (
     HARMLESS,
@@ -40,21 +40,113 @@ from foreblock.upstream.json_rpc import (
 
 log = structlog.get_logger()
 
+MOST_FAILURES: Final = 3  # in a row, until it opens
+FIRST_PAUSE: Final = 0.5  # seconds
+LONGEST_PAUSE: Final = 30.0
+LONGEST_OF_ONE: Final = 1.0  # if there is no other upstream
+
+KEPT: Final = 128  # durations
+ENOUGH: Final = 8  # durations for an estimate
+FIRST_GUESS: Final = 0.5  # seconds, before that
+LEAST_HEDGE: Final = 0.01
+
+
+class Circuit:
+    """The circuit of one upstream."""
+
+    def __init__(self, longest: float = LONGEST_PAUSE) -> None:
+        """`longest` is the longest time that it stays open."""
+        self.failures = 0  # in a row
+        self._backoff: Final = Backoff(Waits(FIRST_PAUSE, longest, jitter=0.0))
+        self._open_until: float | None = None
+        self._is_trying = False
+
+    @property
+    def is_open(self) -> bool:
+        """True if it failed too often, and has not responded since."""
+        return self._open_until is not None
+
+    def may_ask(self, now: float) -> bool:
+        """Return True if a request may be sent; with an open circuit, one at a time."""
+        if self._open_until is None:
+            return True
+        return now >= self._open_until and not self._is_trying
+
+    def wait(self, now: float) -> float:
+        """Seconds until `may_ask` can be true."""
+        return 0.0 if self._open_until is None else max(0.0, self._open_until - now)
+
+    def asking(self) -> None:
+        """A request is sent."""
+        self._is_trying = self.is_open
+
+    def succeeded(self) -> None:
+        """A response arrived."""
+        self.failures = 0
+        self._backoff.succeeded()
+        self._open_until = None
+        self._is_trying = False
+
+    def dropped(self) -> None:
+        """The request was cancelled: nothing is known."""
+        self._is_trying = False
+
+    def failed(self, now: float) -> None:
+        """No response, or an invalid one."""
+        self.failures += 1
+        if self._open_until is None:
+            if self.failures >= MOST_FAILURES:
+                self._open_until = now + self._backoff.after()
+        elif self._is_trying:  # others were sent before it opened
+            self._is_trying = False
+            self._open_until = now + self._backoff.after()
+
+    def trip(self, seconds: float, now: float) -> None:
+        """Open at once, as after invalid data."""
+        self.failures = max(self.failures, MOST_FAILURES)
+        self._open_until = max(self._open_until or 0.0, now + seconds)
+        self._is_trying = False
+
+
+class Durations:
+    """The durations of the last responses of one upstream."""
+
+    def __init__(self) -> None:
+        self._kept: Final[deque[float]] = deque(maxlen=KEPT)
+
+    def add(self, seconds: float) -> None:
+        """Record a duration."""
+        self._kept.append(seconds)
+
+    def quantile(self, share: float) -> float | None:
+        """The time that this share of responses needs at most; None without responses."""
+        if not self._kept:
+            return None
+        ordered = sorted(self._kept)
+        return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+    @property
+    def hedge_after(self) -> float:
+        """Seconds after which another upstream is used beside this one: the 95th percentile."""
+        slow = self.quantile(0.95)
+        return FIRST_GUESS if slow is None or len(self._kept) < ENOUGH else max(slow, LEAST_HEDGE)
+
+
 BUDGET_SPENT: Final = "the budget is spent"
-LONGEST_PAUSE: Final = 60.0  # seconds that a Retry-After can ask for
-PAUSES: Final = Waits(0.5, LONGEST_PAUSE, jitter=0.0)  # after rate limits without one
-UNTRUE_SECONDS: Final = 60.0  # until one that lied is asked again
-ONLY_SECONDS: Final = 0.1  # the same where there is no other: what is untrue is refused anyway
+LONGEST_RETRY_AFTER: Final = 60.0  # seconds that a Retry-After can ask for
+PAUSES: Final = Waits(0.5, LONGEST_RETRY_AFTER, jitter=0.0)  # after rate limits without one
+UNTRUE_SECONDS: Final = 60.0  # without requests after invalid data
+ONLY_SECONDS: Final = 0.1  # the same if there is no other upstream: invalid data is refused anyway
 PROBE_SECONDS: Final = 10.0  # for one request of a probe
-LEAST_PATIENCE, PATIENCE = 1.0, 8.0  # seconds; times what 95 of 100 answers take
-LIKELY: Final = 3.0  # times what 95 of 100 answers take, in which nearly all come
+LEAST_PATIENCE, PATIENCE = 1.0, 8.0  # seconds; times the 95th percentile
+LIKELY: Final = 3.0  # times the 95th percentile, in which nearly all responses arrive
 SHORT_SECONDS: Final = 2.0  # that flashblocks wait for units until it is reported
 SHORT_AGAIN: Final = 60.0  # seconds between two such warnings
-TOO_SLOW: Final = 2.0  # times what 95 of 100 answers take
+TOO_SLOW: Final = 2.0  # times the 95th percentile
 
 
 class Upstream:
-    """An endpoint that is asked for state; `close` it."""
+    """An endpoint of a chain; `close` it."""
 
     def __init__(
         self,
@@ -73,7 +165,7 @@ class Upstream:
         self._url: Final = url
         self.shown: Final = redact_urls(url)
         self.budget: Final = budget or UnitBudget(units or default_units(url))
-        self.circuit: Final = Circuit(LONGEST_OF_ONE if is_only else circuit.LONGEST_PAUSE)
+        self.circuit: Final = Circuit(LONGEST_OF_ONE if is_only else LONGEST_PAUSE)
         self.durations: Final = Durations()
         self.requests = 0
         self.units = 0
@@ -81,7 +173,7 @@ class Upstream:
         self.connections: Final = Connections(url)
         self._clock: Final = clock
         self._pauses: Final = Backoff(PAUSES)
-        self._why = ""  # it failed last
+        self._why = ""  # the last failure
         self._warn_short_at = 0.0
         self._has_failed = False  # since it was probed
 
@@ -95,28 +187,28 @@ class Upstream:
         return self._clock.monotonic_ns() / 1e9
 
     def wait(self, purpose: Purpose) -> float:
-        """Seconds until a request can go out."""
+        """Seconds until a request can be sent."""
         return max(self.circuit.wait(self.now), self.budget.wait(1, purpose, self.now))
 
     @property
     def patience(self) -> float:
-        """Seconds after which an answer will not come any more, and is better asked for again.
+        """Seconds after which a response is given up and requested again.
 
-        Far longer than answers take, and longer after each that did not come.
+        Far longer than responses take, and longer after each failure.
         """
         usual = max(LEAST_PATIENCE, PATIENCE * self.durations.hedge_after)
         return usual * 2.0 ** min(self.circuit.failures, 10)
 
     def _longest_wait(self, left: float) -> float:
-        """Seconds for one answer, of those that are left.
+        """Seconds for one response, of those that are left.
 
-        Half of them, if nearly all answers come in that time: the rest is for another try.
+        Half of them, if nearly all responses arrive in that time: the rest is for a retry.
         """
         is_enough = left / 2 >= LIKELY * self.durations.hedge_after
         return min(left / 2 if is_enough else left, self.patience)
 
     async def ask(self, calls: Sequence[Call], urgency: Urgency, until: float) -> Results:
-        """The results of requests in one body. Raises `RefusedAnswer`, also out of budget."""
+        """Send requests in one body. Raises `RefusedAnswer`, also out of budget."""
         units = sum(price(method) for method, _ in calls)
         while (wait := self.budget.take(units, urgency.purpose, self.now)) > 0:
             self._warn_short()
@@ -165,7 +257,7 @@ class Upstream:
         )
 
     def dropped(self, seconds: float) -> None:
-        """Another was faster: nothing is known against this one, unless it took far too long."""
+        """Another was faster; this one has failed only if it took far too long."""
         if seconds > TOO_SLOW * self.durations.hedge_after:
             self._failed(refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:.1f} s"))
         else:
@@ -190,10 +282,10 @@ class Upstream:
     def _pause(self, headers: Mapping[str, str]) -> None:
         named = retry_after(headers, self._clock.wall_ns() / 1e9)
         guessed = self._pauses.after()
-        self.budget.pause(min(guessed if named is None else named, LONGEST_PAUSE), self.now)
+        self.budget.pause(min(guessed if named is None else named, LONGEST_RETRY_AFTER), self.now)
 
     def refuse(self, refused: RefusedAnswer) -> None:
-        """Count a result that is no value."""
+        """Count a refused result."""
         self.refusals[refused.kind] += 1
 
     def report_bad_data(self, why: str, *, is_only: bool = False) -> None:

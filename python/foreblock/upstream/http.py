@@ -69,10 +69,10 @@ class HttpServer:
         accepted = {"Accept": "application/json", "Content-Type": "application/json"}
         self._post: Final = self.head("POST", self.target, accepted)
 
-    async def connect(self) -> "HttpConnection":
+    async def connect(self) -> "ClientConnection":
         """Open a connection. Raises `OSError`."""
         _, connection = await asyncio.get_running_loop().create_connection(
-            HttpConnection,
+            ClientConnection,
             self._host,
             self._port,
             ssl=self._tls,
@@ -103,8 +103,8 @@ class Connections:
         """Raises `InvalidArgument` for a bad URL."""
         self._server: Final = HttpServer(url)
         self.secrets: Final = secrets_of(url)
-        self._idle: Final[list[HttpConnection]] = []
-        self._busy: Final[set[HttpConnection]] = set()
+        self._idle: Final[list[ClientConnection]] = []
+        self._busy: Final[set[ClientConnection]] = set()
         self._is_closed = False
         self._places: Final = asyncio.Semaphore(most)
         self._urgent_places: Final = asyncio.Semaphore(most)
@@ -144,7 +144,7 @@ class Connections:
                     raise
         return await self._exchange(await self._server.connect(), request)
 
-    def _take_idle(self) -> "HttpConnection | None":
+    def _take_idle(self) -> "ClientConnection | None":
         loop = asyncio.get_running_loop()
         while self._idle:
             connection = self._idle.pop()
@@ -152,10 +152,10 @@ class Connections:
                 return connection
         return None
 
-    async def _exchange(self, connection: "HttpConnection", request: bytes) -> HttpReply:
+    async def _exchange(self, connection: "ClientConnection", request: bytes) -> HttpReply:
         self._busy.add(connection)
         try:
-            reply = await connection.send(request)
+            reply = await connection.send(request, longest=LONGEST_ANSWER)
         except BaseException:
             connection.abort()
             raise
@@ -186,7 +186,7 @@ class Connections:
         self._idle.clear()
 
 
-class HttpConnection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """One connection: a request, its response, and then the next. httptools calls `on_…`."""
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ class HttpConnection(asyncio.Protocol):
         self,
         request: bytes,
         *,
-        longest: int | None = LONGEST_ANSWER,
+        longest: int | None,
         stall: float | None = None,
         sink: Callable[[bytes], None] | None = None,
     ) -> HttpReply:

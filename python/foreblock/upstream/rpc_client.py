@@ -20,7 +20,7 @@ import msgspec
 
 from foreblock.errors import ErrorAnswer, NotAnAnswer, RefusedAnswer, Unreachable
 from foreblock.secret_urls import redact_urls
-from foreblock.upstream.http import HttpConnection, HttpReply, HttpServer, reason_of
+from foreblock.upstream.http import ClientConnection, HttpReply, HttpServer, reason_of
 
 SNAPSHOT: Final = "Foreblock-Snapshot"
 MIN_COMMIT: Final = "Foreblock-Min-Commit"
@@ -95,7 +95,7 @@ class Endpoint:
         self._longest_answer = longest_answer
         self._server = HttpServer(url)
         self._runner: asyncio.Runner | None = None
-        self._connection: HttpConnection | None = None
+        self._connection: ClientConnection | None = None
         self._timeout = timeout
         self._seen = ShownCommit()
         self._number = 0
@@ -167,7 +167,7 @@ class Endpoint:
             connection = await self._server.connect()
         return await self._send_on(connection, request)
 
-    async def _send_on(self, connection: HttpConnection, request: bytes) -> HttpReply:
+    async def _send_on(self, connection: ClientConnection, request: bytes) -> HttpReply:
         try:
             reply = await connection.send(
                 request, longest=self._longest_answer, stall=self._timeout

@@ -216,7 +216,7 @@ impl Failure {
             }
             _ => Err(watch.error()),
         };
-        Self::Missing(missing, ran)
+        Self::MissingState(missing, ran)
     }
 }
 

@@ -30,11 +30,11 @@ from foreblock.ledger.following.plan import (
     Begin,
     Beginning,
     Buffer,
+    BufferedTurn,
     Compete,
     Drop,
     Extend,
     FindParent,
-    Turn,
     is_frozen,
     plan,
     turn_at_frozen,
@@ -47,7 +47,7 @@ from foreblock.ledger.following.verdict import Applied, Overrun, Verdict, Wantin
 from foreblock.types import Flashblock
 
 
-class Waiting(NamedTuple):
+class WaitingMessages(NamedTuple):
     """Messages that wait; they outlive a failure of the store."""
 
     buffered: Buffered
@@ -55,7 +55,7 @@ class Waiting(NamedTuple):
     changed: set[int]  # heights whose buffered messages are to be tried
 
 
-class Parts(NamedTuple):
+class ChainParts(NamedTuple):
     """The machine that messages act on, as it was read from the store."""
 
     chain: ServedChain
@@ -70,8 +70,8 @@ class Actions:
 
     def __init__(
         self,
-        parts: Parts,
-        waiting: Waiting,
+        parts: ChainParts,
+        waiting: WaitingMessages,
         count: Callable[[Received, Verdict], bool],
         tally: Callable[[str], None],
         request_block: Callable[[bytes], None],
@@ -164,7 +164,7 @@ class Actions:
     def _act_on_buffered(self, received: Received) -> bool:
         job = self._chain.jobs.get(*received.job)
         if job is not None and is_frozen(job):
-            if turn_at_frozen(job, received) is not Turn.ACT:
+            if turn_at_frozen(job, received) is not BufferedTurn.ACT:
                 return False
             self._buffered.remove(received)
             return self._extend(received)
@@ -173,10 +173,10 @@ class Actions:
         outcome = classify(received.message, self._known(received.is_for_place_of))
         parent_changed = received.message.block_number - 1 in self._changed
         turn = turn_of(outcome, parent_changed=parent_changed)
-        if turn is Turn.STAY:
+        if turn is BufferedTurn.STAY:
             return False
         self._buffered.remove(received)
-        if turn is Turn.ACT:
+        if turn is BufferedTurn.ACT:
             return self.act(received, outcome)
         if not self._agrees(received):
             self._tally(Equivocation.__name__)

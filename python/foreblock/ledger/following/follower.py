@@ -22,7 +22,7 @@ from foreblock._engine import Block
 from foreblock.clock import Clock
 from foreblock.errors import StoreError
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.following.actions import Actions, Parts, Waiting
+from foreblock.ledger.following.actions import Actions, ChainParts, WaitingMessages
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds, Buffered, Received, memory_of
 from foreblock.ledger.following.call_templates import CallTemplates
@@ -269,8 +269,8 @@ class Follower:
         self._prober = prober = Prober(chain, growth, self.buffered, self._count)
         self._ahead = Lookahead(chain, self.buffered, is_on=self._looks_ahead)
         self._actions = Actions(
-            Parts(chain, sealing, growth, prober, self._ahead),
-            Waiting(self.buffered, self._rounds, self._changed),
+            ChainParts(chain, sealing, growth, prober, self._ahead),
+            WaitingMessages(self.buffered, self._rounds, self._changed),
             self._count,
             self._tally,
             self._request_block,

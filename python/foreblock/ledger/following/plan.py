@@ -87,7 +87,7 @@ def plan(outcome: Outcome, *, copy_waits: bool) -> Plan:  # noqa: PLR0911, a tab
             return Buffer()
 
 
-class Turn(Enum):
+class BufferedTurn(Enum):
     """The turn of a buffered message."""
 
     STAY = auto()  # nothing has changed for it
@@ -95,23 +95,25 @@ class Turn(Enum):
     FORGET = auto()  # a copy was executed meanwhile
 
 
-def turn_of(outcome: Outcome, *, parent_changed: bool) -> Turn:
+def turn_of(outcome: Outcome, *, parent_changed: bool) -> BufferedTurn:
     """Return whether to act on a buffered message; `parent_changed` if the height below did."""
     match outcome:
         case Next() | FirstOnSealed() | FirstOnPending() | Restart(takes_over=True):
-            return Turn.ACT
+            return BufferedTurn.ACT
         case FirstOnUnknown() | Restart() | FirstUnproven():
-            return Turn.ACT if parent_changed else Turn.STAY
+            return BufferedTurn.ACT if parent_changed else BufferedTurn.STAY
         case Duplicate():
-            return Turn.FORGET
+            return BufferedTurn.FORGET
         case _:
-            return Turn.STAY
+            return BufferedTurn.STAY
 
 
-def turn_at_frozen(job: Job, received: Received) -> Turn:
+def turn_at_frozen(job: Job, received: Received) -> BufferedTurn:
     """Return whether to act on a buffered message of a job that is frozen: it must fit exactly."""
     fits = received.message.index == len(job.steps)
-    return Turn.ACT if fits and not job.refuses(job.received, received) else Turn.STAY
+    return (
+        BufferedTurn.ACT if fits and not job.refuses(job.received, received) else BufferedTurn.STAY
+    )
 
 
 def is_frozen(job: Job | None) -> bool:

@@ -48,11 +48,8 @@ from foreblock.ledger.rules.l1 import (
 )
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.partial_rows import Position
-from foreblock.methods.lru_cache import LruCache
-from foreblock.methods.params import BlockName, Params, hash32, read_block, reader
 from foreblock.lru_cache import LruCache, size_of
-from foreblock.methods.block_param import BlockName, read_block
-from foreblock.methods.params import Params, hash32, reader
+from foreblock.methods.params import BlockName, Params, hash32, read_block, reader
 from foreblock.methods.shapes import array, members, write_data, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
