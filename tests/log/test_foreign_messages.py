@@ -210,7 +210,7 @@ def test_a_standby_takes_over_after_what_it_skips(server: NatsServer) -> None:
             with pytest.raises(NewerLogFormat):  # perhaps a newer writer has taken over
                 await writer.write(b"second")
             watch = Standby(standby.connection, SystemClock(), 0.01, Random(1))
-            tail = standby.follower(heard=watch.heard)
+            tail = standby.follower(on_head=watch.received)
             await tail.catch_up()
             assert await watch.until_silent(tail) == 2
             standby.position = tail.position

@@ -43,7 +43,7 @@ def test_live_messages_are_given_in_order_or_not_at_all(
     live, model = LiveMessages(), set()
     for number, is_ours in heard:
         message = (ours if is_ours else theirs)[number]
-        live.hear(position, message, number + 1, b"")
+        live.add(position, message, number + 1, b"")
         if is_ours and number > done:
             model.add(number)
     end = min(length - 1, 19)
@@ -60,13 +60,13 @@ def test_live_messages_are_bounded() -> None:
     live = LiveMessages()
     messages = chain(200)
     for number, message in enumerate(messages):
-        live.hear(LogPosition(), message, number + 1, b"")
+        live.add(LogPosition(), message, number + 1, b"")
     assert len(live.commits) == FARTHEST
     live.forget(200)
     assert (live.size, live.commits) == (0, {})
     body = bytes(20 << 20)
     for number in range(10):
-        live.hear(LogPosition(), LogMessage(1, 0, 1, LOG, NO_LINK, body + bytes([number])), 1, b"")
+        live.add(LogPosition(), LogMessage(1, 0, 1, LOG, NO_LINK, body + bytes([number])), 1, b"")
     assert len(live.commits) == 3
 
 

@@ -30,9 +30,9 @@ class Watcher(Standby):
         self.checks = 0
         self.signs = 0
 
-    def heard(self, sign: HeadAnnouncement | None) -> None:
+    def received(self, sign: HeadAnnouncement | None) -> None:
         self.signs += 1
-        super().heard(sign)
+        super().received(sign)
 
     async def check(self, tail: LogTail) -> StandbyStep:
         step = await super().check(tail)
@@ -46,7 +46,7 @@ async def watching(
 ) -> AsyncIterator[tuple[Watcher, asyncio.Task[int]]]:
     """Follow, and wait for silence."""
     watcher = Watcher(of, clock, seed)
-    tail = of.follower(heard=watcher.heard)
+    tail = of.follower(on_head=watcher.received)
     following = asyncio.create_task(tail.run())
     waiting = asyncio.create_task(watcher.until_silent(tail))
     try:

@@ -65,7 +65,7 @@ def test_messages_that_are_not_heard_are_read(
 
             async with replica.following() as task:
                 assert replica.tail is not None
-                monkeypatch.setattr(replica.tail.messages, "hear", hear)
+                monkeypatch.setattr(replica.tail.messages, "add", hear)
                 for number in range(20):
                     await writer.write(b"commit %d" % number)
                 await replica.until_level(writer, task)
@@ -309,7 +309,7 @@ def test_each_head_and_each_commit_is_a_sign_of_life(server: NatsServer) -> None
                 if None in signs and any(signs):
                     both.set()
 
-            task = asyncio.create_task(replica.follower(heard=heard).run())
+            task = asyncio.create_task(replica.follower(on_head=heard).run())
             for number in range(1000):
                 await writer.write(b"commit %d" % number)
                 if both.is_set():

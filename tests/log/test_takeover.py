@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from foreblock.log.takeover import (
     ASLEEP_NS,
     CHANCE_NS,
-    LOOK_NS,
+    CHECK_NS,
     QUIET_NS,
     SilenceWatch,
     StandbyStep,
@@ -21,21 +21,21 @@ def looks(watch: SilenceWatch, begin: int, until: int) -> int | None:
     """Look whenever it is due, and be answered; the time at which it takes over."""
     now = begin
     while now <= until:
-        is_due = watch.due(now) is StandbyStep.LOOK
+        is_due = watch.due(now) is StandbyStep.CHECK
         if is_due and watch.answered(now, is_news=False) is StandbyStep.TAKE_OVER:
             return now
-        now = max(now + 1, watch.next_look_ns)
+        now = max(now + 1, watch.next_check_ns)
     return None
 
 
 @given(st.integers(0, 2**32), st.floats(0.5, 10))
 def test_it_takes_over_after_silence_and_chance(seed: int, silence: float) -> None:
     watch = SilenceWatch(silence, Random(seed), 0)
-    watch.heard(SECOND)
+    watch.received(SECOND)
     taken = looks(watch, SECOND, 20 * SECOND)
     assert taken is not None
     waited = taken - SECOND
-    assert silence * SECOND - 1 <= waited <= silence * SECOND + CHANCE_NS + LOOK_NS + QUIET_NS
+    assert silence * SECOND - 1 <= waited <= silence * SECOND + CHANCE_NS + CHECK_NS + QUIET_NS
 
 
 @given(st.integers(0, 2**32))
@@ -44,9 +44,9 @@ def test_a_writer_that_says_that_it_stops_is_not_waited_for(seed: int) -> None:
     watch.resigned(SECOND)
     taken = looks(watch, SECOND, 20 * SECOND)
     assert taken is not None
-    assert taken - SECOND <= CHANCE_NS + LOOK_NS
+    assert taken - SECOND <= CHANCE_NS + CHECK_NS
     watch.resigned(SECOND)
-    watch.heard(SECOND + 1)  # another writer was there first
+    watch.received(SECOND + 1)  # another writer was there first
     assert looks(watch, SECOND + 1, 10 * SECOND) is None
 
 
@@ -91,7 +91,7 @@ def test_it_takes_over_only_while_nothing_but_empty_answers_came(
         asleep = now - before > ASLEEP_NS
         match kind:
             case "heard":
-                watch.heard(now)
+                watch.received(now)
             case "unanswered":
                 watch.unanswered(now)
             case "news":

@@ -59,7 +59,7 @@ class PartlyKnown:
             self.open,
             lambda error: Fault(-32000, str(error)),
             Limits(),
-            begin_rounds=lambda: self,
+            new_fetch_budget=lambda: self,
             once=("act", "act_later"),
             budget=budget,
             counts=counts,

@@ -119,7 +119,7 @@ def test_a_block_that_never_comes_is_not_waited_for_alone(
     truth: Truth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_learner, "MOMENT", 0.0)
-    monkeypatch.setattr(state_learner, "ASKED_AGAIN", 3)
+    monkeypatch.setattr(state_learner, "MOST_CHECKS", 3)
     learner, fetcher = _learner(truth, 8)
     looks = []
 
@@ -200,7 +200,7 @@ def test_without_proofs_nothing_is_learned_unless_upstreams_are_trusted(truth: T
 def test_what_was_wanted_and_is_found_is_heard_with_its_contracts(truth: Truth) -> None:
     learner, fetcher = _learner(truth, 5)
     heard: list[StateKeys] = []
-    learner.heard = lambda keys, purpose: heard.append(keys if purpose else StateKeys())
+    learner.on_used = lambda keys, purpose: heard.append(keys if purpose else StateKeys())
     nobody = b"\x77" * 20  # has no code
     asked = replace(WANTED, codes_of=frozenset({SCRIBE, nobody}))
     _find(learner, asked, _blocks(truth, 4, 7))

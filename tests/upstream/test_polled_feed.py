@@ -86,7 +86,7 @@ def test_a_polled_feed_says_what_is_wrong() -> None:
         clock = SystemClock()
         feed = PolledFeed(f"poll+{node.url}", Inbox(), clock, arrived=lambda: None)
         with pytest.raises(RefusedAnswer, match="server failed"):
-            await feed.look()
+            await feed.poll()
         polling = asyncio.create_task(feed.run())
         await until(lambda: bool(feed.last_error))
         polling.cancel()

@@ -84,19 +84,19 @@ def test_every_key_is_asked_for_once_and_no_other_key(
     wanted: StateKeys, limits: RequestLimits, proven: bool
 ) -> None:
     plan = plan_state(wanted, limits, AT, proven=proven)
-    asked = keys(plan.asked)
+    asked = keys(plan.requests)
     assert set(asked.values()) <= {1}
     settled = wanted.without(plan.left)
     slots = {(address, slot) for address, some in settled.slots.items() for slot in some}
     assert {key for key in asked if isinstance(key, tuple) and isinstance(key[0], bytes)} == slots
     if not limits.proofs or (limits.tip_proofs and not proven):
-        assert not any(isinstance(each, GetProof) for each in plan.asked)
+        assert not any(isinstance(each, GetProof) for each in plan.requests)
         assert bool(plan.left.accounts) == (proven and bool(wanted.accounts))
     else:
         assert not plan.left.accounts
     if proven:
         others = (GetStorageValues, ReadByCall, GetStorageAt, GetBalance)
-        assert not any(isinstance(each, others) for each in plan.asked)
+        assert not any(isinstance(each, others) for each in plan.requests)
 
 
 @given(wants, limits, st.booleans())
@@ -104,7 +104,7 @@ def test_no_request_is_above_the_limits(
     wanted: StateKeys, limits: RequestLimits, proven: bool
 ) -> None:
     plan = plan_state(wanted, limits, AT, proven=proven)
-    for each in plan.asked:
+    for each in plan.requests:
         match each:
             case GetProof(_, slots):
                 assert len(slots) <= limits.proof_slots
@@ -114,8 +114,8 @@ def test_no_request_is_above_the_limits(
                 assert sum(map(len, slots.values())) <= limits.values_slots
             case _:
                 pass
-    together = list(bodies(plan.asked, limits))
-    assert tuple(each for some in together for each in some) == plan.asked
+    together = list(bodies(plan.requests, limits))
+    assert tuple(each for some in together for each in some) == plan.requests
     for some in together:
         block = AT.parameter(limits.form)
         body = body_of([(each.method, each.params(block)) for each in some])
@@ -129,7 +129,7 @@ def settle(
     """What an honest endpoint's answers settle, through JSON both ways."""
     plan = plan_state(wanted, limits, AT, proven=proven)
     reading = ResponseReader()
-    for some in bodies(plan.asked, limits):
+    for some in bodies(plan.requests, limits):
         block = AT.parameter(limits.form)
         sent = json.loads(body_of([(each.method, each.params(block)) for each in some]))
         requests = sent if isinstance(sent, list) else [sent]
@@ -171,16 +171,16 @@ def test_an_honest_endpoint_settles_everything(
 def test_an_account_with_its_slots_is_one_request() -> None:
     wanted = StateKeys(frozenset({A}), {A: frozenset(range(100)), B: frozenset(range(3000))})
     trusted = plan_state(wanted, RequestLimits(), AT, proven=False)
-    assert [type(each) for each in trusted.asked] == [GetProof, ReadByCall]
+    assert [type(each) for each in trusted.requests] == [GetProof, ReadByCall]
     proven = plan_state(wanted, RequestLimits(proof_slots=1000), AT, proven=True)
-    assert [each.method for each in proven.asked] == ["eth_getProof"] * 1 + ["eth_getProof"] * 5
+    assert [each.method for each in proven.requests] == ["eth_getProof"] * 1 + ["eth_getProof"] * 5
 
 
 def test_a_number_is_checked_beside_what_is_asked_at_it() -> None:
     limits = RequestLimits(form=BlockForm.NUMBER)
     plan = plan_state(StateKeys(frozenset({A})), limits, AT, proven=False)
-    assert plan.asked == (GetProof(A), GetHeader(AT.number, AT.hash))
-    assert plan_state(StateKeys(blocks=frozenset({7})), limits, AT, proven=False).asked == (
+    assert plan.requests == (GetProof(A), GetHeader(AT.number, AT.hash))
+    assert plan_state(StateKeys(blocks=frozenset({7})), limits, AT, proven=False).requests == (
         GetHeader(7),
     )
 
@@ -189,7 +189,7 @@ def test_a_code_without_an_account_is_left_over() -> None:
     wanted = StateKeys(codes={b"\x01" * 32: b"", b"\x02" * 32: A})
     plan = plan_state(wanted, RequestLimits(), AT, proven=True)
     assert plan.left == StateKeys(codes={b"\x01" * 32: b""})
-    assert plan.asked == (GetCode(A, b"\x02" * 32),)
+    assert plan.requests == (GetCode(A, b"\x02" * 32),)
 
 
 def test_first_slots_of_new_contracts_come_along() -> None:

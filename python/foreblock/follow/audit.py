@@ -29,7 +29,7 @@ from foreblock.upstream.budget import Purpose
 MOST_CLAIMS: Final = 65_536  # that wait; more are not believed
 SLICE_ACCOUNTS: Final = 16
 SLICE_SLOTS: Final = 1024
-NEWEST: Final = 3  # blocks at which proofs are asked for besides
+NEWEST: Final = 3  # further blocks at which proofs are requested
 DISTRUST_SECONDS: Final = 60.0  # after a value that was untrue
 AGAIN_SECONDS: Final = 0.5  # after a slice of which nothing could be proven
 

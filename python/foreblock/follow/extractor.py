@@ -7,7 +7,7 @@ so its answer has the wrong length and is refused.
 
 Calldata is one group for each contract: a word with the bytes of its keys above its address,
 then the keys. The result is the words of all slots, in the same order. Precompiles cannot be read
-in this way: their code is not looked at.
+like this: their code is not used.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

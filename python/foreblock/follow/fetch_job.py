@@ -1,7 +1,7 @@
 """Request the keys of one job from one upstream: plan, send, read, and degrade if it refuses.
 
 The outcome holds what the upstream said, and why the rest is missing. Nothing is raised: another
-upstream can be asked for the rest.
+upstream may have the rest.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from foreblock.upstream.budget import Purpose, Urgency, price
 from foreblock.upstream.json_rpc import RefusalKind
 
 TRIES: Final = 6  # at one upstream, each narrower than the one before
-# What shows that a way of asking does not work.
+# Refusals that show that a kind of request does not work.
 OF_A_WAY: Final = frozenset({RefusalKind.NO_METHOD, RefusalKind.NO_STATE})
 # What is refused so will be refused again; anything else may be an accident.
 SETTLED: Final = frozenset(
@@ -58,7 +58,7 @@ class AttemptOutcome(NamedTuple):
 
     found: FetchResult
     why: str
-    may_change: bool = False  # whether it may say more if it is asked again
+    may_change: bool = False  # whether a retry may find more
 
 
 async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
@@ -73,19 +73,19 @@ async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
         left = found.missing(job.wanted)
         if not left:
             return AttemptOutcome(found, "")
-        asked, refused = await _once(upstream, job, left, back, found, apart=apart)
+        requests, refused = await _once(upstream, job, left, back, found, apart=apart)
         if refused:
             why = str(refused[0][1])
             may_change = any(refusal.kind not in SETTLED for _, refusal in refused)
-        elif not asked:
+        elif not requests:
             return AttemptOutcome(found, why or "it cannot say that", may_change)
         # Where blocks below the tip are proven, a state that is not there is one of some keys.
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
-        settled = settled_refusals(asked, kinds)
+        settled = settled_refusals(requests, kinds)
         following = degrade(upstream.limits, settled, back, len(job.places))
         if following is None and len(kinds) < len(refused) and not apart:
-            apart = True  # one key that it does not have refuses all that are asked for with it
+            apart = True  # one missing key refuses all keys of its request
             continue
         if following is None and len(settled) < len(kinds):
             continue
@@ -108,17 +108,17 @@ async def _once(
     *,
     apart: bool,
 ) -> tuple[Sequence[StateRequest], list[tuple[StateRequest, RefusedAnswer]]]:
-    """One plan: adds to `found`; returns what was asked, and what of it was refused.
+    """One plan: adds to `found`; returns the requests, and those that were refused.
 
-    Where each key is asked for `apart`, what is not there refuses nothing else.
+    With `apart` each key has its own request, so a missing key refuses no other.
     """
     limits, at = _within_budget(upstream, job), job.places[back]
     parts = [left]
     if apart:
         limits = limits._replace(proof_slots=1)
         parts = [replace(left, slots={}), StateKeys(slots=left.slots)]
-    plans = [plan_state(each, limits, at, proven=job.proven).asked for each in parts if each]
-    asked = [each for plan in plans for each in plan]
+    plans = [plan_state(each, limits, at, proven=job.proven).requests for each in parts if each]
+    requests = [each for plan in plans for each in plan]
     block = block_of(limits, at, proven=job.proven)
     reader = ResponseReader(upstream.shown)
     places = asyncio.Semaphore(_at_a_time(job))
@@ -128,17 +128,17 @@ async def _once(
             return await _send(upstream, job, some, block, reader)
 
     refused = [
-        each for some in await asyncio.gather(*map(send, bodies(asked, limits))) for each in some
+        each for some in await asyncio.gather(*map(send, bodies(requests, limits))) for each in some
     ]
     found.merge(reader.found)
-    return asked, refused
+    return requests, refused
 
 
 def settled_refusals(
-    asked: Sequence[StateRequest], refused: Sequence[tuple[StateRequest, str]]
+    requests: Sequence[StateRequest], refused: Sequence[tuple[StateRequest, str]]
 ) -> list[tuple[StateRequest, str]]:
-    """The refusals that are no accidents: a way that worked for others works."""
-    all_of, failed = Counter(map(type, asked)), Counter(type(each) for each, _ in refused)
+    """Return the refusals that are not accidents: a kind of request that worked once works."""
+    all_of, failed = Counter(map(type, requests)), Counter(type(each) for each, _ in refused)
     return [
         (each, kind)
         for each, kind in refused
@@ -149,18 +149,18 @@ def settled_refusals(
 async def _send(
     upstream: StateUpstream,
     job: FetchJob,
-    asked: Sequence[StateRequest],
+    requests: Sequence[StateRequest],
     block: object,
     reader: ResponseReader,
 ) -> list[tuple[StateRequest, RefusedAnswer]]:
     """One body; returns the requests of it that were refused."""
-    calls = [(each.method, each.params(block)) for each in asked]
+    calls = [(each.method, each.params(block)) for each in requests]
     try:
         results = await upstream.ask(calls, job.urgency, job.until)
     except RefusedAnswer as why:
-        return [(each, why) for each in asked]
+        return [(each, why) for each in requests]
     refused = []
-    for number, each in enumerate(asked, start=1):
+    for number, each in enumerate(requests, start=1):
         result = results[number]
         try:
             if not isinstance(result, Raw):

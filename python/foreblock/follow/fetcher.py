@@ -69,7 +69,7 @@ class InFlightFetch:
 ROUNDS: Final = 2  # of one fetch, each over all upstreams
 ROUNDS_AFTER_FAILURES: Final = 6  # if responses were damaged or did not arrive
 MOST_ROUNDS: Final = 16  # where some rest meanwhile
-SLICE: Final = 1024  # keys of one want that are asked for at a time; what was found is kept
+SLICE: Final = 1024  # keys that are requested at a time; results are kept
 BETWEEN_ROUNDS: Final = 0.05  # seconds
 MOST_HOMES: Final = 65_536  # codes whose account is remembered
 _MOST_CONTRACTS: Final = 65_536  # whose first slots were fetched
@@ -160,7 +160,7 @@ class Fetcher:
     def report_bad_data(self, source: str, why: str) -> None:
         """The engine has checked something that this upstream said, and it is not true.
 
-        It is not asked for a while: for a moment only if there is no other.
+        It is not used for a while: for a moment only if there is no other.
         """
         now = self._now
         for upstream in self.upstreams:
@@ -170,7 +170,7 @@ class Fetcher:
                 upstream.report_bad_data(why, is_only=is_only)
 
     def close(self) -> None:
-        """Stop what is on its way, and close the upstreams."""
+        """Cancel requests, and close the upstreams."""
         for task in self.tasks:
             task.cancel()
         for upstream in self.upstreams:
@@ -233,16 +233,16 @@ class Fetcher:
             fetch.done.cancel()
 
     async def _settle(self, fetch: InFlightFetch) -> AttemptOutcome:
-        """Ask upstreams until everything is found, all were asked, or the time is over."""
+        """Query upstreams until everything is found, all were tried, or the time is over."""
         found, why = FetchResult(), ""
         for number in range(1, MOST_ROUNDS + 1):
-            told, may_change = await self._ask_all(fetch, found)
-            why = told or why
+            reason, may_change = await self._ask_all(fetch, found)
+            why = reason or why
             if not found.missing(fetch.job.wanted):
                 break
             wait = min(each.wait(fetch.job.urgency.purpose) for each in self.upstreams)
             if wait == 0.0 and number >= (ROUNDS_AFTER_FAILURES if may_change else ROUNDS):
-                break  # all may be asked, and none can say it
+                break  # no upstream has it
             pause = max(wait, BETWEEN_ROUNDS)
             if self._now + pause >= fetch.job.until:
                 break
@@ -252,7 +252,7 @@ class Fetcher:
     async def _ask_all(self, fetch: InFlightFetch, found: FetchResult) -> tuple[str, bool]:
         """One round: add to `found`; returns the last reason why something is missing.
 
-        Also whether somebody may say more if asked again.
+        Also whether a retry may find more.
         """
         untried, why, may_change = list(self.upstreams), "", False
         running: dict[asyncio.Task[AttemptOutcome], StateUpstream] = {}
@@ -283,7 +283,7 @@ class Fetcher:
         running: dict[asyncio.Task[AttemptOutcome], StateUpstream],
         found: FetchResult,
     ) -> None:
-        """Ask the best of the upstreams that were not asked in this round."""
+        """Query the best upstream that was not tried in this round."""
         if not untried:
             return
         purpose = fetch.job.urgency.purpose
@@ -299,7 +299,7 @@ class Fetcher:
         untried: Sequence[StateUpstream],
         running: dict[asyncio.Task[AttemptOutcome], StateUpstream],
     ) -> float:
-        """Seconds until the next upstream is asked beside those that are."""
+        """Seconds until another upstream is queried in parallel."""
         left = max(0.0, fetch.job.until - self._now)
         if not untried:
             return left

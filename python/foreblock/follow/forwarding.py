@@ -87,7 +87,7 @@ def _of_whole(refused: RefusedAnswer) -> SentAnswer:
 
 
 def _of_error(refused: RefusedAnswer) -> SentAnswer:
-    """An error in place of the hash: the endpoint has looked at the request."""
+    """An error instead of the hash: the endpoint has processed the request."""
     if refused.kind in _TOO_MANY:
         return SentAnswer(SentOutcome.TOO_MANY, refused.why)
     code = _CODE.match(refused.why)
@@ -99,7 +99,7 @@ def _of_error(refused: RefusedAnswer) -> SentAnswer:
     return SentAnswer(SentOutcome.REJECTED, why)
 
 
-MOST: Final = 64  # on their way at a time
+MOST: Final = 64  # in flight at a time
 SECONDS: Final = 2.5  # for an answer; workers wait for three
 BLOBS_STAY: Final = "transactions with blobs are not forwarded: send it to a node of the chain"
 
@@ -118,7 +118,7 @@ class Posting(Protocol):
 
 
 class TransactionForwarding:
-    """The way of transactions to one endpoint; `close` it."""
+    """Forwards transactions to one endpoint; `close` it."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class TransactionForwarding:
             task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Give up what is on its way: its outcome is unknown then."""
+        """Cancel transactions in flight: their outcome is unknown."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

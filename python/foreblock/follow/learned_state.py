@@ -155,7 +155,7 @@ MOST_PATHS: Final = 64  # accounts that one round asks for; each is a request
 AT_ONCE: Final = 16
 
 Keys = dict[bytes, set[int]]
-KeysAt = Mapping[int, Keys]  # by the number of the block at which they are asked for
+KeysAt = Mapping[int, Keys]  # by the number of the block at which they are requested
 
 
 class TrieNodeFetcher:
@@ -193,14 +193,14 @@ class TrieNodeFetcher:
     async def _proofs(self, keys: KeysAt, seconds: float) -> list[tuple[BlockAt, ClaimedProof]]:
         if sum(map(len, keys.values())) > MOST_PATHS:
             raise TooMuchState(f"the trie nodes of more than {MOST_PATHS} accounts")
-        asked = [
+        fetches = [
             self._proof(place, GetProof(address, tuple(sorted(slots))))
             for number, of_block in keys.items()
             if (place := self._place(number)) is not None
             for address, slots in of_block.items()
         ]
         async with asyncio.timeout(seconds):
-            return await asyncio.gather(*asked)
+            return await asyncio.gather(*fetches)
 
     def _place(self, number: int) -> BlockAt | None:
         """The block to ask at; None if the chain is another one by now."""
@@ -211,9 +211,9 @@ class TrieNodeFetcher:
                 return None
             return BlockAt(number, block.hash)
 
-    async def _proof(self, place: BlockAt, asked: GetProof) -> tuple[BlockAt, ClaimedProof]:
+    async def _proof(self, place: BlockAt, request: GetProof) -> tuple[BlockAt, ClaimedProof]:
         async with self._places:
-            return place, await proof_at(self._ask, asked, place)
+            return place, await proof_at(self._ask, request, place)
 
 
 def slots_before(missed: Sequence[MissingKeys]) -> KeysAt:
@@ -239,15 +239,15 @@ def _proven(proof: ClaimedProof, root: bytes) -> KnownValues:
     )
 
 
-async def proof_at(ask: AskUpstream, asked: GetProof, block: BlockAt) -> ClaimedProof:
+async def proof_at(ask: AskUpstream, request: GetProof, block: BlockAt) -> ClaimedProof:
     """Return an unchecked proof at a block. Raises `InvalidProofData`, `NoUpstream`."""
     try:
-        params = asked.params(block.parameter(BlockForm.HASH))
-        text = await ask(asked.method, msgspec.json.encode(params))
+        params = request.params(block.parameter(BlockForm.HASH))
+        text = await ask(request.method, msgspec.json.encode(params))
     except NoUpstream:  # some take numbers only
-        params = asked.params(block.parameter(BlockForm.NUMBER))
-        text = await ask(asked.method, msgspec.json.encode(params))
+        params = request.params(block.parameter(BlockForm.NUMBER))
+        text = await ask(request.method, msgspec.json.encode(params))
     try:
-        return read_proof(asked, Raw(text))
+        return read_proof(request, Raw(text))
     except RefusedAnswer as why:
         raise InvalidProofData(str(why)) from None

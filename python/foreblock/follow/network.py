@@ -63,8 +63,8 @@ MOST_LEARNING: Final = 4  # fetches for messages at the same time
 _FETCH_WAITS: Final = Waits(0.05, 1.0)  # after a fetch that found nothing
 STORE_GATHER: Final = 0.02  # seconds in which what is to be stored for readers is gathered
 MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is fetched again
-PORTION: Final = 8  # blocks between two looks at the chain while it is far ahead
-# After a look at the chain that failed. An upstream that rests is not asked, so it may be short.
+PORTION: Final = 8  # blocks between two reads of the heads while it is far ahead
+# After a failed read of the chain. An upstream that rests is not queried, so it may be short.
 _WAITS: Final = Waits(0.25, 1.0)
 
 
@@ -82,7 +82,7 @@ class FollowNetwork(FeedNetwork):
         clock: Clock,
         publish: Callable[[Flashblock], None],
         broadcast: Callable[[ToWorker], None],
-        heard: FeedClientOptions,
+        client_options: FeedClientOptions,
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
         audit: StateAudit | None = None,
@@ -103,7 +103,7 @@ class FollowNetwork(FeedNetwork):
             network.name, lambda: self.following.roots, self._find_proofs, self._root_differs
         )
         self._hot_set: Final = WorkingSet()
-        learner.heard = self._note_used
+        learner.on_used = self._note_used
         self.working_set: Final = WorkingSetRefresh(
             self._hot_set, learner, self, self._keep_hot, has_room=self._has_room
         )
@@ -114,7 +114,7 @@ class FollowNetwork(FeedNetwork):
         self._storing: asyncio.Task[None] | None = None  # that takes more with it
         self.anchorings = 0
         self.last_anchoring = ""
-        super().__init__(network, clock, publish, broadcast, heard, seen, metrics)
+        super().__init__(network, clock, publish, broadcast, client_options, seen, metrics)
         self._sealed: Final = AnchoredBlocks(
             self._follow,
             chain,
@@ -149,7 +149,7 @@ class FollowNetwork(FeedNetwork):
             self._clock,
             arrived=self._wake.set,
             place=self._next_place,
-            options=self._heard,
+            options=self._client_options,
         )
 
     def _next_place(self) -> FlashblockId:
@@ -204,7 +204,7 @@ class FollowNetwork(FeedNetwork):
             self._forwarding.submit(request)
 
     def probe_soon(self) -> None:
-        """Find out what upstreams can do that were not asked yet; nobody waits for it."""
+        """Probe upstreams that were not probed yet, in the background."""
         self._start(self._probe())
 
     async def _probe(self) -> None:

@@ -36,7 +36,7 @@ from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.scheduling.reply import Text
 from foreblock.upstream.old_blocks import AskUpstream, OldBlock, OldBlocks, place_of
 
-ABSENT_SECONDS: Final = 2.0  # until a transaction that nobody knows is asked for again
+ABSENT_SECONDS: Final = 2.0  # until an unknown transaction is requested again
 MOST_ABSENT: Final = 4096
 MOST_ANCESTORS: Final = 256  # of the anchor, each of which its child names
 
@@ -173,7 +173,7 @@ class VerifiedHistory:
 
     async def _proven_hash(self, number: int) -> bytes | None:
         """The hash that the state of this chain has of an ancestor; none if it has none."""
-        rounds = self._state.begin_rounds()
+        rounds = self._state.new_fetch_budget()
         while True:
             try:
                 with closing(self._ledger.view()) as view:

@@ -26,7 +26,7 @@ class BlockForm(StrEnum):
 
 
 class BlockAt(NamedTuple):
-    """The block whose state is asked about."""
+    """The block whose state is requested."""
 
     number: int
     hash: bytes

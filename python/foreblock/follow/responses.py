@@ -105,46 +105,46 @@ class ResponseReader:
         self._found.said_by = dict.fromkeys(said, self._source)
         return self._found
 
-    def take(self, asked: StateRequest, result: Raw) -> None:
+    def take(self, request: StateRequest, result: Raw) -> None:
         """Read one result. Raises `RefusedAnswer`; nothing of it is kept then."""
         if is_null(result):
             # geth has null for a block that it does not know.
-            kind = RefusalKind.NO_BLOCK if isinstance(asked, GetHeader) else RefusalKind.NULL
-            raise refuse(kind, asked.method)
-        match asked:
+            kind = RefusalKind.NO_BLOCK if isinstance(request, GetHeader) else RefusalKind.NULL
+            raise refuse(kind, request.method)
+        match request:
             case GetProof():
-                proof = read_proof(asked, result)
+                proof = read_proof(request, result)
                 self._found.put_proof(proof._replace(source=self._source))
             case GetHeader():
-                self._take_header(asked, result)
+                self._take_header(request, result)
             case GetStorageValues() | ReadByCall() | GetStorageAt():
-                for address, values in _read_slots(asked, result).items():
+                for address, values in _read_slots(request, result).items():
                     self._found.put_slots(address, values)
             case _:
-                self._take_piece(asked, result)
+                self._take_piece(request, result)
 
-    def _take_piece(self, asked: GetBalance | GetTransactionCount | GetCode, result: Raw) -> None:
-        match asked:
+    def _take_piece(self, request: GetBalance | GetTransactionCount | GetCode, result: Raw) -> None:
+        match request:
             case GetBalance(address):
                 self._balances[address] = _quantity(_decoded(_text, result), 256)
             case GetTransactionCount(address):
                 self._nonces[address] = _quantity(_decoded(_text, result), 64)
             case GetCode(address):
-                self._found.put_code(address, read_code(asked, result))
+                self._found.put_code(address, read_code(request, result))
 
-    def _take_header(self, asked: GetHeader, result: Raw) -> None:
-        header = read_header(asked.number, result)
-        if not asked.hash:
+    def _take_header(self, request: GetHeader, result: Raw) -> None:
+        header = read_header(request.number, result)
+        if not request.hash:
             self._found.headers[header.number] = header
-        elif header.hash != asked.hash:
+        elif header.hash != request.hash:
             self.is_elsewhere = True
             raise refuse(RefusalKind.WRONG_BLOCK, f"{header.number} is {format_data(header.hash)}")
 
 
-def read_proof(asked: GetProof, result: Raw) -> ClaimedProof:
+def read_proof(request: GetProof, result: Raw) -> ClaimedProof:
     """The proof of an account with its slots."""
     json = _decoded(_proof, result)
-    if _hex(parse_address, json.address) != asked.address:
+    if _hex(parse_address, json.address) != request.address:
         raise refuse(RefusalKind.WRONG_KEY, f"a proof of {json.address}")
     code_hash, root = _fixed(json.code_hash), _fixed(json.storage_hash)
     account = ClaimedAccount(
@@ -154,10 +154,10 @@ def read_proof(asked: GetProof, result: Raw) -> ClaimedProof:
         _EMPTY_ROOT if root == ZERO_HASH else root,
     )
     slots = {_key(each.key): each for each in json.storage_proof}
-    if slots.keys() != set(asked.slots) or len(json.storage_proof) != len(slots):
-        raise refuse(RefusalKind.WRONG_KEY, "slots that were not asked for, or not all")
+    if slots.keys() != set(request.slots) or len(json.storage_proof) != len(slots):
+        raise refuse(RefusalKind.WRONG_KEY, "slots that were not requested, or not all")
     return ClaimedProof(
-        asked.address,
+        request.address,
         account,
         _nodes(json.account_proof),
         tuple(
@@ -167,8 +167,8 @@ def read_proof(asked: GetProof, result: Raw) -> ClaimedProof:
     )
 
 
-def _read_slots(asked: GetStorageValues | ReadByCall | GetStorageAt, result: Raw) -> SlotValues:
-    match asked:
+def _read_slots(request: GetStorageValues | ReadByCall | GetStorageAt, result: Raw) -> SlotValues:
+    match request:
         case GetStorageValues(slots):
             return read_values(slots, result)
         case ReadByCall(slots):
@@ -181,7 +181,7 @@ def read_values(slots: Mapping[bytes, Sequence[int]], result: Raw) -> SlotValues
     """The values of eth_getStorageValues."""
     lists = {_hex(parse_address, at): each for at, each in _decoded(_values, result).items()}
     if lists.keys() != slots.keys():
-        raise refuse(RefusalKind.WRONG_KEY, "accounts that were not asked for, or not all")
+        raise refuse(RefusalKind.WRONG_KEY, "accounts that were not requested, or not all")
     found = {}
     for address, keys in slots.items():
         if len(lists[address]) != len(keys):
@@ -200,10 +200,10 @@ def read_call(slots: Mapping[bytes, Sequence[int]], result: Raw) -> SlotValues:
         raise refuse(RefusalKind.WRONG_LENGTH, str(why)) from why
 
 
-def read_code(asked: GetCode, result: Raw) -> bytes:
-    """A code, which has the hash that is asked for."""
+def read_code(request: GetCode, result: Raw) -> bytes:
+    """Return a code with the requested hash."""
     code = _hex(parse_data, _decoded(_text, result))
-    if asked.hash and keccak256(code) != asked.hash:
+    if request.hash and keccak256(code) != request.hash:
         why = f"{len(code)} bytes with the hash {format_data(keccak256(code))}"
         raise refuse(RefusalKind.WRONG_CODE, why)
     return code
@@ -254,7 +254,7 @@ def _fixed(text: str) -> bytes:
 
 
 def _key(text: str) -> int:
-    """The slot of a proof: as it was asked for, or as a quantity, which some nodes make of it."""
+    """Return the slot of a proof: as requested, or as a quantity, as some nodes write it."""
     return _word(text) if len(text) == 2 + 2 * HASH_BYTES else _quantity(text, 256)
 
 

@@ -21,7 +21,7 @@ from foreblock.types import Header
 
 log = structlog.get_logger()
 
-PAUSE: Final = 0.2  # seconds between two looks
+PAUSE: Final = 0.2  # seconds between two checks
 WAITS: Final = Waits(2 * PAUSE, 5.0)  # after proofs could not be fetched
 MOST_ROUNDS: Final = 8  # of proofs for one block
 
@@ -38,18 +38,18 @@ class FollowedRoots:
         find: FindNodes,
         differs: Callable[[Header, str], Awaitable[None]],
     ) -> None:
-        """`differs` is told of a block whose root is another one here than in its header."""
+        """`differs` gets a block whose root here is not the one of its header."""
         self._name: Final = name
         self._roots: Final = roots
         self._find: Final = find
         self.differs: Final = differs
         self._last = 0  # block whose root was computed
         self._computed = 0
-        self._asked = 0  # accounts of which proofs were asked for
+        self._requested = 0  # accounts whose proofs were requested
         self._refused = 0  # times that proofs could not be had
 
     def status(self) -> RootStatus:
-        return RootStatus(self._computed, self._last, self._asked, self._refused)
+        return RootStatus(self._computed, self._last, self._requested, self._refused)
 
     async def keep(self) -> None:
         """Compute roots until cancelled."""
@@ -89,7 +89,7 @@ class FollowedRoots:
                 self._last = due.header.number
                 return True
             nodes += await self._nodes(due, outcome.needed)
-            self._asked += len(outcome.needed.before) or len(outcome.needed.after)
+            self._requested += len(outcome.needed.before) or len(outcome.needed.after)
         raise NoUpstream("the nodes of proofs do not fit", 1)
 
     async def _nodes(self, due: DueRoot, needed: ProofsNeeded) -> list[bytes]:

@@ -45,7 +45,7 @@ log = structlog.get_logger()
 
 # That a store which has an anchor waits for its upstreams, if they decide what is believed.
 BEGUN_SECONDS: Final = 0.5
-AGREE_TRIES, AGREE_PAUSE = 3, 0.5  # looks at an anchor that upstreams disagree on; seconds
+AGREE_TRIES, AGREE_PAUSE = 3, 0.5  # reads of an anchor that upstreams disagree on; seconds
 TAGS: Final = ("latest", "safe", "finalized")
 _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|[0-9]{1,19}")
@@ -56,7 +56,7 @@ async def open_follow_network(
     clock: Clock,
     publish: Callable[[Flashblock], None],
     broadcast: Callable[[ToWorker], None],
-    heard: FeedClientOptions,
+    client_options: FeedClientOptions,
     seen: SeenCommit | None,
     metrics: NetworkMetrics | None,
 ) -> FollowNetwork:
@@ -95,7 +95,7 @@ async def open_follow_network(
         clock,
         publish,
         broadcast,
-        heard,
+        client_options,
         seen,
         metrics,
         audit,
@@ -124,7 +124,7 @@ def open_upstreams(follow: FollowSettings, chain_id: int, clock: Clock) -> list[
 async def _probe(upstreams: Sequence[StateUpstream], seconds: float | None) -> list[str]:
     """Ask all what they can do; gives why some did not say within these seconds.
 
-    Those that have not said it by then are asked again before their first use.
+    Those that have not responded by then are probed again before their first use.
     """
     probes = [asyncio.ensure_future(each.probe()) for each in upstreams]
     try:

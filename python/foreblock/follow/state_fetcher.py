@@ -31,14 +31,14 @@ from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import Account, Header, keccak256
 from foreblock.upstream.budget import Purpose
 
-MOST_PLACES: Final = 4  # blocks at which an upstream is asked, one after the other
+MOST_PLACES: Final = 4  # blocks at which an upstream is queried, one after the other
 MOST_ANCESTORS: Final = 256  # that BLOCKHASH may name
 HASH_BYTES: Final = 32
 PROVEN_AT_ONCE: Final = 32  # accounts, which take a millisecond or two
-MOMENT: Final = 0.05  # seconds between two looks for a block that an upstream has already
-ASKED_AGAIN: Final = 20  # such looks, after which it is asked for again: that block may never come
+MOMENT: Final = 0.05  # seconds between two checks for a block that an upstream has already
+MOST_CHECKS: Final = 20  # such checks, then it is requested again: that block may never arrive
 NOT_PROVEN: Final = "nothing that can be proven was found"
-PLAINLY: Final = 32  # times that only what is needed is asked for, after more could not be had
+PLAINLY: Final = 32  # times that only needed keys are requested, after a fetch of more failed
 
 # Whether an account lives at a block as it did at the anchor, as far as is known.
 SameLife = Callable[[int, bytes], bool]
@@ -108,13 +108,13 @@ class StateFetcher:
     def __init__(
         self, fetcher: Fetcher, *, proven: bool, behind: int, audit: AuditSink | None = None
     ) -> None:
-        """`behind` is how far below the head is asked; an `audit` proves later what is believed."""
+        """State is read `behind` blocks below the head; an `audit` proves unproven values later."""
         self._fetcher: Final = fetcher
         self._audit: Final = audit
         self.proven: Final = proven
         self._behind: Final = behind
         self._learned = FetchedState(0)
-        self._plainly = 0  # how many more times only what is needed is asked for
+        self._plainly = 0  # how many more times only needed keys are requested
         self._hashes: dict[int, bytes] = {}  # of ancestors of the anchor, each named by its child
         self._pending = PendingProofs()
         self._same_life: SameLife = _always
@@ -122,7 +122,7 @@ class StateFetcher:
         self.counters: Counter[str] = Counter()
         self.last_error = ""
         # Of keys that were wanted and found, and for what.
-        self.heard: Callable[[StateKeys, Purpose], None] | None = None
+        self.on_used: Callable[[StateKeys, Purpose], None] | None = None
 
     def begin(
         self, learned: FetchedState, fit: Fit | None = None, same_life: SameLife | None = None
@@ -150,11 +150,11 @@ class StateFetcher:
         not be proven nobody can go on. Raises nothing for want of upstreams: it is counted, and
         asked for again by the caller.
         """
-        asked, needed = wanted.keys, wanted.needed
+        keys, needed = wanted.keys, wanted.needed
         found, left = None, needed
         if not self._plainly or not needed:
-            found = await self._find_some(asked, blocks, purpose, seconds)
-            if found is None or found.found.missing(replace(asked, blocks=frozenset())):
+            found = await self._find_some(keys, blocks, purpose, seconds)
+            if found is None or found.found.missing(replace(keys, blocks=frozenset())):
                 self._plainly = PLAINLY  # what is only likely to be needed may be the reason
             left = needed if found is None else found.found.missing(needed)
         else:
@@ -198,7 +198,7 @@ class StateFetcher:
         if hashes and blocks.keeps_hashes and proves:
             rest = replace(by_history(wanted, places[0].number), blocks=frozenset())
         true = self._take_ready(rest, blocks, learned)
-        since = asyncio.get_running_loop().time() - MOMENT * ASKED_AGAIN
+        since = asyncio.get_running_loop().time() - MOMENT * MOST_CHECKS
         waited_for = self._pending.waited_for(blocks.roots(), since)
         if rest := true.missing(rest).without(waited_for):
             fetcher = self._audit.prover if proves and self._audit else self._fetcher
@@ -212,8 +212,8 @@ class StateFetcher:
         if wanted and not true and not named:
             raise NoUpstream(NOT_PROVEN, 1)
         self.counters["keys"] += len(wanted)
-        if self.heard is not None and is_used:
-            self.heard(_used(wanted, true), purpose)
+        if self.on_used is not None and is_used:
+            self.on_used(_used(wanted, true), purpose)
         return ProvenState(true, named)
 
     async def find_in_time(
@@ -266,7 +266,7 @@ class StateFetcher:
     ) -> None:
         """Wait for a block: a proof that is kept may be of it."""
         loop = asyncio.get_running_loop()
-        for _ in range(ASKED_AGAIN):
+        for _ in range(MOST_CHECKS):
             await asyncio.sleep(MOMENT)
             if executed().headers[0] != before.headers[0] or loop.time() + MOMENT >= until:
                 return

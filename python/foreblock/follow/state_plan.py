@@ -1,7 +1,7 @@
 """Plan the requests for state keys, within the limits of one endpoint. No I/O.
 
-The rules, best first: an account comes with its slots in one proof, which is also the cheapest way
-to fetch an account; slots of known accounts come in one call with overrides, by
+The rules, best first: an account comes with its slots in one proof, the cheapest request for an
+account; slots of known accounts come in one call with overrides, by
 eth_getStorageValues, or one by one; a code comes from an account that has it. If everything has to
 be proven, slots come by proofs only. No request exceeds the limits of its endpoint, each key is
 requested once, and keys that the endpoint cannot serve are left for another one.
@@ -43,7 +43,7 @@ _ACCOUNT_IN_A_REQUEST: Final = 160  # with its override
 _ENVELOPE: Final = 700  # and the dispatcher with its override
 _PROOF_OF_A_SLOT: Final = 12_000
 _PROOF_OF_AN_ACCOUNT: Final = 20_000
-FEW: Final = 2  # slots up to this number are asked for one by one where that is as cheap
+FEW: Final = 2  # slots up to this number are requested one by one if that is as cheap
 
 
 class RequestLimits(NamedTuple):
@@ -65,7 +65,7 @@ class RequestLimits(NamedTuple):
 class StatePlan(NamedTuple):
     """Requests, and the keys that this endpoint cannot settle."""
 
-    asked: tuple[StateRequest, ...]
+    requests: tuple[StateRequest, ...]
     left: StateKeys
 
 
@@ -86,28 +86,28 @@ def plan_state(wanted: StateKeys, limits: RequestLimits, at: BlockAt, *, proven:
     unprovable = proven and not limits.proofs
     left = StateKeys(wanted.accounts, wanted.slots) if unprovable else StateKeys()
     rest = wanted.without(left)
-    asked: list[StateRequest] = []
+    requests: list[StateRequest] = []
     loose = dict(rest.slots)
     if limits.proofs:
         for address in sorted(rest.accounts | (rest.slots.keys() if proven else set())):
-            asked += _proofs(address, sorted(loose.pop(address, ())), limits)
-        asked += _slots(loose, limits)
+            requests += _proofs(address, sorted(loose.pop(address, ())), limits)
+        requests += _slots(loose, limits)
         pieces: frozenset[bytes] = frozenset()
     else:
         pieces = rest.accounts
-        asked += _slots(loose, limits)
+        requests += _slots(loose, limits)
         for address in sorted(pieces):
-            asked += [GetBalance(address), GetTransactionCount(address)]
+            requests += [GetBalance(address), GetTransactionCount(address)]
     codes, unplaced = _codes(rest, pieces)
-    asked += codes
-    asked += [GetHeader(number) for number in sorted(rest.blocks)]
+    requests += codes
+    requests += [GetHeader(number) for number in sorted(rest.blocks)]
     if (
         limits.form is BlockForm.NUMBER
         and not proven
-        and any(not isinstance(each, GetHeader) for each in asked)
+        and any(not isinstance(each, GetHeader) for each in requests)
     ):
-        asked.append(GetHeader(at.number, at.hash))
-    return StatePlan(tuple(asked), left.also(StateKeys(codes=unplaced)))
+        requests.append(GetHeader(at.number, at.hash))
+    return StatePlan(tuple(requests), left.also(StateKeys(codes=unplaced)))
 
 
 def block_of(limits: RequestLimits, at: BlockAt, *, proven: bool) -> object:
@@ -167,24 +167,24 @@ def _codes(
 ) -> tuple[list[StateRequest], dict[bytes, bytes]]:
     """The requests for codes, once for each account, and hashes whose account nobody knows."""
     homes = {home: code for code, home in sorted(wanted.codes.items(), reverse=True) if home}
-    asked: list[StateRequest] = [GetCode(home, code) for home, code in sorted(homes.items())]
+    requests: list[StateRequest] = [GetCode(home, code) for home, code in sorted(homes.items())]
     others = (wanted.codes_of | pieces) - homes.keys()
-    asked += [GetCode(address) for address in sorted(others)]
+    requests += [GetCode(address) for address in sorted(others)]
     unplaced = {
         code: home
         for code, home in wanted.codes.items()
         if home == NO_ADDRESS or homes[home] != code
     }
-    return asked, unplaced
+    return requests, unplaced
 
 
 def bodies(
-    asked: Sequence[StateRequest], limits: RequestLimits
+    requests: Sequence[StateRequest], limits: RequestLimits
 ) -> Iterator[tuple[StateRequest, ...]]:
     """The requests that go together in one body: a batch, or one by itself."""
     body: list[StateRequest] = []
     sent = answered = 0
-    for each in asked:
+    for each in requests:
         out, back = weights(each)
         full = len(body) == limits.batch
         if body and (
@@ -198,9 +198,9 @@ def bodies(
         yield tuple(body)
 
 
-def weights(asked: StateRequest) -> tuple[int, int]:
+def weights(request: StateRequest) -> tuple[int, int]:
     """Bytes that a request and its answer take at most, about."""
-    match asked:
+    match request:
         case GetProof(_, slots):
             back = _PROOF_OF_AN_ACCOUNT + _PROOF_OF_A_SLOT * len(slots)
             return _ENVELOPE + _SLOT_IN_A_REQUEST * len(slots), back
@@ -219,9 +219,9 @@ def _portions(keys: Sequence[int], most: int) -> Iterator[Sequence[int]]:
         yield keys[start : start + most]
 
 
-LEAST_SLOTS: Final = 16  # where fewer are too many, the way does not work
+LEAST_SLOTS: Final = 16  # if fewer are too many, the kind of request does not work
 
-# The fields of a way: whether it is used, and its limit.
+# The fields of a kind of request: whether it is used, and its limit.
 _USED: Final[dict[type, str]] = {
     ReadByCall: "calls",
     GetStorageValues: "values",
@@ -232,7 +232,7 @@ _LIMIT: Final[dict[type, str]] = {
     GetStorageValues: "values_slots",
     GetProof: "proof_slots",
 }
-# What shows that a way does not work, beside a method that is not there.
+# Refusals that show that a kind of request does not work, beside a missing method.
 _FAILURES: Final[dict[type, frozenset[str]]] = {
     ReadByCall: frozenset({RefusalKind.REVERTED.value, RefusalKind.WRONG_LENGTH.value}),
 }
@@ -251,36 +251,36 @@ def degrade(
 ) -> NextTry | None:
     """The next try after requests were refused with these kinds.
 
-    None where the endpoint cannot do better: `places` are the blocks that may be asked about.
+    None if the endpoint cannot do better; `places` is the number of blocks that may be used.
     """
-    degraded, kinds = limits, {(type(asked), kind) for asked, kind in refused}
-    for asked, kind in kinds:
-        degraded = _without(degraded, asked, kind)
+    degraded, kinds = limits, {(type(request), kind) for request, kind in refused}
+    for request, kind in kinds:
+        degraded = _without(degraded, request, kind)
     if any(kind in _ELSEWHERE for _, kind in kinds):
         return NextTry(degraded, back + 1) if back + 1 < places else None
     return NextTry(degraded, back) if degraded != limits else None
 
 
-def _without(limits: RequestLimits, asked: type, kind: str) -> RequestLimits:
-    used = _USED.get(asked)
-    if used and (kind == RefusalKind.NO_METHOD or kind in _FAILURES.get(asked, ())):
+def _without(limits: RequestLimits, request: type, kind: str) -> RequestLimits:
+    used = _USED.get(request)
+    if used and (kind == RefusalKind.NO_METHOD or kind in _FAILURES.get(request, ())):
         return _with(limits, **{used: False})
-    if kind == RefusalKind.NO_STATE and asked is GetProof:
+    if kind == RefusalKind.NO_STATE and request is GetProof:
         return limits._replace(tip_proofs=True)
     if kind == RefusalKind.TOO_LARGE:
-        return _with_half(limits, asked)
+        return _with_half(limits, request)
     if kind == RefusalKind.UNANSWERED:
         return limits._replace(batch=max(1, limits.batch // 2))
     return limits
 
 
-def _with_half(limits: RequestLimits, asked: type) -> RequestLimits:
-    limit = _LIMIT.get(asked)
+def _with_half(limits: RequestLimits, request: type) -> RequestLimits:
+    limit = _LIMIT.get(request)
     if limit is None or limits.batch > 1:
         return limits._replace(batch=max(1, limits.batch // 2))
     half = getattr(limits, limit) // 2
-    if half < LEAST_SLOTS and asked is not GetProof:
-        return _with(limits, **{_USED[asked]: False})
+    if half < LEAST_SLOTS and request is not GetProof:
+        return _with(limits, **{_USED[request]: False})
     return _with(limits, **{limit: max(1, half)})
 
 

@@ -26,14 +26,14 @@ log = structlog.get_logger()
 _NOT_REACHED: Final = frozenset({RefusalKind.UNREACHABLE, RefusalKind.SERVER_FAILED})
 PROBE_AGAIN: Final = 600.0  # seconds, after something has failed
 DEGRADED: Final = Waits(2.0, PROBE_AGAIN, jitter=0.0)  # until a refused request is tried again
-WRONG_CHAIN_SECONDS: Final = 60.0  # until an endpoint of another chain is asked again
+WRONG_CHAIN_SECONDS: Final = 60.0  # without requests to an endpoint of another chain
 PROBE_TRIES, REACH_TRIES = 8, 3  # of one request of a probe; where it was not reached
 PROBE_WAITS: Final = Waits(0.05, 0.5)  # between two of them
 UNSURE_SECONDS: Final = 5.0  # until it is probed again, if it did not say what it can
 
 
 class StateUpstream(Upstream):
-    """An endpoint that is asked for state; `close` it."""
+    """An endpoint that serves state; `close` it."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class StateUpstream(Upstream):
             self._restore_at = self.now + self._degradations.after()
 
     def restore(self) -> None:
-        """Ask again as it could be asked when it was probed, if it is time to try."""
+        """Restore the limits of the last probe, if it is time to try."""
         if self.is_degraded and self.now >= self._restore_at and self.capabilities is not None:
             self.limits = self.capabilities.limits()
 
@@ -133,7 +133,7 @@ class StateUpstream(Upstream):
         return has_failed and self.now - self._probed_at > again
 
     async def _said(self, asking: Asking) -> Said:
-        """The answer to a request of a probe, asked for again where nothing came of it."""
+        """Return the response to a request of a probe, with retries if the exchange fails."""
         until, first, backoff = self.now + PROBE_SECONDS, None, Backoff(PROBE_WAITS)
         tries = PROBE_TRIES if self.capabilities is None else 1  # something is known otherwise
         for number in range(1, tries + 1):

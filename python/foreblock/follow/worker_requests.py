@@ -4,7 +4,7 @@ They ask with their own purpose, so that flashblocks come first. Values that the
 proven here, and become known to everybody; what is known here already is not fetched again but
 stored, where all workers find it. The response of an upstream about old blocks is sent unchanged:
 workers verify it. An error that all upstreams return is sent too; a reverted call is a result, and
-no other upstream is asked.
+no other upstream is queried.
 """
 
 from collections.abc import Callable, Coroutine
@@ -93,12 +93,12 @@ class WorkerRequests:
 
     async def _ask_upstreams(self, request: CallUpstream, deadline_ns: int) -> bytes:
         """The result of the first upstream that has one. Raises `EndpointError`."""
-        asked = [(request.method, msgspec.json.decode(request.params, type=list[Any]))]
+        calls = [(request.method, msgspec.json.decode(request.params, type=list[Any]))]
         why: EndpointError = NoUpstream("there is none", 1)
         for upstream in sorted(self._fetcher.upstreams, key=lambda each: each.wait(Purpose.CLIENT)):
             until = upstream.now + self._seconds_until(deadline_ns)
             try:
-                said = (await upstream.ask(asked, Urgency(Purpose.CLIENT), until))[1]
+                said = (await upstream.ask(calls, Urgency(Purpose.CLIENT), until))[1]
                 if not isinstance(said, Raw):
                     raise said
             except RefusedAnswer as refused:

@@ -40,12 +40,12 @@ THREAD_BYTES: Final = 128 << 10  # longer responses are decoded on a thread
 
 LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are those of nobody and of precompiles
 
-MOST_CALLED: Final = 8  # accounts of one run that are asked for with their codes
+MOST_CALLED: Final = 8  # accounts of one run that are requested with their codes
 
 AGAIN: Final = 2  # rounds of a request that may fail
 PAUSE: Final = 0.1  # seconds after one
 
-# What a call will read is asked for beside this round; before it most calls need nothing more.
+# Predicted keys of a call are fetched in this round; before it most calls need nothing more.
 HINTED_ROUND: Final = 2
 
 # Methods that read one account, or slots of some, and run nothing.
@@ -93,7 +93,7 @@ class WorkerState:
         self._metrics: Final = metrics or StateMetrics.private()
         self.clock: Final = clock
 
-    def begin_rounds(self) -> "FetchBudget":
+    def new_fetch_budget(self) -> "FetchBudget":
         """The rounds of one request or batch."""
         return FetchBudget(self)
 
@@ -159,7 +159,7 @@ class FetchBudget:
         self._hinted = StateKeys()
         self._trie_nodes: list[
             tuple[int, MissingKeys]
-        ] = []  # that were asked for last, with blocks
+        ] = []  # that were requested last, with blocks
 
     async def fetch(self, missed: Sequence[Missed]) -> None:
         """Make known what was missed; raises why it cannot be had."""

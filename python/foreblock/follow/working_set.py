@@ -122,7 +122,7 @@ class WorkingSet:
             self._changed[oldest] = None
 
     def take_changes(self, most: int) -> tuple[dict[bytes, HotAccount], list[bytes]]:
-        """Some accounts that have changed since this was asked last, and some that are gone."""
+        """Return some accounts that have changed since the last call, and some that are gone."""
         some = list(islice(self._changed, most))
         for address in some:
             del self._changed[address]
@@ -138,7 +138,7 @@ class WorkingSet:
         return self._portions(list(reversed(self._accounts)))
 
     def take_lately(self) -> Iterator[StateKeys]:
-        """In the same way what messages wanted since the last time that this was asked for."""
+        """Return the keys that messages wanted since the last call, in the same order."""
         lately = [each for each in reversed(self._accounts) if self._accounts[each].lately]
         for address in lately:
             self._accounts[address].lately = False
@@ -188,8 +188,8 @@ KEEP_ACCOUNTS: Final = 256  # in one transaction
 TRIES: Final = 4  # for one portion
 PORTION_SECONDS: Final = 60.0  # that one try of a portion may take
 WAITS: Final = Waits(0.5, 30.0)  # after a try that found nothing
-BUSY_SECONDS: Final = 0.5  # until it is looked again whether there is room
-AT_ONCE_SECONDS: Final = 2.0  # that what is asked for at once may take: then a block has come
+BUSY_SECONDS: Final = 0.5  # between two checks of the capacity
+AT_ONCE_SECONDS: Final = 2.0  # for keys that are fetched at once: then a block has arrived
 AT_ONCE_SHARE: Final = 0.5  # of the units: the rest is for what is new
 
 
@@ -225,7 +225,7 @@ class WorkingSetRefresh:
         self._keep: Final = keep
         self._has_room: Final = has_room
         self._begun: Final = asyncio.Event()
-        self._units = 0.0  # for what is asked for at once
+        self._units = 0.0  # for keys that are fetched at once
         self.wanted = 0  # keys that were to be known again
         self.known = 0  # of them, those that are
         self.is_fetching = False
@@ -233,7 +233,7 @@ class WorkingSetRefresh:
     def begin(self, units: float = 0.0) -> None:
         """Fetch all that is not known: the base is another one.
 
-        What messages wanted is asked for at once, for a part of these units.
+        Keys that messages wanted are fetched at once, for a part of these units.
         """
         self._units = units
         self._begun.set()

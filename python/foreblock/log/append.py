@@ -53,16 +53,16 @@ RETRY_SECONDS: Final = 0.05
 _ACK_SECONDS: Final = 0.5
 _BYTES_A_SECOND: Final = 4 << 20  # at least, of what has many parts
 _WAITED_NS: Final = 10**9
-_KEPT: Final = 256  # commits that a stream gets again that is created anew
+_KEPT: Final = 256  # commits that are appended again to a stream that is created again
 _LISTEN_SECONDS: Final = 2.5  # replicas ask a silent writer of their epoch every second
 _GUESS: Final = b"?"  # marks a question about an epoch that may not exist
 _DIGITS: Final = 20  # of an epoch
-_NEXT_EPOCHS: Final = 8  # whose writers are asked
+_NEXT_EPOCHS: Final = 8  # whose writers are queried
 
 
 class _Outcome(Enum):
     STORED = auto()
-    REFUSED = auto()  # look at the stream
+    REFUSED = auto()  # check the stream
     UNKNOWN = auto()  # no answer
 
 
@@ -122,7 +122,7 @@ class Appender:
         return found
 
     async def _tried(self, position: LogPosition, commit: OutgoingCommit) -> LogPosition | None:
-        """One try, and a look at the stream if it is refused; None if nothing came of it."""
+        """Try once, and check the stream if it is refused; None without a result."""
         match await self._send(commit):
             case _Outcome.STORED:
                 return position
@@ -130,7 +130,7 @@ class Appender:
                 return None
             case _:  # refused, or perhaps there is no stream
                 try:
-                    return await self._look(position, commit)
+                    return await self._check_stream(position, commit)
                 except LogUnreachable as why:  # perhaps it comes back
                     self.why = str(why)
                 except BadLogStream as why:
@@ -160,7 +160,9 @@ class Appender:
         is_stored = not answer.error and answer.fields.get("seq") == commit.last
         return _Outcome.STORED if is_stored and not is_duplicate else _Outcome.REFUSED
 
-    async def _look(self, position: LogPosition, commit: OutgoingCommit) -> LogPosition | None:
+    async def _check_stream(
+        self, position: LogPosition, commit: OutgoingCommit
+    ) -> LogPosition | None:
         """Return where the commit is, or is to be appended; None to send it again.
 
         Raises if another writer has appended.
@@ -235,20 +237,20 @@ class Appender:
         log.warning("log_stream_created_again", stream=stream, first=first)
 
     async def _newest_epoch(self, epoch: int) -> int:
-        """Return the newest epoch whose writer answers, or is asked by a node that has its commits.
+        """Return the newest epoch whose writer responds, or is queried by a replica.
 
-        What a newer writer has appended may be lost with the stream.
+        Commits of a newer writer may be lost with the stream.
         """
         found = epoch
         subjects = self._connection.subjects
 
-        async def hear(question: Msg) -> None:
+        async def receive(question: Msg) -> None:
             nonlocal found
-            asked = question.subject.rpartition(".")[2]
-            if not question.data and asked.isdecimal() and len(asked) < _DIGITS:
-                found = max(found, int(asked))
+            named = question.subject.rpartition(".")[2]
+            if not question.data and named.isdecimal() and len(named) < _DIGITS:
+                found = max(found, int(named))
 
-        subscription = await self._connection.subscribe(subjects.asks, hear)
+        subscription = await self._connection.subscribe(subjects.asks, receive)
         try:
             await asyncio.sleep(_LISTEN_SECONDS)
         finally:

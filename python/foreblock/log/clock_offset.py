@@ -54,7 +54,7 @@ class WriterClock:
             return due if tried is None or tried < due else tried + RETRY_NS
         return 0 if self._tried_ns is None else self._tried_ns + RETRY_NS
 
-    def asked(self, now_ns: int) -> None:
+    def requested(self, now_ns: int) -> None:
         """A question was sent; until it is answered, the next is due a little later."""
         self._tried_ns = now_ns
 

@@ -54,7 +54,7 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await end(tasks)
-    # All are asked, since asyncio complains of a failure that nobody asked for.
+    # All results are read: asyncio complains of failures that nobody reads.
     failures = [each.exception() for each in tasks if not each.cancelled()]
     for failure in failures:
         if failure is not None:
@@ -78,7 +78,7 @@ _NO_STREAM: Final = 10059
 _USER: Final = re.compile("[A-Za-z0-9_-]+")
 FAILURES: Final = (nats.errors.Error, TimeoutError, OSError)
 
-Heard = Callable[[Msg], Awaitable[None]]
+OnMessage = Callable[[Msg], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class LogServers:
 
 
 def inbox_prefix(servers: LogServers) -> str:
-    """Return the subject of the answers to this user, which others need not be allowed to hear.
+    """Return the subject of the answers to this user, which others need not be allowed to receive.
 
     Users are named by their credentials file, or in the URLs.
     """
@@ -103,7 +103,7 @@ def inbox_prefix(servers: LogServers) -> str:
 
 
 class _CheckedClient(Client):
-    """A client that looks at a server before it says who it is."""
+    """A client that checks a server before it sends its credentials."""
 
     needs_tls = False
 
@@ -230,11 +230,11 @@ class LogConnection:
             raise LogUnreachable(_words(why)) from None
         return answer.data
 
-    async def subscribe(self, subject: str, heard: Heard) -> Subscription:
+    async def subscribe(self, subject: str, on_message: OnMessage) -> Subscription:
         """Hear a subject, over reconnects too; bounds are the caller's."""
         try:
             return await self.client.subscribe(
-                subject, cb=heard, pending_msgs_limit=0, pending_bytes_limit=0
+                subject, cb=on_message, pending_msgs_limit=0, pending_bytes_limit=0
             )
         except FAILURES as why:
             raise LogUnreachable(_words(why)) from None

@@ -22,13 +22,13 @@ MOST_BYTES: Final = 64 << 20
 
 
 class LiveMessages:
-    """Heard messages by their links."""
+    """Received messages by their links."""
 
     def __init__(self) -> None:
         self.commits: dict[bytes, StoredCommit] = {}
         self.size = 0
 
-    def hear(self, position: LogPosition, message: LogMessage, sequence: int, data: bytes) -> None:
+    def add(self, position: LogPosition, message: LogMessage, sequence: int, data: bytes) -> None:
         """Keep a message that expects this sequence, if it may be needed soon."""
         is_near = position.sequence < sequence <= position.sequence + FARTHEST
         if is_near and self.size + len(message.body) <= MOST_BYTES:
@@ -69,7 +69,7 @@ class Journal:
         self.size = 0
 
     def add(self, commit: OutgoingCommit) -> None:
-        """Keep a commit; one that does not follow the last begins the journal anew."""
+        """Keep a commit; one that does not follow the last restarts the journal."""
         if self.commits and commit.expected_last != self.commits[-1].last:
             self.commits.clear()
             self.size = 0

@@ -75,7 +75,7 @@ class _Desk:
         self._examine: Final = examine
         self._tasks: Final[set[asyncio.Task[None]]] = set()
 
-    async def hear(self, message: Msg) -> None:
+    async def receive(self, message: Msg) -> None:
         try:
             transaction = decode_submission(message.data)
         except LogError as why:
@@ -108,7 +108,7 @@ async def taking_submissions(
 ) -> AsyncIterator[None]:
     """Let `examine` answer the transactions of replicas, as the writer of an epoch."""
     desk = _Desk(connection, examine)
-    subscription = await connection.subscribe(connection.subjects.submit(epoch), desk.hear)
+    subscription = await connection.subscribe(connection.subjects.submit(epoch), desk.receive)
     try:
         yield
     finally:
@@ -124,15 +124,15 @@ async def publish_hint(connection: LogConnection, hint: NonceHint) -> None:
 
 @asynccontextmanager
 async def hearing_hints(
-    connection: LogConnection, heard: Callable[[NonceHint], None]
+    connection: LogConnection, on_hint: Callable[[NonceHint], None]
 ) -> AsyncIterator[None]:
-    """Call `heard` for each hint of the writer."""
+    """Call `on_hint` for each hint of the writer."""
 
-    async def hear(message: Msg) -> None:
+    async def receive(message: Msg) -> None:
         with suppress(LogError):
-            heard(decode_hint(message.data))
+            on_hint(decode_hint(message.data))
 
-    subscription = await connection.subscribe(connection.subjects.nonce, hear)
+    subscription = await connection.subscribe(connection.subjects.nonce, receive)
     try:
         yield
     finally:

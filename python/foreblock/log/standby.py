@@ -1,6 +1,6 @@
-"""Wait until a standby may take over: listens to a tail, and looks at the log when it is quiet.
+"""Wait until a standby may take over: listens to a tail, and checks the log when it is quiet.
 
-The rule is `takeover.SilenceWatch`; this drives it with a clock and with looks at the stream. A
+The rule is `takeover.SilenceWatch`; this drives it with a clock and with checks of the stream. A
 standby takes over with `Appender.append` of an empty commit of the next epoch, after what it has
 applied: where the stream has more, it is not the next one and the append is refused.
 """
@@ -14,13 +14,13 @@ from foreblock.errors import LogError
 from foreblock.log.connection import LogConnection
 from foreblock.log.position import HeadAnnouncement
 from foreblock.log.tail import LogTail
-from foreblock.log.takeover import LOOK_SECONDS, SilenceWatch, StandbyStep
+from foreblock.log.takeover import CHECK_SECONDS, SilenceWatch, StandbyStep
 
 _LONGEST_SLEEP: Final = 0.05  # between two glances at the clock
 
 
 class Standby:
-    """Watches the writer of a log; give `heard` to the tail that follows it."""
+    """Watches the writer of a log; give `received` to the tail that follows it."""
 
     def __init__(
         self, connection: LogConnection, clock: Clock, silence: float, chance: Random
@@ -32,13 +32,13 @@ class Standby:
         self._watch: Final = SilenceWatch(silence, chance, clock.monotonic_ns())
         self._seen = 0  # the last sequence of the stream that was seen
 
-    def heard(self, head: HeadAnnouncement | None) -> None:
+    def received(self, head: HeadAnnouncement | None) -> None:
         """A commit or a head came: the writer is there, or says that it stops."""
         now_ns = self._clock.monotonic_ns()
         if head is not None and head.is_last:
             self._watch.resigned(now_ns)
         else:
-            self._watch.heard(now_ns)
+            self._watch.received(now_ns)
 
     async def until_silent(self, tail: LogTail) -> int:
         """Return the epoch to take over with, once the writer is silent and the log answers."""
@@ -46,20 +46,20 @@ class Standby:
             await asyncio.Event().wait()  # until cancelled
         while True:
             now_ns = self._clock.monotonic_ns()
-            if self._watch.due(now_ns) is StandbyStep.LOOK:
+            if self._watch.due(now_ns) is StandbyStep.CHECK:
                 if await self.check(tail) is StandbyStep.TAKE_OVER:
                     return tail.position.epoch + 1
             else:
-                left = (self._watch.next_look_ns - now_ns) / SECOND_NS
+                left = (self._watch.next_check_ns - now_ns) / SECOND_NS
                 await asyncio.sleep(min(left, _LONGEST_SLEEP))
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Count from now on: an attempt to take over did not succeed."""
         self._watch.unanswered(self._clock.monotonic_ns())
 
     async def check(self, tail: LogTail) -> StandbyStep:
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
+            async with asyncio.timeout(CHECK_SECONDS):
                 state = await self._connection.state()
         except (LogError, TimeoutError):
             self._watch.unanswered(self._clock.monotonic_ns())

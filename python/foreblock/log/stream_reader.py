@@ -57,7 +57,7 @@ class StreamReader:
         self._skipped_to = 0
 
     async def open(self) -> None:
-        self._subscription = await self._connection.subscribe(f"{self._inbox}.*", self._hear)
+        self._subscription = await self._connection.subscribe(f"{self._inbox}.*", self._receive)
         self._connection.reconnected.append(self._give_up)
 
     async def close(self) -> None:
@@ -70,7 +70,7 @@ class StreamReader:
         """End an answer that a lost connection has cut."""
         self._answers.put_nowait(None)
 
-    async def _hear(self, message: Msg) -> None:
+    async def _receive(self, message: Msg) -> None:
         if message.subject == self._asked:  # late answers to earlier questions are dropped
             self._answers.put_nowait(message)
 
@@ -223,7 +223,7 @@ def _before(position: LogPosition, commit: StoredCommit, *, has_more: bool) -> L
     if commit.message.previous == position.link and commit.message.before == position.commit:
         return position.at(commit.first - 1)
     if NO_LINK == commit.message.previous != position.link:
-        raise ForkedLog(commit.first, "it was begun anew from another store")
+        raise ForkedLog(commit.first, "it was restarted from another store")
     if has_more or commit.message.before < position.commit:
         raise ForkedLog(commit.first, f"commit {position.commit} is not there")
     raise LogBeginsLater(position.commit, commit.message.before)

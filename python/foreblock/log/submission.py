@@ -1,4 +1,4 @@
-"""A transaction on its way from a replica to the writer, and the answer. No I/O.
+"""A transaction from a replica to the writer, and the response. No I/O.
 
     transaction   format, 1 (1) ‖ sender (20) ‖ the raw transaction
     answer        format, 1 (1) ‖ 0 accepted or 1 rejected (1) ‖ the sender's next nonce (8)
@@ -6,7 +6,7 @@
     nonce hint    sender (20) ‖ nonce (8)
 
 The answer carries the nonce so that the replica has it before its client has the answer; other
-replicas hear it as a hint.
+replicas receive it as a hint.
 """
 
 import struct

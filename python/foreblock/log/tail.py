@@ -3,7 +3,7 @@
 Messages are received as they are published, and applied when a head names them
 (`held_messages`). Missing ones are read from the stream by sequence: a lost message, the time of
 a lost connection, the hours since the last start, and every commit of several parts. After a
-second of silence the stream is read too. So there is one way to catch up, and nothing has to be
+second of silence the stream is read too. So catching up is one procedure, and nothing has to be
 resumed.
 
 Applying is the caller's: a call with the next commits, in order, each with the position that it
@@ -50,8 +50,8 @@ from foreblock.log.stream_reader import StreamReader, find_place, placed
 
 log = structlog.get_logger()
 
-LOOK_SECONDS: Final = 1.0  # of silence, until the stream is read
-BEHIND: Final = Waits(0.02, LOOK_SECONDS)  # for a server of the stream that is behind
+SILENCE_SECONDS: Final = 1.0  # of silence, until the stream is read
+BEHIND: Final = Waits(0.02, SILENCE_SECONDS)  # for a server of the stream that is behind
 _NEXT: Final = frozenset({Meaning.APPLY, Meaning.NEWER_EPOCH})
 _LEVEL: Final = frozenset({Meaning.KNOWN, Meaning.OLDER_EPOCH})
 
@@ -77,17 +77,17 @@ class LogTail:
         apply: Apply,
         *,
         journal: Journal | None = None,
-        heard: Callable[[HeadAnnouncement | None], None] = lambda _: None,
+        on_head: Callable[[HeadAnnouncement | None], None] = lambda _: None,
     ) -> None:
-        """`heard` is called for each head of the writer, and without one for each commit."""
+        """`on_head` is called for each head of the writer, and without one for each commit."""
         self.position = position
-        self.head: HeadAnnouncement | None = None  # the last one that was heard
+        self.head: HeadAnnouncement | None = None  # the last one that was received
         self.live = 0  # commits that were applied as they were published
         self._connection: Final = connection
         self._reader: Final = reader
         self._apply: Final = apply
         self._journal: Final = journal
-        self._heard: Final = heard
+        self._notify: Final = on_head
         self.messages: Final = LiveMessages()
         self._wake: Final = asyncio.Event()
         self._backoff: Final = Backoff(BEHIND)
@@ -97,15 +97,17 @@ class LogTail:
         """Follow until cancelled, or until something is raised."""
         subjects = self._connection.subjects
         subscriptions: list[Subscription] = []
-        self._connection.reconnected.append(self._look)
+        self._connection.reconnected.append(self._read_soon)
         try:
-            subscriptions.append(await self._connection.subscribe(subjects.log, self._hear))
-            subscriptions.append(await self._connection.subscribe(subjects.head, self._hear_head))
-            self._look()
+            subscriptions.append(await self._connection.subscribe(subjects.log, self._receive))
+            subscriptions.append(
+                await self._connection.subscribe(subjects.head, self._receive_head)
+            )
+            self._read_soon()
             while True:
                 await self._step()
         finally:
-            self._connection.reconnected.remove(self._look)
+            self._connection.reconnected.remove(self._read_soon)
             await end_subscriptions(subscriptions)
 
     async def catch_up(self) -> None:
@@ -121,12 +123,12 @@ class LogTail:
             if self.position == before:  # a server that is behind has answered
                 await asyncio.sleep(BEHIND.shortest)
 
-    def _look(self) -> None:
+    def _read_soon(self) -> None:
         """Read the stream at the next step."""
         self._must_read = True
         self._wake.set()
 
-    async def _hear(self, message: Msg) -> None:
+    async def _receive(self, message: Msg) -> None:
         """Keep what is published, until a head covers it."""
         headers = message.headers or {}
         expected = headers.get(EXPECTED_LAST, "")
@@ -136,23 +138,23 @@ class LogTail:
             commit = decode_message(message.data)
         except (MalformedLogMessage, NewerLogFormat):
             return  # if the stream has taken it, it is read and refused there
-        self.messages.hear(self.position, commit, int(expected) + 1, message.data)
+        self.messages.add(self.position, commit, int(expected) + 1, message.data)
 
-    async def _hear_head(self, message: Msg) -> None:
+    async def _receive_head(self, message: Msg) -> None:
         try:
             head = decode_head(message.data)
         except (MalformedLogMessage, NewerLogFormat) as why:
             log.warning("log_head_refused", stream=self._connection.subjects.stream, why=str(why))
             return
         if self.position.meaning_of_head(head) is not Meaning.OLDER_EPOCH:
-            self._heard(head)
+            self._notify(head)
             self.head = head
             self._wake.set()
 
     async def _step(self) -> None:
-        """Wait for a reason to look, then come level."""
+        """Wait for a reason to read, then catch up."""
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
+            async with asyncio.timeout(SILENCE_SECONDS):
                 await self._wake.wait()
         except TimeoutError:
             self._must_read = True
@@ -161,7 +163,7 @@ class LogTail:
             await self._come_level()
         except (LogUnreachable, BadLogStream) as why:
             log.info("log_not_read", stream=self._connection.subjects.stream, why=str(why))
-            self._look_later()
+            self._read_later()
 
     async def _come_level(self) -> None:
         head = self.head
@@ -188,7 +190,7 @@ class LogTail:
             self.head = None  # the stream decides
             await self._locate()
         elif meaning in {Meaning.GAP, Meaning.NEWER_EPOCH}:
-            self._look_later()  # a server that is behind has answered
+            self._read_later()  # a server that is behind has answered
         else:
             self._backoff.succeeded()
 
@@ -207,8 +209,8 @@ class LogTail:
         if isinstance(found, StoredCommit) and found.message.link == head.link:
             raise ForkedLog(found.first, f"it does not follow commit {self.position.commit}")
 
-    def _look_later(self) -> None:
-        asyncio.get_running_loop().call_later(self._backoff.after(), self._look)
+    def _read_later(self) -> None:
+        asyncio.get_running_loop().call_later(self._backoff.after(), self._read_soon)
 
     async def _read_on(self) -> None:
         """Apply what the stream has after the position, to its end, an answer of it at a time."""
@@ -258,7 +260,7 @@ class LogTail:
             if self._journal is not None:
                 for each in gathered[:count]:
                     self._journal.add(each.commit.again())
-            self._heard(None)
+            self._notify(None)
         if count < len(gathered):
             self._skip(gathered[count].commit, "the store refuses it")
         return count

@@ -22,9 +22,9 @@ from typing import Final
 
 from foreblock.clock import SECOND_NS
 
-QUIET_NS: Final = SECOND_NS // 2  # of silence before the first look
-LOOK_NS: Final = SECOND_NS // 4  # between looks
-LOOK_SECONDS: Final = 0.5  # until a look counts as unanswered
+QUIET_NS: Final = SECOND_NS // 2  # of silence before the first check
+CHECK_NS: Final = SECOND_NS // 4  # between checks
+CHECK_SECONDS: Final = 0.5  # until a check counts as unanswered
 ASLEEP_NS: Final = 3 * SECOND_NS // 2  # between two signs of life: the standby did not run
 CHANCE_NS: Final = SECOND_NS // 2
 
@@ -33,7 +33,7 @@ class StandbyStep(Enum):
     """The next step of a standby."""
 
     WAIT = auto()
-    LOOK = auto()
+    CHECK = auto()
     TAKE_OVER = auto()
 
 
@@ -49,10 +49,10 @@ class SilenceWatch:
 
     def _begin(self, now_ns: int) -> None:
         self._since_ns = now_ns
-        self._look_ns = now_ns + QUIET_NS
+        self._check_ns = now_ns + QUIET_NS
         self._wait_ns = self._silence_ns + self._chance.randrange(CHANCE_NS + 1)
 
-    def heard(self, now_ns: int) -> None:
+    def received(self, now_ns: int) -> None:
         """A commit or a head of the current epoch, or of a newer one."""
         self._awake_ns = now_ns
         self._begin(now_ns)
@@ -60,15 +60,15 @@ class SilenceWatch:
     def resigned(self, now_ns: int) -> None:
         """The writer said that it stops: only the chance is waited for."""
         self._awake_ns = now_ns
-        self._since_ns = self._look_ns = now_ns
+        self._since_ns = self._check_ns = now_ns
         self._wait_ns = self._chance.randrange(CHANCE_NS + 1)
 
     def unanswered(self, now_ns: int) -> None:
-        """A look failed, or an attempt to take over did."""
-        self.heard(now_ns)
+        """A check failed, or an attempt to take over did."""
+        self.received(now_ns)
 
     def answered(self, now_ns: int, *, is_news: bool) -> StandbyStep:
-        """A look was answered; `is_news` says that the log has more than this standby knew."""
+        """A check was answered; `is_news` says that the log has more than this standby knew."""
         was_asleep = now_ns - self._awake_ns > ASLEEP_NS
         self._awake_ns = now_ns
         if is_news or was_asleep:
@@ -76,19 +76,19 @@ class SilenceWatch:
             return StandbyStep.WAIT
         end_ns = self._since_ns + self._wait_ns
         is_over = now_ns >= end_ns
-        self._look_ns = now_ns + LOOK_NS if is_over else min(now_ns + LOOK_NS, end_ns)
+        self._check_ns = now_ns + CHECK_NS if is_over else min(now_ns + CHECK_NS, end_ns)
         return StandbyStep.TAKE_OVER if is_over and self._silence_ns else StandbyStep.WAIT
 
     def due(self, now_ns: int) -> StandbyStep:
         """Return true if it is time to check the log."""
         return (
-            StandbyStep.LOOK if now_ns >= self._look_ns and self._silence_ns else StandbyStep.WAIT
+            StandbyStep.CHECK if now_ns >= self._check_ns and self._silence_ns else StandbyStep.WAIT
         )
 
     @property
-    def next_look_ns(self) -> int:
-        """When the next look is due, if nothing is heard."""
-        return self._look_ns
+    def next_check_ns(self) -> int:
+        """When the next check is due, if nothing is received."""
+        return self._check_ns
 
 
 class Role(Enum):

@@ -210,8 +210,8 @@ class LogFollowing:
         connection, options = self._session.connection, self._session.options
         standby = Standby(connection, self._session.clock, options.takeover, Random())  # noqa: S311
 
-        def heard(head: HeadAnnouncement | None) -> None:
-            standby.heard(head)
+        def on_head(head: HeadAnnouncement | None) -> None:
+            standby.received(head)
             self._pursuit.on_message(tail.position, head, self._session.clock.monotonic_ns())
 
         tail = LogTail(
@@ -220,7 +220,7 @@ class LogFollowing:
             position,
             self._apply,
             journal=None if self._genesis is None else self._session.journal,
-            heard=heard,
+            on_head=on_head,
         )
         self._tail = tail
         with suppress(LogUnreachable, BadLogStream):
@@ -238,7 +238,7 @@ class LogFollowing:
         if is_first:
             if await self._first_role(tail) is Role.LEAD:
                 return
-            standby.begin_anew()
+            standby.restart()
         await first_of(tail.run(), standby.until_silent(tail))
 
     async def _first_role(self, tail: LogTail) -> Role:
@@ -277,7 +277,9 @@ class LogFollowing:
         if applied.rewinds or is_new_epoch:
             self._beside(self._listeners.announce_change(self._network.name))
         if is_new_epoch:
-            asyncio.get_running_loop().call_soon(self._clock_keeper.look)  # it is applied then
+            asyncio.get_running_loop().call_soon(
+                self._clock_keeper.check_epoch
+            )  # it is applied then
         self._wake.set()
         return len(commits)
 

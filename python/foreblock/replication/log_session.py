@@ -155,7 +155,7 @@ class WriterClockKeeper:
         until_ns = self._clock.local_deadline_ns(epoch, freshness.boot_id, freshness.until_ns)
         return Freshness(self._boot_id, max(0, until_ns or 0), freshness.empty_tail)
 
-    def look(self) -> None:
+    def check_epoch(self) -> None:
         """Check for a new epoch."""
         self._wake.set()
 
@@ -174,7 +174,7 @@ class WriterClockKeeper:
 
     async def _ask(self, epoch: int, answered: Callable[[], Awaitable[None]]) -> None:
         asked_ns = self._session.clock.monotonic_ns()
-        self._clock.asked(asked_ns)
+        self._clock.requested(asked_ns)
         try:
             head = await ask_writer(self._session.connection, epoch)
         except LogError:

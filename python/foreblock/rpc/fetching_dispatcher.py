@@ -34,7 +34,7 @@ class Missed(NamedTuple):
     why: StateMissing
 
 
-class FetchRounds(Protocol):
+class MissingStateFetcher(Protocol):
     """The rounds of fetching that one body may have."""
 
     async def fetch(self, missed: Sequence[Missed]) -> None:
@@ -91,7 +91,7 @@ class FetchingDispatcher(Dispatcher[C]):
         fault: Callable[[Exception], Fault],
         limits: Limits,
         *,
-        begin_rounds: Callable[[], FetchRounds],
+        new_fetch_budget: Callable[[], MissingStateFetcher],
         once: Collection[str] = (),
         **shared: Any,  # noqa: ANN401, those of `Dispatcher`
     ) -> None:
@@ -101,7 +101,7 @@ class FetchingDispatcher(Dispatcher[C]):
         super().__init__(
             methods, open_context, fault, limits, counts=counts.noting(self._note), **shared
         )
-        self._begin_rounds: Final = begin_rounds
+        self._new_fetch_budget: Final = new_fetch_budget
         self._once: Final = frozenset(once)
 
     def _answer(self, asked: Item | list[Item], client: Client) -> Reply | Awaitable[Reply]:
@@ -142,8 +142,8 @@ class FetchingDispatcher(Dispatcher[C]):
         reply: Reply | Awaitable[Reply],
         began: float,
     ) -> Reply:
-        """Wait for a run, and go on until one has missed nothing."""
-        rounds: FetchRounds | None = None
+        """Repeat runs until one has missed nothing."""
+        fetcher: MissingStateFetcher | None = None
         waited = 0.0
         try:
             while True:
@@ -151,8 +151,8 @@ class FetchingDispatcher(Dispatcher[C]):
                     reply = await _finish(reply, attempt)
                 if not attempt.missed:
                     return _marked(reply, attempt.mark) if attempt.is_batch else reply
-                rounds = rounds or self._begin_rounds()
-                refusal = await self._fetch(rounds, attempt.missed)
+                fetcher = fetcher or self._new_fetch_budget()
+                refusal = await self._fetch(fetcher, attempt.missed)
                 attempt = Attempt(attempt.kept, refusal, attempt.settled, is_batch=attempt.is_batch)
                 waited = self._clock() - began
                 reply = self._try(asked, client, attempt)
@@ -161,14 +161,16 @@ class FetchingDispatcher(Dispatcher[C]):
                 self._settling.cancelled(each.method, began)
             self._settle(attempt, waited)
 
-    async def _fetch(self, rounds: FetchRounds, missed: Sequence[Missed]) -> Exception | None:
-        """Fetch what was missed; gives why it cannot be had."""
+    async def _fetch(
+        self, fetcher: MissingStateFetcher, missed: Sequence[Missed]
+    ) -> Exception | None:
+        """Fetch missing state; returns the reason if that fails."""
         lease = self._budget.waits.lease()
         if lease is None:
             return TooManyWaiting(self._budget.waits.total)
         try:
-            await rounds.fetch(missed)
-        except Exception as why:  # noqa: BLE001, the client is told
+            await fetcher.fetch(missed)
+        except Exception as why:  # noqa: BLE001, the client gets the reason
             return why
         finally:
             del lease

@@ -146,7 +146,7 @@ def _dispatcher_over(
         return Dispatcher
     from foreblock.rpc.fetching_dispatcher import FetchingDispatcher  # noqa: PLC0415, others need none
 
-    return partial(FetchingDispatcher, begin_rounds=state.begin_rounds, once=table.once)
+    return partial(FetchingDispatcher, new_fetch_budget=state.new_fetch_budget, once=table.once)
 
 
 @dataclass(frozen=True, slots=True)

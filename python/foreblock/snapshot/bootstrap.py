@@ -2,7 +2,7 @@
 
 A node needs that with an empty folder, when it was away for longer than the log reaches back
 (`LogBeginsLater`), and when it has another history than the log (`ForkedLog`, `ForeignLog`).
-The nodes of `snapshot_from` are asked in turn until one gives a store that can be used.
+The nodes of `snapshot_from` are tried in turn until one sends a store that can be used.
 
 The lock of the writer is held from the first byte until the store is in place, so that nothing
 writes to what is being replaced. The caller has closed the store, and opens it afterwards.
@@ -73,7 +73,7 @@ def bootstrap(  # noqa: PLR0913, keywords
 
     `urls` are nodes that send, `needed` is the least commit that is of use, `report` gets the
     bytes so far and about how many there will be; without it, the log of events says so.
-    `may_go_on` is asked for each piece, and ends it.
+    `may_go_on` is checked for each piece.
     Raises `NoSnapshot` with the reason of each node, `StoreExists` for a store that would be
     lost, `StoreLocked`, `DiskFull`; what was in the folder is then as it was.
     """

@@ -76,7 +76,7 @@ def fetch(
 
 
 class _Incoming:
-    """A snapshot on its way into a file."""
+    """Writes a snapshot to a file."""
 
     def __init__(self, file: BinaryIO, to: Path, report: Report, needed: int) -> None:
         self._file: Final = file

@@ -48,7 +48,7 @@ class FeedNetwork(RunningNetwork):
         clock: Clock,
         publish: Callable[[Flashblock], None],
         broadcast: Callable[[ToWorker], None],
-        heard: FeedClientOptions = _DEFAULT,
+        client_options: FeedClientOptions = _DEFAULT,
         seen: SeenCommit | None = None,
         metrics: NetworkMetrics | None = None,
         *,
@@ -63,7 +63,7 @@ class FeedNetwork(RunningNetwork):
         self._clock: Final = clock
         self._publish: Final = publish
         self._broadcast: Final = broadcast
-        self._heard: Final = heard
+        self._client_options: Final = client_options
         self._seen: Final = seen
         self._commits: Final = commits
         self._metrics: Final = metrics or NetworkMetrics.private()
@@ -214,7 +214,7 @@ class FeedNetwork(RunningNetwork):
             self._clock,
             arrived=self._wake.set,
             place=lambda: self._place,
-            options=self._heard,
+            options=self._client_options,
         )
 
     def _committed(self, flashblock: Flashblock) -> None:

@@ -1,8 +1,8 @@
 """Read blocks and heads of a chain from its upstreams, within their budgets.
 
-An upstream that does not answer, or answers
-what is no block, is counted as failing, and the next one is asked. A block has the hash that was
-asked for, computed here from its header, and the transactions that its header names.
+An upstream that does not respond, or not with a block, counts as failing, and the next one is
+used. A block has the requested hash, computed here from its header, and the transactions that its
+header names.
 """
 
 import asyncio
@@ -140,14 +140,14 @@ class BlockFetcher:
         hash: bytes | None = None,
         number: int | None = None,
     ) -> Block:
-        """A block; a mined one with its uncles, which are asked for one by one."""
+        """Return a block; a mined one with its uncles, which are requested one by one."""
         if self._asks_for_bytes:
             try:
                 return await self._read_once(
                     _RAW, params[:1], lambda said: _decoded_block(said, hash, number)
                 )
             except RefusedAnswer as refused:
-                # A missing block is an error of this method too: the other method is asked.
+                # A missing block is an error of this method too: the other method is used.
                 self._asks_for_bytes = refused.kind not in _NO_METHOD
         try:
             return await self._read(method, params, lambda said: _block(said, hash, number))
@@ -208,7 +208,7 @@ class BlockFetcher:
         """Return True if the block that is not valid here is canonical at these upstreams.
 
         All that have a block of its number must agree, and `least` of them have it. Those that
-        alone have it, or with fewer than others have another one, are not asked for a while.
+        alone have it, or with fewer than others have another one, are not used for a while.
         """
         said = await self.hashes_at(header.number)
         agreeing = [each for each, found in said.items() if found == header.hash]
@@ -244,7 +244,7 @@ class BlockFetcher:
         except NoSuchBlock:
             return None
         except Unreachable:
-            return None  # asked again later
+            return None  # requested again later
 
     def close(self) -> None:
         """Close the upstreams."""
@@ -252,10 +252,10 @@ class BlockFetcher:
             upstream.close()
 
     async def _read(self, method: str, params: list[object], read: Callable[[Raw], T]) -> T:
-        """The first usable answer; raises `NoSuchBlock` or `Unreachable`.
+        """Return the first usable response. Raises `NoSuchBlock` or `Unreachable`.
 
-        Where the answers of all upstreams were damaged or did not come, they are asked again soon:
-        a walk of many blocks begins again if one of them cannot be had.
+        If the responses of all upstreams were damaged or missing, they are requested again soon:
+        a walk of many blocks restarts if one of them fails.
         """
         until, backoff = self.upstreams[0].now + PATIENCE, Backoff(WAITS)
         for number in range(TRIES):

@@ -89,7 +89,7 @@ class UnitBudget:
         self._spent: Final[deque[tuple[float, Purpose, float]]] = deque()
         self._sums: Final = dict.fromkeys(Purpose, 0.0)  # of the last second
         self._paused_until = 0.0
-        self._calm_from = 0.0  # when nobody but flashblocks will have asked for a whole window
+        self._calm_from = 0.0  # when only flashblocks will have been requested for a whole window
         self._short = (-math.inf, -math.inf)  # first and last time that flashblocks had to wait
 
     def share(self, purpose: Purpose) -> float:
@@ -131,7 +131,7 @@ class UnitBudget:
         return max(0.0, *waits)
 
     def pause(self, seconds: float, now: float) -> None:
-        """Nothing is taken for this time, as the upstream has asked (Retry-After)."""
+        """Take nothing for this time, as the upstream requires (Retry-After)."""
         self._paused_until = max(self._paused_until, now + seconds)
 
     def paused(self, now: float) -> float:
@@ -191,7 +191,7 @@ def _is_private(host: str) -> bool:
 
 
 class Urgency:
-    """The purpose of what is on its way, for everybody who waits for it."""
+    """The purpose of a request in flight, for all that wait for it."""
 
     __slots__ = ("_raised", "purpose")
 

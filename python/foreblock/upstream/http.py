@@ -123,7 +123,7 @@ class Connections:
             raise refuse(RefusalKind.UNREACHABLE, "no connection was free in time") from None
         try:
             if self._is_closed:
-                raise refuse(RefusalKind.UNREACHABLE, "it is not asked any more")
+                raise refuse(RefusalKind.UNREACHABLE, "it is closed")
             async with asyncio.timeout_at(until):
                 return await self._post(self._server.post(body))
         except TimeoutError:

@@ -58,7 +58,7 @@ class RefusalKind(StrEnum):
     UNTRUE = "untrue"
 
 
-# Kinds that say nothing about what was asked: asked again, it may be answered.
+# Kinds that say nothing about the request: a retry may succeed.
 OF_THE_EXCHANGE: Final = frozenset(
     {
         RefusalKind.UNREACHABLE,
@@ -69,7 +69,7 @@ OF_THE_EXCHANGE: Final = frozenset(
         RefusalKind.TRUNCATED,
     }
 )
-# Kinds after which the same endpoint may be asked in another way, or at another block.
+# Kinds after which the same endpoint may serve another request, or another block.
 OF_THE_WAY: Final = frozenset(
     {RefusalKind.NO_METHOD, RefusalKind.TOO_LARGE, RefusalKind.REVERTED, RefusalKind.NO_STATE}
 )

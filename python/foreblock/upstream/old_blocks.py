@@ -53,7 +53,7 @@ AskUpstream = Callable[[str, bytes], Awaitable[bytes]]
 
 
 class OldBlock(NamedTuple):
-    """A block that has the hash it was asked for by, with its receipts as in their trie."""
+    """A block with the requested hash, and its receipts as in their trie."""
 
     block: Block
     receipts: tuple[bytes, ...]

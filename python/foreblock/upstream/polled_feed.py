@@ -25,7 +25,7 @@ from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.json_rpc import RefusalKind, is_null, refuse
 
 PREFIX: Final = "poll+"
-INTERVAL: Final = 0.1  # seconds between two looks: two for each flashblock of 200 ms
+INTERVAL: Final = 0.1  # seconds between two polls: two for each flashblock of 200 ms
 LOOKS_SHARE: Final = 1 / 3  # of a budget that pays for state too
 SECONDS: Final = 2.0  # for one answer
 _WAITS: Final = Waits(0.25, 5.0)
@@ -49,7 +49,7 @@ class PolledFeed:
     ) -> None:
         """`arrived` is called for each message; an `upstream` of others stays open at the end.
 
-        It pays for the looks, which take no more than their share of its budget. Raises
+        It pays for the polls, which take no more than their share of its budget. Raises
         `InvalidArgument` for a bad URL.
         """
         self._upstream: Final = upstream or Upstream(endpoint_of(url), clock)
@@ -82,7 +82,7 @@ class PolledFeed:
             while True:
                 await asyncio.sleep(max(0.0, self._waits_until - self._upstream.now))
                 try:
-                    await self.look()
+                    await self.poll()
                 except (RefusedAnswer, MalformedFlashblock) as failure:
                     self._failed(failure)
                     await asyncio.sleep(self._backoff.after())
@@ -93,7 +93,7 @@ class PolledFeed:
             if self._is_own:
                 self._upstream.close()
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Look at the pending block once. Raises `RefusedAnswer` or `MalformedFlashblock`."""
         until = self._upstream.now + SECONDS
         said = (await self._upstream.ask([_CALL], Urgency(Purpose.FLASHBLOCK), until))[1]

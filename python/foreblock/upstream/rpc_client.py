@@ -25,7 +25,7 @@ from foreblock.upstream.http import ClientConnection, HttpReply, HttpServer, rea
 SNAPSHOT: Final = "Foreblock-Snapshot"
 MIN_COMMIT: Final = "Foreblock-Min-Commit"
 TRIES: Final = 4  # of one request, until an instance has the commit
-LONGEST_PAUSE: Final = 2.0  # seconds; where a longer one is wanted, it is not asked again
+LONGEST_PAUSE: Final = 2.0  # seconds; with a longer one there is no retry
 
 _COMMIT: Final = re.compile(r"\bcommit=([0-9]{1,20})(?![0-9])")
 _SECONDS: Final = re.compile(r"[0-9]{1,3}")

@@ -187,7 +187,7 @@ class CallTemplates:
         self._changed.clear()
 
     def take_changes(self) -> tuple[dict[Kind, tuple[SlotRule, ...]], list[Kind]]:
-        """Kinds that have changed since this was asked last, and some that are gone."""
+        """Return kinds that have changed since the last call, and some that are gone."""
         changed = list(self._changed)
         self._changed.clear()
         put = {each: self.rules(each) for each in changed if each in self._kinds}

@@ -226,7 +226,7 @@ class BoundedRuns:
                 if tried.took_ns:
                     self._waiting[feed].add(self._clock.monotonic_ns(), -tried.took_ns)
                 if took_ns > LONG_NS:
-                    # It is true; other feeds are heard for as long before its next message.
+                    # It is valid; other feeds are read for as long before its next message.
                     self._wasted[feed] += took_ns // PRICE_OF_OVERRUN
 
     def _wait(self, received: Received, tried: Tried, took_ns: int) -> None:

@@ -26,7 +26,7 @@ from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.state_keys import StateKeys
 
 MOST_ROUNDS: Final = 16  # in which state is learned for one message
-MOST_WAITING: Final = 1024  # messages whose rounds are counted; on overflow all begin anew
+MOST_WAITING: Final = 1024  # messages whose rounds are counted; on overflow all restart
 RING: Final = HISTORY_WINDOW  # slots of the contracts of EIP-4788 and EIP-2935
 # OP: what every transaction pays to (sequencer, base fee, L1 fee and operator fee vaults).
 FEE_VAULTS: Final = tuple(
@@ -155,16 +155,16 @@ def unknown_in_envelopes(
     wanted = MissingState()
     for each in transactions:
         if each.type != DEPOSIT:
-            _look(overlay, wanted, each.sender)
+            _add_unknown(overlay, wanted, each.sender)
         if each.to not in _EMPTY_TO:
             assert each.to is not None
-            _look(overlay, wanted, each.to, has_code=bool(each.input))
+            _add_unknown(overlay, wanted, each.to, has_code=bool(each.input))
         for address, slots in each.access_list or ():
-            _look(overlay, wanted, address, (int.from_bytes(slot) for slot in slots))
+            _add_unknown(overlay, wanted, address, (int.from_bytes(slot) for slot in slots))
     if rules.optimism is not None and transactions:
         for vault in FEE_VAULTS:
-            _look(overlay, wanted, vault)
-        _look(overlay, wanted, L1_BLOCK, L1_SLOTS, has_code=True)
+            _add_unknown(overlay, wanted, vault)
+        _add_unknown(overlay, wanted, L1_BLOCK, L1_SLOTS, has_code=True)
     return wanted
 
 
@@ -172,12 +172,12 @@ def unknown_at_start(overlay: Overlay, header: Header, rules: Rules) -> MissingS
     """The unknown state that the start and the end of a block touch."""
     wanted = MissingState()
     for contract, _ in start_calls(header, rules):
-        _look(overlay, wanted, contract, _ring_slots(contract, header), has_code=True)
+        _add_unknown(overlay, wanted, contract, _ring_slots(contract, header), has_code=True)
     if rules.optimism is None:
-        _look(overlay, wanted, header.beneficiary)
+        _add_unknown(overlay, wanted, header.beneficiary)
         if rules.ethereum >= EthereumFork.PRAGUE:
             for contract in (WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS):
-                _look(overlay, wanted, contract, range(4), has_code=True)
+                _add_unknown(overlay, wanted, contract, range(4), has_code=True)
     return wanted
 
 
@@ -189,7 +189,7 @@ def _ring_slots(contract: bytes, header: Header) -> tuple[int, ...]:
     return ((header.number - 1) % RING,)
 
 
-def _look(
+def _add_unknown(
     overlay: Overlay,
     wanted: MissingState,
     address: bytes,

@@ -68,7 +68,7 @@ def rebuild(chain: ServedChain, path: Sequence[StepRef]) -> Rebuilt | Refusal:
     if not isinstance(parent_state, ParentState):
         return parent_state
     next_number = chain.builder.next
-    anew = path[0].job.block <= chain.latest.number
+    replaces_sealed = path[0].job.block <= chain.latest.number
     closings: dict[int, ClosedIndex] = {}
     for end in path:
         steps = end.job.steps[: end.index + 1]
@@ -77,7 +77,7 @@ def rebuild(chain: ServedChain, path: Sequence[StepRef]) -> Rebuilt | Refusal:
             return block
         before = None
         for step in steps:
-            is_new = anew or step.partial is None
+            is_new = replaces_sealed or step.partial is None
             number = next_number + len(closings) if is_new else step.partial
             assert number is not None, "it is stored or will be"
             closed = chain.runs.apply(block, step.received, before, number)

@@ -71,9 +71,9 @@ class PendingCommit:
         self._builder, self.applied, self.computed = None, [], []
         builder.seals_as(computed)
         pending = served[-1].steps[-1].partial if served else None
-        heard = max((each.at_ns for each in applied), default=None)
+        received_ns = max((each.at_ns for each in applied), default=None)
         moved = self._writer.latest != latest
-        self._writer.commit(builder, latest, pending, heard)
+        self._writer.commit(builder, latest, pending, received_ns)
         if moved:
             self._restart_roots(served)
         self._close_finished()
