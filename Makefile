@@ -47,7 +47,7 @@ dev: build ## run two local chains with real flashblocks
 	@exec $(BIN)/foreblock dev
 
 test: build ## run the Rust tests, then the Python tests: first those within one process, then those that start processes
-	@cargo test --locked --package foreblock-engine
+	@FOREBLOCK_CASES=100 PROPTEST_CASES=64 cargo test --locked --package foreblock-engine
 	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target
 	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=logical --dist=loadfile --no-loadscope-reorder --ignore=tests/clients $(PROCESS_TESTS:%=--ignore=%) | tee .venv/in-process.log
 	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(PROCESS_TESTS) | tee .venv/processes.log

@@ -22,6 +22,7 @@ from typing import Final
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = CHECKOUT / "docs" / "checked.md"
 PYTHON: Final = str(CHECKOUT / ".venv" / "bin" / "python")
+ENGINE_TESTS: Final = ["cargo", "test", "--locked", "--package", "foreblock-engine"]
 CELLS: Final = 7  # of a row, with the empty ones at both ends
 HEAD: Final = """# Checked guarantees
 
@@ -74,9 +75,8 @@ def pytest(*words: str, **environment: object) -> Command:
 
 def _crash(amount: Amount) -> list[Command]:
     kills = amount.count
-    cargo = ["cargo", "test", "--locked", "--package", "foreblock-engine", "store::tests"]
     return [
-        Command(cargo, {"FOREBLOCK_CASES": str(kills * 50)}),
+        Command([*ENGINE_TESTS, "store::tests"], {"FOREBLOCK_CASES": str(kills * 50)}),
         pytest(
             "tests/crash",
             "tests/sequencer/dev/test_everything.py",
@@ -101,9 +101,10 @@ def _fault_injection(amount: Amount) -> list[Command]:
 CHECKS: Final[dict[str, Check]] = {
     "thorough": Check(
         "every property test holds for random examples",
-        "400 random Hypothesis examples per property instead of 25 fixed ones, and the tests "
-        "that `make test` leaves out",
+        "400 random Hypothesis examples per property instead of 25 fixed ones, 600 histories of "
+        "a store instead of 100, and the tests that `make test` leaves out",
         lambda _: [
+            Command(ENGINE_TESTS),
             pytest(
                 "tests",
                 "--hypothesis-profile=thorough",
@@ -112,7 +113,7 @@ CHECKS: Final[dict[str, Check]] = {
                 "--numprocesses=auto",
                 "--dist=loadfile",
                 "--ignore=tests/clients",
-            )
+            ),
         ],
     ),
     "busy": Check(

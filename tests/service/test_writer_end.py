@@ -49,6 +49,9 @@ class ToyNetwork:
     async def run(self) -> None:
         await self.stopped.wait()
 
+    async def status(self) -> None:
+        """None: nothing is reported."""
+
     async def close(self) -> None:
         self.toys.closed.append(self.name)
 
