@@ -1,4 +1,4 @@
-"""Logs, filters and subscriptions: what happens to the chain."""
+"""Logs, filters and subscriptions: events of the chain."""
 
 from collections.abc import Callable
 from functools import partial

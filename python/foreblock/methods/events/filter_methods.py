@@ -1,7 +1,7 @@
-"""eth_newFilter and its kin: filters are made, polled and removed.
+"""eth_newFilter, eth_getFilterChanges and others: create, poll and remove filters.
 
-A filter is a subscription whose client comes for the changes: what a poll gives are the events
-after the cursor that the last one left. Long changes are given in portions, one a poll.
+A filter is a subscription whose client polls: a poll returns the events after the cursor of the
+last poll. Long changes are returned in portions, one per poll.
 """
 
 import secrets

@@ -1,10 +1,10 @@
 """Subscriptions to flashblocks: the block in progress after each, and their transactions.
 
-The block in progress grows to megabytes, of which a notification repeats all; who asks for the
-newest transactions gets what a flashblock brought and how much there is in all.
+The block in progress grows to megabytes, and a notification repeats all of it. A subscriber to
+the newest transactions gets those of each flashblock and the number of all.
 
-A transaction is pending when the block in progress has it. One that waits in a pool is not
-announced: pools are the sequencer's, and only what it has ordered can be resumed.
+A transaction is pending when the block in progress contains it. Transactions in the pool are not
+announced: the pool belongs to the sequencer, and only ordered transactions can be resumed.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,10 +1,10 @@
-"""Kinds of subscriptions: which events each is about, and what it says of them.
+"""Kinds of subscriptions: the events of each kind, and the notifications made of them.
 
-A kind renders an event once for all subscribers with the same options: each text is made once in a
-worker, for any number of subscribers. What one subscriber wants, besides the kind itself, is a
-value that can be compared, such as its filter of logs.
+A kind renders an event once for all subscribers with the same options, so that a worker makes each
+text once for any number of subscribers. The options of a subscriber are a value that can be
+compared, such as its filter of logs.
 
-Here are the protocol and the kinds about sealed blocks; others are in `log_kinds` and
+This module has the base class and the kinds of sealed blocks; others are in `log_kinds` and
 `flashblock_kinds`.
 """
 
@@ -35,7 +35,7 @@ class Notice(NamedTuple):
     """The result of one notification."""
 
     text: bytes
-    seen: int | None = None  # items of the event that are known with it; none: all
+    seen: int | None = None  # items of the event that are known with it; None: all
 
 
 class Track(NamedTuple):

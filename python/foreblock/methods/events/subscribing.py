@@ -1,4 +1,4 @@
-"""eth_subscribe, eth_unsubscribe: read what is wanted, and from where.
+"""eth_subscribe, eth_unsubscribe: read the kind, its options and the cursor to resume from.
 
 The first argument names the kind; the others are its own, as in geth and on public nodes. A
 last argument `{"cursor": …}` resumes: the cursor comes with every notification. Without one a

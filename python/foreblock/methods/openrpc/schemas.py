@@ -1,9 +1,9 @@
 """The shapes of parameters and results, as JSON Schemas by name.
 
-A result shape is complete: it lists every field that an answer may have, so that clients can be
+A result shape is complete: it lists every field that a response may have, so that clients can be
 generated from it. Fields of later forks, of other transaction types and of OP chains may be
-absent. A parameter shape lists what is read. Those of logs, subscriptions, the pool, traces and
-development chains are in `event_schemas`, `trace_schemas` and `dev_schemas`.
+absent. A parameter shape lists the fields that are read. The shapes of traces and development
+chains are in `tool_schemas`.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
-"""eth_fillTransaction: what a transaction lacks to be signed, filled in.
+"""eth_fillTransaction: fill in what a transaction lacks to be signed.
 
-Nonce, gas, fees and chain id, each only where it is missing, in the order and with the words
-of geth. Gas and fees are those of the block that new transactions build on: `pending`, or
-`latest` in a sealed view. The nonce is the one after all that waits.
+Missing nonce, gas, fees and chain id are filled in, in the order and with the errors of geth. Gas
+and fees are those of the block that new transactions build on: `pending`, or `latest` in a sealed
+view. The nonce follows those of all waiting transactions.
 """
 
 from collections.abc import Awaitable

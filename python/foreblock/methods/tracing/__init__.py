@@ -1,4 +1,4 @@
-"""Traces in geth's and in Parity's formats, and what the explorer Otterscan asks for."""
+"""Traces in geth's and in Parity's formats, and the methods of the explorer Otterscan."""
 
 from foreblock.methods.table import Family, Method
 from foreblock.methods.tracing.debug_traces import TraceMethods

@@ -1,7 +1,7 @@
 """ots_getBlockDetails…, ots_getBlockTransactions, erigon_getHeaderByNumber: blocks for Otterscan.
 
-A block comes without its transactions, with what it paid; its transactions come in pages,
-with inputs cut after the selector and receipts without their logs.
+A block comes without its transactions, with its issuance and fees; its transactions come in
+pages, with inputs cut after the selector and receipts without their logs.
 """
 
 import re

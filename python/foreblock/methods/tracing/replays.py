@@ -1,4 +1,4 @@
-"""trace_call, trace_callMany, trace_rawTransaction, trace_replay…: runs with what they did.
+"""trace_call, trace_callMany, trace_rawTransaction, trace_replay…: runs with their effects.
 
 The format is Parity's: the result of a run, and for each requested type its traces, the
 changes of state, or every instruction. `vmTrace` has the form of OpenEthereum, with the names

@@ -1,7 +1,7 @@
-"""debug_executionWitness, debug_executionWitnessByBlockHash: what executing a block needs.
+"""debug_executionWitness, debug_executionWitnessByBlockHash: the data to execute a block with.
 
-The form is op-reth's, all lists of bytes: `state` has trie nodes, `codes` and `keys` what they
-say, `headers` encoded headers of ancestors up to the parent. geth names the second method
+The form is op-reth's, lists of bytes: `state` has trie nodes, `codes` and `keys` codes and keys,
+`headers` encoded headers of ancestors up to the parent. geth names the second method
 `debug_executionWitnessByHash`.
 """
 
