@@ -1,1 +1,1 @@
-"""The dev chain's own source of blocks: what it begins with, and how it goes on."""
+"""The sequencer of a dev chain: its genesis, its pool and its blocks."""

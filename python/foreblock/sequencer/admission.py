@@ -91,7 +91,7 @@ class Pooled(Struct, frozen=True, eq=False):
     """A transaction that waits, with the values that the pool needs again and again."""
 
     transaction: Transaction
-    arrival: int  # no two have the same; who came earlier has the lower one
+    arrival: int  # no two have the same; the earlier one is lower
     hash: bytes
     sender: bytes
     nonce: int
@@ -106,7 +106,7 @@ class Pooled(Struct, frozen=True, eq=False):
     blob_fee_cap: int = 0
 
     def tip(self, base_fee: int) -> int:
-        """Its payment above this base fee for a unit of gas; below 0 where it cannot pay that."""
+        """Its payment above this base fee for a unit of gas; below 0 if it cannot pay that."""
         return 0 if self.is_free else min(self.tip_cap, self.fee_cap - base_fee)
 
     def pays(self, base_fee: int) -> bool:

@@ -1,7 +1,7 @@
 """The beginning of a dev chain's block: its base, its payload id and its first transaction.
 
 On a real chain all of it comes from L1 through the consensus client. Here it follows from
-the parent, the time and the settings, so that equal chains go on equally. The L1 that an OP
+the parent, the time and the settings, so that equal chains continue equally. The L1 that an OP
 chain pretends to stand on has a new block for every six of the L2, and its prices do not
 move. A block under Ethereum's own rules begins with no transaction.
 """

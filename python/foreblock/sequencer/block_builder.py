@@ -22,19 +22,17 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.chain_rewriting import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.parent_state import on_sealed
-from foreblock.ledger.building.resume_block import resume, transactions_in
-from foreblock.ledger.rules.transaction_rules import is_from_user
+from foreblock.ledger.building.resume_block import transactions_in
+from foreblock.ledger.rules.transaction_rules import DEPOSIT, is_from_user, out_of_turn
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE
 from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.sequencer.admission import Pooled
-from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, first_transactions, stray_deposit
-from foreblock.sequencer.faults.feed import FeedSink
+from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, first_transactions
+from foreblock.sequencer.faults.feed import FeedSink, conflicting_flashblock
 from foreblock.sequencer.faults.plan import ChainFaults, FaultKind
 from foreblock.sequencer.mining import Mining
 from foreblock.sequencer.timing import LEAST_US, Budget, Overruns, budget, runs_until_ns
 from foreblock.sequencer.transaction_pool import TransactionPool
-from foreblock.sequencer.unsigned import run_in_turn
 from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction
 
 # Bytes of a block's transactions if its size is limited (EIP-7934), with the margin of geth.
@@ -47,8 +45,8 @@ log = structlog.get_logger()
 class BlockBuilder:
     """Builds the blocks of one network.
 
-    Its attributes are for reading; who builds several blocks in one commit (`BlockRun`) sets
-    `block` to the last of them.
+    Its attributes are for reading; code that builds several blocks in one commit (`BlockRun`)
+    sets `block` to the last of them.
     """
 
     def __init__(
@@ -331,7 +329,7 @@ class BlockBuilder:
     def announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
         """Publish a committed index and begin the next."""
         if self.faults.happens(FaultKind.EQUIVOCATE, flashblock.block_number, flashblock.index):
-            other = self.conflicting_flashblock()
+            other = conflicting_flashblock(self.writer, self.block, self.mining.chain.seed)
             if other != flashblock:
                 self.sink.publish_conflicting(other)
         self._closed_at_ns = now_ns
@@ -405,37 +403,16 @@ class BlockBuilder:
         self.writer.current = again
         return again
 
-    # --- Equivocation ------------------------------------------------------------------
 
-    def conflicting_flashblock(self) -> Flashblock:
-        """The last flashblock with one transaction less, or one more; it is not stored."""
-        block = self.block
-        # On a chain without deposits nothing runs that is not signed.
-        has_strays = block.rules.optimism is not None
-        stray = [stray_deposit(block.base, self.mining.chain.seed)] if has_strays else []
-        if block.empty_indexes:
-            return self._instead_of_last(block.partials, stray)
-        with self.writer.store.view() as view:
-            last = transactions_in(view, block.number, block.partials[-1:])
-        if len(block.partials) > 1 and last:
-            return self._instead_of_last(block.partials[:-1], last[:-1])
-        return self._instead_of_last(block.partials[:-1], [*last, *stray])
+def run_in_turn(
+    block: BlockInProgress, transaction: Transaction, allowance: Allowance | None = None
+) -> None:
+    """Run the next transaction of a block; a user's deposit only with the right nonce and value.
 
-    def _instead_of_last(
-        self, before: tuple[int, ...], transactions: list[Transaction]
-    ) -> Flashblock:
-        """The last index after these partials, with these transactions."""
-        store, profile, block = self.writer.store, self.writer.profile, self.block
-        if before:
-            other = resume(store, profile, before[-1])
-        else:
-            parent_state = on_sealed(store, profile, block.number - 1)
-            chosen = self.writer.chooses_bases
-            other = BlockInProgress.begin(parent_state, block.base, block.payload_id, chosen=chosen)
-        try:
-            other.index = block.index - 1
-            for transaction in transactions:
-                other.run(transaction)
-            return other.close_index(CommitBuilder(store).next).flashblock()
-        finally:
-            other.close()
+    Raises `InvalidTransaction` and `OverBudget`, and nothing is changed.
+    """
+    if transaction.type == DEPOSIT:
+        why = out_of_turn(transaction, block.account(transaction.sender))
+        if why is not None:
+            raise InvalidTransaction(0, why)
+    block.run(transaction, allowance)

@@ -31,7 +31,7 @@ from foreblock.sequencer.predeploys import (
 )
 from foreblock.settings import LARGEST_NUMBER, ChainSettings
 
-# The newest whose chains run in public; Karst is not in force unless it is asked for.
+# The newest whose chains run in public; Karst is not in force unless it is requested.
 NEWEST: Final = {"optimism": "jovian", "ethereum": "osaka"}
 _BY_BLOCK: Final = (
     "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
@@ -102,7 +102,7 @@ def fork_config(rules: Rules) -> dict[str, object]:
     if blobs := {name: _BLOBS[name] for name in begun if name in _BLOBS}:
         config["blobSchedule"] = blobs
     if rules.ethereum >= EthereumFork.PRAGUE:
-        # There is none, as on other dev chains.
+        # None exists, as on other dev chains.
         config["depositContractAddress"] = "0x" + "00" * 20
     return config
 
@@ -113,7 +113,7 @@ TOKENS_EACH: Final = 1_000_000 * ETHER  # the token has 18 decimals too
 # chain everywhere; and not 0, so that contracts that look a year back find one.
 DEFAULT_TIMESTAMP: Final = 1_767_225_600
 
-# In the config: the chain has transactions that nobody signed.
+# In the config: the chain has transactions without a signature.
 UNSIGNED: Final = "unsignedTransactions"
 
 # Base's of 2026. With them, and the gas limit of the settings, a block's target is 80,000,000 gas,
@@ -158,7 +158,7 @@ def dev_genesis(
 
 
 def read_dev_genesis(text: bytes) -> Genesis:
-    """A genesis file for a dev chain, or `BadGenesis` when the sequencer cannot go on from it."""
+    """A genesis file for a dev chain, or `BadGenesis` if the sequencer cannot continue from it."""
     genesis = read_genesis(text)
     if not genesis.profile.merged(genesis.difficulty):
         raise BadGenesis("config", "a dev chain needs a chain after the merge from block 0 on")
@@ -169,7 +169,7 @@ def read_dev_genesis(text: bytes) -> Genesis:
 
 
 def _with_unsigned(genesis: Genesis) -> Genesis:
-    """The genesis whose chain takes transactions that nobody signed, as every dev chain does."""
+    """The genesis, with transactions without a signature, as on every dev chain."""
     if genesis.profile.optimism is not None:
         return genesis
     config = JsonValue(json.loads(genesis.config) | {UNSIGNED: True}, "config", BadGenesis)

@@ -61,7 +61,7 @@ class Load:
         self._accounts: Final = tuple(accounts)
         self._by_address: Final = {each.address: each for each in accounts}
         self.ready: deque[Transaction] = deque()
-        self._nonces: dict[bytes, int] = {}  # the next one to sign with, where it is known
+        self._nonces: dict[bytes, int] = {}  # the next one to sign with, if it is known
         self._signed = 0  # the number of the next transaction
         self._since_ns: int | None = None  # from when on transactions are due
         self._sent = 0  # since then, sent or left out
@@ -72,7 +72,7 @@ class Load:
         return len(self.ready) < self._tps * AHEAD_SECONDS
 
     def sign_some(self, next_nonce: Callable[[bytes], int]) -> None:
-        """Sign a portion; `next_nonce` is asked where the sender's nonce is not known yet."""
+        """Sign a portion; `next_nonce` is called if the sender's nonce is not known yet."""
         for _ in range(PORTION):
             self.ready.append(self._sign(next_nonce))
 

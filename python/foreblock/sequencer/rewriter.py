@@ -25,10 +25,9 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.dev_rows import ChainSnapshot, merged
-from foreblock.sequencer.block_builder import BlockBuilder
+from foreblock.sequencer.block_builder import BlockBuilder, run_in_turn
 from foreblock.sequencer.block_changes import BlockChanges
 from foreblock.sequencer.load import Load
-from foreblock.sequencer.unsigned import run_in_turn
 from foreblock.types import Flashblock, Header, StateEdit, Transaction, decode_transactions
 
 

@@ -20,7 +20,6 @@ from typing import Final
 
 import structlog
 
-from foreblock.bus.commands import SendUnsigned
 from foreblock.clock import Clock
 from foreblock.errors import (
     AlreadyKnown,
@@ -42,7 +41,6 @@ from foreblock.sequencer.mining import MILLISECOND_NS, REFRESH_NS, Mining
 from foreblock.sequencer.pool_snapshot import PoolReader
 from foreblock.sequencer.rewriter import Rewriter
 from foreblock.sequencer.transaction_pool import outbids
-from foreblock.sequencer.unsigned import make_unsigned
 from foreblock.settings import ChainSettings
 from foreblock.types import Transaction
 
@@ -102,15 +100,6 @@ class Sequencer:
             self.restart_block()
         self.builder.add(transaction, may_replace=may_replace)
 
-    def submit_unsigned(self, wanted: SendUnsigned) -> Transaction:
-        """Add a transaction without a signature to the pool; raises a `PoolRefusal`."""
-        nonce = self.next_nonce(wanted.sender) if wanted.nonce is None else wanted.nonce
-        base_fee, profile = self.builder.base.base_fee_per_gas, self._writer.profile
-        seed = self.mining.chain.seed
-        transaction = make_unsigned(wanted, nonce, seed, base_fee, profile)
-        self.submit(transaction, may_replace=False)
-        return transaction
-
     def drop(self, hash: bytes | None, sender: bytes | None) -> list[bytes]:
         """Drop transactions that wait: one, those of a sender, or all; returns their hashes.
 
@@ -129,7 +118,7 @@ class Sequencer:
         return pool.drop([each.hash for each in pool])
 
     def settle(self) -> None:
-        """Do what must have happened when those who sent transactions are answered."""
+        """Do what must have happened before the senders of transactions are answered."""
         mining = self.mining
         if mining.waits_for_commands:
             self.changes.flush()

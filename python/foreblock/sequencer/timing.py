@@ -108,7 +108,7 @@ def next_timestamp(parent: int, wall_ns: int, block_time: int) -> int:
     """The timestamp of the block that begins now, by the clock.
 
     One block time after the parent, or as many as have passed since, so that a machine that
-    slept goes on with one jump instead of a block for each that it missed.
+    slept continues with one jump instead of a block for each that it missed.
     """
     passed = (wall_ns // SECOND_NS - parent) // block_time
     return parent + block_time * (max(passed, 0) + 1)

@@ -65,7 +65,7 @@ class TransactionPool:
         self._next = self._rank_heads()
         self._aside: list[Pooled] = []
 
-        # Which goes first when there is no room.
+        # Which is dropped first from a full pool.
         self._cheapest = Cheapest(self._queues, terms.base_fee)
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ class TransactionPool:
         self._cheapest.came(pooled, queue)
 
     def _victims(self, newcomer: Pooled, queue: SenderQueue, old: Pooled | None) -> list[Pooled]:
-        """The transactions that make room for it, beside the one that it replaces.
+        """The transactions to drop for it, besides the one that it replaces.
 
         Nothing is removed yet, so a refused newcomer leaves the pool as it was.
         """
@@ -216,7 +216,7 @@ class TransactionPool:
         self._cheapest.begin_block(terms.base_fee)
 
     def begin_index(self) -> None:
-        """Give those that did not fit another chance: the block has more room."""
+        """Give those that did not fit another chance: the block has more space."""
         for each in self._aside:
             self._next.push(each)
         self._aside.clear()

@@ -103,7 +103,7 @@ def hide(families: Iterable[Family], why: str) -> dict[str, MethodFunction]:
 
 
 def no_accounts(_view: LedgerView, raw: Raw) -> bytes:
-    """None: the service sends for nobody here."""
+    """No accounts: the service sends for none here."""
     take_none(raw)
     return b"[]"
 

@@ -1,7 +1,7 @@
 """anvil_dumpState and anvil_loadState: all accounts of a chain, in anvil's format.
 
 A dump is gzip of JSON, in hex: the accounts at `pending`, and the latest header, by which anvil
-goes on from that height. Loading takes such a dump, or geth's allocation as JSON, as gzip or
+continues from that height. Loading takes such a dump, or geth's allocation as JSON, as gzip or
 not, in hex or not, and sets every account in it; accounts that are not in it stay.
 """
 
@@ -129,7 +129,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _beginning(header: Header) -> bytes:
-    """The block that anvil goes on from, and the begin of the accounts."""
+    """The block from which anvil continues, and the beginning of the accounts."""
     fee, randao = header.base_fee_per_gas or 0, write_data(header.mix_hash)
     return (
         b'{"block":{"number":"0x%x","beneficiary":%b,"timestamp":"0x%x","gas_limit":%d,'

@@ -147,7 +147,7 @@ _read_traces = reader(TracesParams)
 
 
 class ConsoleMethods:
-    """Methods about what is printed."""
+    """Methods about the console output."""
 
     def __init__(self, commands: Commands) -> None:
         self._execute: Final = commands.execute

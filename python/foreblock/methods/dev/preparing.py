@@ -59,7 +59,7 @@ class Prepared(Struct, gc=False):
 
     call: Call
     type: int
-    nonce: int | None  # where the request has one
+    nonce: int | None  # if the request has one
     chain_id: int
     is_unsigned: bool
     pays: bool = True  # fees; a deposit does not
@@ -87,7 +87,7 @@ class Prepared(Struct, gc=False):
         )
 
     def without_signature(self, nonce: int) -> Transaction:
-        """The transaction itself, for a sender who does not sign."""
+        """The transaction itself, for a sender that does not sign."""
         call = self.call
         if self.pays:
             return unsigned_transaction(message(call, 0), self.chain_id, nonce)
@@ -116,7 +116,7 @@ class Preparing:
     def steps(self, view: LedgerView, raw: Raw, anybody: bool, pace: Pace) -> Steps[Prepared]:  # noqa: FBT001, bound before
         """The transaction of the arguments.
 
-        With `anybody` also of an account that nobody impersonates. Raises `InvalidParams`,
+        With `anybody` also of an account that is not impersonated. Raises `InvalidParams`,
         `RefusedCall`, `UnsupportedType`.
         """
         asked = yield from read_in_turn(read_transaction_request, raw)
@@ -153,14 +153,14 @@ class Preparing:
         raise InvalidParams(NO_SIGNER)
 
     def _priced(self, view: LedgerView, call: Call) -> Steps[Call]:
-        """The call with fees; those that are given stay, also 0 where a block takes that."""
+        """The call with fees; those that are given stay, also 0 if a block accepts that."""
         given = call.max_fee_per_gas is not None and call.max_priority_fee_per_gas is not None
         if call.gas_price is not None or given:
             return call
         return (yield from self._filling.priced(view, call))
 
     def _gas(self, view: LedgerView, call: Call, pace: Pace) -> Steps[int]:
-        """The gas that it needs, or the most that it may have where it fails."""
+        """The gas that it needs, or the most that it may have if it fails."""
         try:
             found = yield from self._filling.estimated(view, call, pace)
         except RefusedCall:
@@ -171,7 +171,7 @@ class Preparing:
 def _most_gas(view: LedgerView, call: Call) -> int:
     """The gas of a block, as far as any chain takes it and the sender can pay for it.
 
-    One who can pay for nothing is not spared: the pool says so.
+    A sender that can pay for nothing gets the refusal of the pool.
     """
     head = view.resolve("pending")
     most = min(head.header.gas_limit - BLOCK_START_GAS, MOST_GAS)

@@ -271,7 +271,7 @@ _read_typed = reader(TypedDataParams)
 
 
 class SignMethods:
-    """Methods that sign what is no transaction."""
+    """Methods that sign messages and typed data."""
 
     def __init__(self, keys: Keys, scheduler: Scheduler) -> None:
         self._keys: Final = keys

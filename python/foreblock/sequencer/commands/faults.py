@@ -5,6 +5,7 @@ from typing import Any
 from foreblock.bus.commands import CloseFlashblock, DropTail, Equivocate, RestartBlock, SetFaults
 from foreblock.errors import InvalidArgument, RefusedCommand
 from foreblock.sequencer.commands.execution import executes
+from foreblock.sequencer.faults.feed import conflicting_flashblock
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.types import Flashblock
 
@@ -39,10 +40,11 @@ def drop_tail(_: DropTail, sequencer: Sequencer) -> None:
 @executes(Equivocate)
 def equivocate(_: Equivocate, sequencer: Sequencer) -> Position:
     """Announce another flashblock in place of the last one; returns its position and hash."""
-    if not sequencer.builder.block.index:
-        sequencer.builder.close_index(fill=False)
-    other = sequencer.builder.conflicting_flashblock()
-    sequencer.builder.sink.publish(other)
+    builder = sequencer.builder
+    if not builder.block.index:
+        builder.close_index(fill=False)
+    other = conflicting_flashblock(builder.writer, builder.block, sequencer.mining.chain.seed)
+    builder.sink.publish(other)
     return _position(other)
 
 

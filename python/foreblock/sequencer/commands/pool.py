@@ -1,4 +1,11 @@
-"""Commands about accounts, the pool and the console output of a chain."""
+"""Commands about accounts, the pool and the console output of a chain.
+
+A transaction without a signature is a deposit on an OP chain (`ledger.rules.transaction_rules`):
+any sender, no fees, and every follower can verify it. It has only the value, data, gas and nonce
+of the request. On a chain with Ethereum's rules it is of type 2, and names its sender where others
+have a signature; it pays fees, and followers accept it if the genesis says that the chain has such
+transactions (`unsignedTransactions`).
+"""
 
 from typing import Final
 
@@ -10,10 +17,14 @@ from foreblock.bus.commands import (
     SetConsoleOutput,
 )
 from foreblock.errors import PoolRefusal, RefusedCommand
+from foreblock.ledger.rules.transaction_rules import unsigned_source
+from foreblock.sequencer.attributes import derive
 from foreblock.sequencer.commands.execution import executes
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.types import Message, Transaction, deposit_transaction, unsigned_transaction
 
 MOST_IMPERSONATED: Final = 1_000  # accounts; they are in a row that many commits write
+HEADROOM: Final = 2  # times the base fee, of a transaction without a fee
 NO_SIGNER: Final = "No Signer available"  # anvil's words, which tools read
 
 
@@ -48,11 +59,45 @@ def send_unsigned(command: SendUnsigned, sequencer: Sequencer) -> bytes | str:
     if not (command.is_allowed or state.impersonates_all or sender in state.impersonated):
         raise RefusedCommand(NO_SIGNER)
     try:
-        transaction = sequencer.submit_unsigned(command)
+        transaction = _unsigned(command, sequencer)
+        sequencer.submit(transaction, may_replace=False)
     except PoolRefusal as refusal:
         return str(refusal)
     sequencer.settle()
     return transaction.hash
+
+
+def _unsigned(command: SendUnsigned, sequencer: Sequencer) -> Transaction:
+    """The transaction of a command, with the next nonce of its sender if it has none."""
+    sender, profile = command.sender, sequencer.builder.writer.profile
+    nonce = sequencer.next_nonce(sender) if command.nonce is None else command.nonce
+    if profile.unsigned:
+        message = _message(command, sequencer.builder.base.base_fee_per_gas)
+        return unsigned_transaction(message, profile.chain_id, nonce)
+    source = derive(sequencer.mining.chain.seed, "unsigned", nonce, sender)
+    return deposit_transaction(
+        source_hash=unsigned_source(source, nonce),
+        sender=sender,
+        to=command.to,
+        mint=0,
+        value=int.from_bytes(command.value),
+        gas_limit=command.gas,
+        input=command.data,
+    )
+
+
+def _message(command: SendUnsigned, base_fee: int) -> Message:
+    fee, tip = command.max_fee_per_gas, command.max_priority_fee_per_gas or 0
+    return Message(
+        sender=command.sender,
+        to=command.to,
+        value=int.from_bytes(command.value),
+        data=command.data,
+        gas=command.gas,
+        max_fee_per_gas=HEADROOM * base_fee + tip if fee is None else fee,
+        max_priority_fee_per_gas=tip,
+        access_list=[(address, list(slots)) for address, slots in command.access_list],
+    )
 
 
 @executes(DropTransactions)

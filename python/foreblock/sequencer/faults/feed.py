@@ -1,7 +1,8 @@
 """Faults of a feed: the messages sent for each flashblock, and when.
 
 `FeedFaults` decides, without I/O or a clock; `FaultyFeed` sends. The chain is not affected: its
-commits are those of the flashblocks published here.
+commits are those of the flashblocks published here. A conflicting flashblock has the job and the
+index of another one, is as valid as that, and is not stored.
 """
 
 import asyncio
@@ -10,8 +11,14 @@ from random import Random
 from typing import Final, NamedTuple, Protocol
 
 from foreblock.clock import SECOND_NS, Clock
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.commit_builder import CommitBuilder
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.parent_state import on_sealed
+from foreblock.ledger.building.resume_block import resume, transactions_in
+from foreblock.sequencer.attributes import stray_deposit
 from foreblock.sequencer.faults.plan import FaultKind, Faults
-from foreblock.types import Flashblock
+from foreblock.types import Flashblock, Transaction
 
 LONGEST_DELAY_MS: Final = 1_500
 LONGEST_STALL_MS: Final = 5_000
@@ -130,7 +137,7 @@ class Publisher(Protocol):
 
 
 class FaultyFeed:
-    """Publishes what is left of a chain's flashblocks; on one loop."""
+    """Publishes the flashblocks of a chain, with faults; on one loop."""
 
     def __init__(
         self, server: Publisher, faults: Faults, clock: Clock, *, subblocks: bool = False
@@ -154,7 +161,7 @@ class FaultyFeed:
         self._other = other
 
     def publish(self, flashblock: Flashblock) -> None:
-        """Send what is to be sent for this one, now or later."""
+        """Send the messages for a flashblock, now or later."""
         now_ns = self._clock.monotonic_ns()
         other, self._other = self._other, None
         for sending in self._faults.send(flashblock, now_ns, other):
@@ -181,3 +188,39 @@ class FaultyFeed:
             self._server.publish_bytes(sending.content)
         else:
             self._server.publish(sending.content)
+
+
+def conflicting_flashblock(writer: LedgerWriter, block: BlockInProgress, seed: int) -> Flashblock:
+    """The last flashblock of a block with one transaction less, or one more."""
+    # On a chain without deposits nothing runs that is not signed.
+    stray = [] if block.rules.optimism is None else [stray_deposit(block.base, seed)]
+    if block.empty_indexes:
+        return _instead_of_last(writer, block, block.partials, stray)
+    before, newest = block.partials[:-1], block.partials[-1:]
+    with writer.store.view() as view:
+        last = transactions_in(view, block.number, newest)
+    others = last[:-1] if before and last else [*last, *stray]
+    return _instead_of_last(writer, block, before, others)
+
+
+def _instead_of_last(
+    writer: LedgerWriter,
+    block: BlockInProgress,
+    before: tuple[int, ...],
+    transactions: list[Transaction],
+) -> Flashblock:
+    """The last index after these partials, with these transactions."""
+    store, profile = writer.store, writer.profile
+    if before:
+        other = resume(store, profile, before[-1])
+    else:
+        parent_state = on_sealed(store, profile, block.number - 1)
+        chosen = writer.chooses_bases
+        other = BlockInProgress.begin(parent_state, block.base, block.payload_id, chosen=chosen)
+    try:
+        other.index = block.index - 1
+        for transaction in transactions:
+            other.run(transaction)
+        return other.close_index(CommitBuilder(store).next).flashblock()
+    finally:
+        other.close()
