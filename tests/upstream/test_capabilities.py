@@ -9,8 +9,7 @@ import pytest
 from foreblock.clock import SystemClock
 from foreblock.errors import RefusedAnswer
 from foreblock.follow import state_upstream
-from foreblock.follow.capabilities import Asking, Capabilities
-from foreblock.follow.capabilities import Said as KnownSaid
+from foreblock.follow.capabilities import Asking, Capabilities, ProbeResult
 from foreblock.follow.requests import BlockForm
 from foreblock.follow.state_plan import RequestLimits
 from foreblock.follow.state_upstream import StateUpstream
@@ -98,9 +97,9 @@ def test_an_ordinary_endpoint_is_known_after_three_round_trips(node: ToyNode, ro
     class Counted(StateUpstream):
         rounds = 0
 
-        async def _said_all(self, asking: Sequence[Asking]) -> list[KnownSaid]:
+        async def probe_all(self, asking: Sequence[Asking]) -> list[ProbeResult]:
             self.rounds += 1
-            return await super()._said_all(asking)
+            return await super().probe_all(asking)
 
     async def ask() -> int:
         upstream = Counted(node.url, SystemClock(), UnitBudget(RICH))

@@ -145,10 +145,10 @@ class StateAudit:
         claims = self._slice()
         lowest = min(each.block for each in claims.values())
         purpose = Purpose.AUDIT if self.oldest < self._seconds / 2 else Purpose.CLIENT
-        places = _places(blocks, lowest)
+        at_blocks = _proof_blocks(blocks, lowest)
         try:
             found = await self.prover.fetch(
-                _wanted(claims), places, purpose, self._seconds, blocks.epoch
+                _wanted(claims), at_blocks, purpose, self._seconds, blocks.epoch
             )
         except EndpointError as why:
             self.counters[type(why).__name__] += 1
@@ -216,7 +216,7 @@ class StateAudit:
         return self._clock.monotonic_ns() / 1e9
 
 
-def _places(blocks: ExecutedBlocks, lowest: int) -> tuple[BlockAt, ...]:
+def _proof_blocks(blocks: ExecutedBlocks, lowest: int) -> tuple[BlockAt, ...]:
     """Where to ask for proofs: where nothing has changed since, then at the newest blocks."""
     unchanged = [each for each in blocks.headers if each.number <= lowest][:1]
     chosen = [*unchanged, *blocks.headers[:NEWEST]]

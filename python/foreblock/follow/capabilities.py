@@ -58,8 +58,8 @@ _FIRST: Final = (
     Asking("web3_clientVersion"),
     Asking("eth_getBlockByNumber", ("latest", False)),
 )
-Said = Raw | RefusedAnswer | int  # a result, a refusal, or how many of a batch were answered
-Probing = Generator[Sequence[Asking], Sequence[Said], "Capabilities"]
+ProbeResult = Raw | RefusedAnswer | int  # a result, a refusal, or how many of a batch were answered
+Probing = Generator[Sequence[Asking], Sequence[ProbeResult], "Capabilities"]
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
@@ -117,8 +117,8 @@ def probing(*, whole: bool) -> Probing:
         near, of_tip = yield [_block(tip.number - _BEHIND), _proof("latest")]
         at = _old_block(tip.number - _BEHIND, near)
     proves_tip = _is_proven(of_tip, 0, reasons)
-    forms, said = yield from _forms(at or tip, reasons, whole=whole)
-    depth = _depth(tip, at, said, reasons) if proves_tip else None
+    forms, result = yield from _forms(at or tip, reasons, whole=whole)
+    depth = _depth(tip, at, result, reasons) if proves_tip else None
     if whole and depth == _BEHIND and at is not None:
         depth = yield from _far_proofs(tip, forms[0] if forms else BlockForm.NUMBER, reasons)
     return Capabilities(
@@ -126,8 +126,8 @@ def probing(*, whole: bool) -> Probing:
         client=client,
         latest=tip,
         forms=forms,
-        overrides=_has_overrides(said.overrides, reasons),
-        storage_values=_has_values(said.values, reasons),
+        overrides=_has_overrides(result.overrides, reasons),
+        storage_values=_has_values(result.values, reasons),
         proof_depth=depth,
         witness=whole and (yield from _witness(reasons)),
         batch=_largest_batch(first[len(_FIRST) :], reasons),
@@ -144,23 +144,23 @@ def _proof(block: object) -> Asking:
     return Asking(_BUSY_PROOF.method, tuple(_BUSY_PROOF.params(block)))
 
 
-def _head(of: str | int, said: Said) -> BlockAt:
-    number = of if isinstance(of, int) else _number_of(_needed(said))
-    header = read_header(number, _needed(said))
+def _head(of: str | int, result: ProbeResult) -> BlockAt:
+    number = of if isinstance(of, int) else _number_of(_needed(result))
+    header = read_header(number, _needed(result))
     return BlockAt(header.number, header.hash)
 
 
-def _old_block(number: int, said: Said) -> BlockAt | None:
+def _old_block(number: int, result: ProbeResult) -> BlockAt | None:
     """A block below the tip; None if the endpoint does not have it."""
     try:
-        return _head(number, said)
+        return _head(number, result)
     except RefusedAnswer:
         return None
 
 
-def _number_of(said: Raw) -> int:
+def _number_of(result: Raw) -> int:
     try:
-        fields = msgspec.json.decode(said, type=dict[str, object])
+        fields = msgspec.json.decode(result, type=dict[str, object])
         return parse_quantity(fields.get("number"), 64)
     except (msgspec.MsgspecError, ValueError) as why:
         raise RefusedAnswer(RefusalKind.WRONG_SHAPE.value, f"the latest block: {why}") from why
@@ -169,14 +169,14 @@ def _number_of(said: Raw) -> int:
 class _AboutBlock(NamedTuple):
     """The responses about a block that is named in one form."""
 
-    overrides: Said
-    values: Said
-    proof: Said
+    overrides: ProbeResult
+    values: ProbeResult
+    proof: ProbeResult
 
 
 def _forms(
     at: BlockAt, reasons: dict[str, str], *, whole: bool
-) -> Generator[Sequence[Asking], Sequence[Said], tuple[tuple[BlockForm, ...], _AboutBlock]]:
+) -> Generator[Sequence[Asking], Sequence[ProbeResult], tuple[tuple[BlockForm, ...], _AboutBlock]]:
     """The forms in which a block can be named: taken, and refused for a block that is not.
 
     What else is asked about a block comes with the first form, or after the one that is taken.
@@ -185,12 +185,12 @@ def _forms(
     about: _AboutBlock | None = None
     for form in BlockForm:
         more = _about(at.parameter(form)) if form is _BEST else []
-        said = yield [_balance(at, form), _balance(BlockAt(_UNBORN, _MADE_UP), form), *more]
-        if isinstance(said[0], RefusedAnswer):
-            reasons[form.value] = str(said[0])
-        elif isinstance(said[1], RefusedAnswer):
+        result = yield [_balance(at, form), _balance(BlockAt(_UNBORN, _MADE_UP), form), *more]
+        if isinstance(result[0], RefusedAnswer):
+            reasons[form.value] = str(result[0])
+        elif isinstance(result[1], RefusedAnswer):
             found.append(form)
-            about = _AboutBlock(*said[2:]) if more else about
+            about = _AboutBlock(*result[2:]) if more else about
             if not whole:
                 break
         else:
@@ -217,10 +217,10 @@ def _overrides(block: object) -> Asking:
     return Asking(_LAID_OVER.method, (call, block, changes))
 
 
-def _has_overrides(said: Said, reasons: dict[str, str]) -> bool:
+def _has_overrides(result: ProbeResult, reasons: dict[str, str]) -> bool:
     """Return True if a call with overridden code reads the overridden slot."""
     try:
-        output = parse_data(_text(_needed(said)))
+        output = parse_data(_text(_needed(result)))
         if extractor.words(_LAID_OVER.slots, output)[NOBODY] == [(SLOT, _PUT)]:
             return True
         reasons["overrides"] = "they have no effect"
@@ -233,26 +233,26 @@ def _values(block: object) -> Asking:
     return Asking(_TWO_VALUES.method, tuple(_TWO_VALUES.params(block)))
 
 
-def _has_values(said: Said, reasons: dict[str, str]) -> bool:
+def _has_values(result: ProbeResult, reasons: dict[str, str]) -> bool:
     try:
-        read_values(_TWO_VALUES.slots, _needed(said))
+        read_values(_TWO_VALUES.slots, _needed(result))
     except RefusedAnswer as why:
         reasons["eth_getStorageValues"] = str(why)
         return False
     return True
 
 
-def _depth(tip: BlockAt, at: BlockAt | None, said: _AboutBlock, reasons: dict[str, str]) -> int:
+def _depth(tip: BlockAt, at: BlockAt | None, result: _AboutBlock, reasons: dict[str, str]) -> int:
     """How far below the tip is proven, of what was asked."""
     if tip.number < _BEHIND:
         return 0
     # Where it has no such block, that says nothing about proofs.
-    return _BEHIND if at is None or _is_proven(said.proof, _BEHIND, reasons) else 0
+    return _BEHIND if at is None or _is_proven(result.proof, _BEHIND, reasons) else 0
 
 
-def _is_proven(said: Said, depth: int, reasons: dict[str, str]) -> bool:
+def _is_proven(result: ProbeResult, depth: int, reasons: dict[str, str]) -> bool:
     try:
-        read_proof(_BUSY_PROOF, _needed(said))
+        read_proof(_BUSY_PROOF, _needed(result))
     except RefusedAnswer as why:
         reasons["eth_getProof" if depth == 0 else f"eth_getProof {depth} back"] = str(why)
         return False
@@ -261,56 +261,56 @@ def _is_proven(said: Said, depth: int, reasons: dict[str, str]) -> bool:
 
 def _far_proofs(
     tip: BlockAt, form: BlockForm, reasons: dict[str, str]
-) -> Generator[Sequence[Asking], Sequence[Said], int]:
+) -> Generator[Sequence[Asking], Sequence[ProbeResult], int]:
     """The furthest block below the tip that is proven, of those that are tried."""
     deepest = _BEHIND
     for depth in PROOF_DEPTHS[2:]:
         if depth > tip.number:
             break
-        (said,) = yield [_block(tip.number - depth)]
+        (result,) = yield [_block(tip.number - depth)]
         try:
-            at = _head(tip.number - depth, said)
+            at = _head(tip.number - depth, result)
         except RefusedAnswer:
             return depth  # it has no such block, which says nothing about proofs
-        (said,) = yield [_proof(at.parameter(form))]
-        if not _is_proven(said, depth, reasons):
+        (result,) = yield [_proof(at.parameter(form))]
+        if not _is_proven(result, depth, reasons):
             break
         deepest = depth
     return deepest
 
 
-def _witness(reasons: dict[str, str]) -> Generator[Sequence[Asking], Sequence[Said], bool]:
+def _witness(reasons: dict[str, str]) -> Generator[Sequence[Asking], Sequence[ProbeResult], bool]:
     """Return True if the method exists: about a missing block it returns another error."""
-    (said,) = yield [Asking("debug_executionWitness", (format_quantity(_UNBORN),))]
-    if not isinstance(said, RefusedAnswer):
+    (result,) = yield [Asking("debug_executionWitness", (format_quantity(_UNBORN),))]
+    if not isinstance(result, RefusedAnswer):
         return True
     away = (RefusalKind.NO_METHOD.value, RefusalKind.FORBIDDEN.value)
-    if said.kind in away:
-        reasons["debug_executionWitness"] = str(said)
-    return said.kind not in away
+    if result.kind in away:
+        reasons["debug_executionWitness"] = str(result)
+    return result.kind not in away
 
 
-def _largest_batch(answered: Sequence[Said], reasons: dict[str, str]) -> int:
+def _largest_batch(answered: Sequence[ProbeResult], reasons: dict[str, str]) -> int:
     """The largest batch that is answered whole, of those that were tried."""
     most = 1
-    for size, said in zip(BATCHES, answered, strict=True):
-        if said != size:
-            why = str(said) if isinstance(said, RefusedAnswer) else "not all of it was answered"
+    for size, result in zip(BATCHES, answered, strict=True):
+        if result != size:
+            why = str(result) if isinstance(result, RefusedAnswer) else "not all of it was answered"
             reasons[f"batch of {size}"] = why
             break
         most = size
     return most
 
 
-def _needed(said: Said) -> Raw:
-    if isinstance(said, RefusedAnswer):
-        raise said
-    assert isinstance(said, Raw)
-    return said
+def _needed(result: ProbeResult) -> Raw:
+    if isinstance(result, RefusedAnswer):
+        raise result
+    assert isinstance(result, Raw)
+    return result
 
 
-def _text(said: Raw) -> str:
+def _text(result: Raw) -> str:
     try:
-        return msgspec.json.decode(said, type=str)
+        return msgspec.json.decode(result, type=str)
     except msgspec.MsgspecError as why:
         raise RefusedAnswer(RefusalKind.WRONG_SHAPE.value, str(why)) from why

@@ -47,7 +47,7 @@ class FetchJob(NamedTuple):
     """
 
     wanted: StateKeys
-    places: tuple[BlockAt, ...]
+    at_blocks: tuple[BlockAt, ...]
     urgency: Urgency
     until: float
     proven: bool
@@ -83,7 +83,7 @@ async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
         settled = settled_refusals(requests, kinds)
-        following = degrade(upstream.limits, settled, back, len(job.places))
+        following = degrade(upstream.limits, settled, back, len(job.at_blocks))
         if following is None and len(kinds) < len(refused) and not apart:
             apart = True  # one missing key refuses all keys of its request
             continue
@@ -112,7 +112,7 @@ async def _once(
 
     With `apart` each key has its own request, so a missing key refuses no other.
     """
-    limits, at = _within_budget(upstream, job), job.places[back]
+    limits, at = _within_budget(upstream, job), job.at_blocks[back]
     parts = [left]
     if apart:
         limits = limits._replace(proof_slots=1)
@@ -121,10 +121,10 @@ async def _once(
     requests = [each for plan in plans for each in plan]
     block = block_of(limits, at, proven=job.proven)
     reader = ResponseReader(upstream.shown)
-    places = asyncio.Semaphore(_at_a_time(job))
+    free = asyncio.Semaphore(_at_a_time(job))
 
     async def send(some: Sequence[StateRequest]) -> list[tuple[StateRequest, RefusedAnswer]]:
-        async with places:
+        async with free:
             return await _send(upstream, job, some, block, reader)
 
     refused = [

@@ -102,14 +102,14 @@ class Fetcher:
     async def fetch(
         self,
         wanted: StateKeys,
-        places: Sequence[BlockAt],
+        at_blocks: Sequence[BlockAt],
         purpose: Purpose,
         seconds: float,
         epoch: int = 0,
     ) -> FetchResult:
         """Return what was found of these keys within some seconds, all of it or a part.
 
-        `places` are blocks at which every key has the value that is wanted, the best first.
+        `at_blocks` are blocks at which every key has the value that is wanted, the best first.
         Raises `UnitsSpent` or `NoUpstream` if nothing was found.
         """
         if epoch != self._epoch:
@@ -121,7 +121,7 @@ class Fetcher:
         while (left := found.missing(wanted).without(given_up)) and self._now < until:
             part = left.first(most)
             job = FetchJob(
-                self._placed(part), tuple(places), Urgency(purpose), until, self._options.proven
+                self._placed(part), tuple(at_blocks), Urgency(purpose), until, self._options.proven
             )
             fetches = self._join(job, epoch)
             waits = [each.done for each in fetches]
@@ -207,7 +207,7 @@ class Fetcher:
 
     def _gather(self, job: FetchJob, epoch: int) -> InFlightFetch:
         for fetch in self._in_flight:
-            is_same = fetch.epoch == epoch and fetch.job.places == job.places
+            is_same = fetch.epoch == epoch and fetch.job.at_blocks == job.at_blocks
             # What is urgent does not wait until all is there that somebody else wants.
             is_same = is_same and fetch.job.urgency.purpose == job.urgency.purpose
             if is_same and fetch.accepts(job):

@@ -165,7 +165,7 @@ class TrieNodeFetcher:
         self._ledger: Final = ledger
         self._learned: Final = learned
         self._ask: Final = ask
-        self._places: Final = asyncio.Semaphore(AT_ONCE)
+        self._free: Final = asyncio.Semaphore(AT_ONCE)
 
     async def fetch(self, missing: Iterable[MissingTrieNodes], seconds: float) -> None:
         """Fetch the nodes on these paths.
@@ -185,24 +185,24 @@ class TrieNodeFetcher:
 
     async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
         """Know slots by proofs at these blocks. Raises as `fetch`, and `InvalidProofData`."""
-        for place, proof in await self._proofs(keys, seconds):
+        for at_block, proof in await self._proofs(keys, seconds):
             with closing(self._ledger.view()) as view:
-                block = view.resolve(place.number)
+                block = view.resolve(at_block.number)
                 self._learned.learn(view, _proven(proof, block.header.state_root), at=block)
 
     async def _proofs(self, keys: KeysAt, seconds: float) -> list[tuple[BlockAt, ClaimedProof]]:
         if sum(map(len, keys.values())) > MOST_PATHS:
             raise TooMuchState(f"the trie nodes of more than {MOST_PATHS} accounts")
         fetches = [
-            self._proof(place, GetProof(address, tuple(sorted(slots))))
+            self._proof(at_block, GetProof(address, tuple(sorted(slots))))
             for number, of_block in keys.items()
-            if (place := self._place(number)) is not None
+            if (at_block := self._block_at(number)) is not None
             for address, slots in of_block.items()
         ]
         async with asyncio.timeout(seconds):
             return await asyncio.gather(*fetches)
 
-    def _place(self, number: int) -> BlockAt | None:
+    def _block_at(self, number: int) -> BlockAt | None:
         """The block to ask at; None if the chain is another one by now."""
         with closing(self._ledger.view()) as view:
             try:
@@ -211,9 +211,9 @@ class TrieNodeFetcher:
                 return None
             return BlockAt(number, block.hash)
 
-    async def _proof(self, place: BlockAt, request: GetProof) -> tuple[BlockAt, ClaimedProof]:
-        async with self._places:
-            return place, await proof_at(self._ask, request, place)
+    async def _proof(self, at_block: BlockAt, request: GetProof) -> tuple[BlockAt, ClaimedProof]:
+        async with self._free:
+            return at_block, await proof_at(self._ask, request, at_block)
 
 
 def slots_before(missed: Sequence[MissingKeys]) -> KeysAt:

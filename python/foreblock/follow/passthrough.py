@@ -121,7 +121,7 @@ class Passthrough:
     def add(self, methods: dict[str, MethodFunction]) -> None:
         """Let methods of this table pass on what is not here."""
         tests: Mapping[str, Callable[[LedgerView, Raw], bool]] = {
-            **{name: partial(_names_old, place) for name, place in BLOCK_AT.items()},
+            **{name: partial(_names_old, position) for name, position in BLOCK_AT.items()},
             **dict.fromkeys(OF_TRANSACTION, _is_unknown),
             "eth_getLogs": _begins_before,
             "eth_config": _always,  # it has the hash of the first block
@@ -149,11 +149,11 @@ def _always(_view: LedgerView, _raw: Raw) -> bool:
     return True
 
 
-def _names_old(place: int, view: LedgerView, raw: Raw) -> bool:
+def _names_old(position: int, view: LedgerView, raw: Raw) -> bool:
     params = _params.decode(raw)
-    if len(params) <= place or bytes(params[place]).strip() == b"null":
+    if len(params) <= position or bytes(params[position]).strip() == b"null":
         return False
-    return _is_old(view, read_block(_name.decode(params[place]), place))
+    return _is_old(view, read_block(_name.decode(params[position]), position))
 
 
 def _is_old(view: LedgerView, block: BlockId) -> bool:

@@ -34,7 +34,7 @@ from foreblock.methods.table import MethodFunction
 from foreblock.rpc.envelope import NO_PARAMS
 from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.scheduling.reply import Text
-from foreblock.upstream.old_blocks import AskUpstream, OldBlock, OldBlocks, place_of
+from foreblock.upstream.old_blocks import AskUpstream, OldBlock, OldBlocks, index_of
 
 ABSENT_SECONDS: Final = 2.0  # until an unknown transaction is requested again
 MOST_ABSENT: Final = 4096
@@ -135,7 +135,7 @@ class VerifiedHistory:
             return None
 
         async def find() -> Text:
-            found = await self._place_of(wanted)
+            found = await self._find_transaction(wanted)
             return NULL if found is None else show(self._texts(found[0]), found[1])
 
         return find
@@ -146,20 +146,20 @@ class VerifiedHistory:
             return NULL
         return self._texts(old).block(full=params.full_transactions)
 
-    async def _place_of(self, transaction_hash: bytes) -> tuple[OldBlock, int] | None:
-        """The old block that has a transaction, and its place in it."""
+    async def _find_transaction(self, transaction_hash: bytes) -> tuple[OldBlock, int] | None:
+        """The old block that has a transaction, and its index in it."""
         block_hash = await self._blocks.block_of(transaction_hash)
         old = None if block_hash is None else await self._blocks.by_hash(block_hash)
-        place = None if old is None else place_of(old, transaction_hash)
+        index = None if old is None else index_of(old, transaction_hash)
         with closing(self._ledger.view()) as view:
             anchor = view.base.number
-        if old is None or place is None or old.block.header.number >= anchor:
+        if old is None or index is None or old.block.header.number >= anchor:
             self._note_absent(transaction_hash)  # blocks since the anchor are known here
             return None
         number = old.block.header.number
         if await self._hash_of(number) != old.block.hash:
             raise BeforeAnchor(number, anchor)
-        return old, place
+        return old, index
 
     async def _hash_of(self, number: int) -> bytes | None:
         """The hash of an ancestor; None if there is none. Raises `BeforeAnchor`."""

@@ -92,7 +92,7 @@ class FollowSource(FeedSource):
         metrics: NetworkMetrics | None = None,
         trust: Trust = "proven",
     ) -> None:
-        """Where there is an `anchor`, the store begins at it; `state_wanted` hears what is wanted.
+        """Where there is an `anchor`, the store begins at it; `state_wanted` gets missing state.
 
         Raises `ForeblockError`.
         """

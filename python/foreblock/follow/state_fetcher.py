@@ -60,7 +60,7 @@ class ExecutedBlocks(NamedTuple):
         """The numbers of the blocks by their state roots."""
         return {each.state_root: each.number for each in self.headers}
 
-    def places(self, behind: int) -> tuple[BlockAt, ...]:
+    def query_blocks(self, behind: int) -> tuple[BlockAt, ...]:
         """Where to ask: some blocks below the head, so that upstreams that lag can answer."""
         low = self.headers[min(behind, len(self.headers) - 1) :]
         chosen = [*low[: MOST_PLACES - 1], self.anchor]
@@ -191,18 +191,18 @@ class StateFetcher:
         learned = self._learned
         if learned.epoch != blocks.epoch:
             raise NewEpoch
-        places = blocks.places(self._behind)
+        at_blocks = blocks.query_blocks(self._behind)
         hashes = wanted.blocks
         rest = replace(wanted, blocks=frozenset())
         proves = self.proves
         if hashes and blocks.keeps_hashes and proves:
-            rest = replace(by_history(wanted, places[0].number), blocks=frozenset())
+            rest = replace(by_history(wanted, at_blocks[0].number), blocks=frozenset())
         true = self._take_ready(rest, blocks, learned)
         since = asyncio.get_running_loop().time() - MOMENT * MOST_CHECKS
         waited_for = self._pending.waited_for(blocks.roots(), since)
         if rest := true.missing(rest).without(waited_for):
             fetcher = self._audit.prover if proves and self._audit else self._fetcher
-            found = await fetcher.fetch(rest, places, purpose, seconds, blocks.epoch)
+            found = await fetcher.fetch(rest, at_blocks, purpose, seconds, blocks.epoch)
             true.merge(await self._take(found, blocks, learned, proves=proves))
         named = await self._name(
             hashes, true if proves else FetchResult(), blocks, purpose, seconds
@@ -426,9 +426,9 @@ class StateFetcher:
         if lowest >= known or lowest < anchor.number - MOST_ANCESTORS:
             return
         numbers = frozenset(range(lowest + 1, known + 1))
-        places = blocks.places(self._behind)
+        at_blocks = blocks.query_blocks(self._behind)
         found = await self._fetcher.fetch(
-            StateKeys(blocks=numbers), places, purpose, seconds, blocks.epoch
+            StateKeys(blocks=numbers), at_blocks, purpose, seconds, blocks.epoch
         )
         for number in sorted(numbers, reverse=True):
             header = found.headers.get(number)

@@ -240,24 +240,24 @@ _ELSEWHERE: Final = frozenset({RefusalKind.NO_BLOCK.value, RefusalKind.WRONG_BLO
 
 
 class NextTry(NamedTuple):
-    """The next request: within these limits, at the block `back` places further back."""
+    """The next request: within these limits, at the block `back` steps further back."""
 
     limits: RequestLimits
     back: int
 
 
 def degrade(
-    limits: RequestLimits, refused: Iterable[tuple[StateRequest, str]], back: int, places: int
+    limits: RequestLimits, refused: Iterable[tuple[StateRequest, str]], back: int, count: int
 ) -> NextTry | None:
     """The next try after requests were refused with these kinds.
 
-    None if the endpoint cannot do better; `places` is the number of blocks that may be used.
+    None if the endpoint cannot do better; `count` is the number of blocks that may be used.
     """
     degraded, kinds = limits, {(type(request), kind) for request, kind in refused}
     for request, kind in kinds:
         degraded = _without(degraded, request, kind)
     if any(kind in _ELSEWHERE for _, kind in kinds):
-        return NextTry(degraded, back + 1) if back + 1 < places else None
+        return NextTry(degraded, back + 1) if back + 1 < count else None
     return NextTry(degraded, back) if degraded != limits else None
 
 

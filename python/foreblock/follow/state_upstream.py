@@ -14,7 +14,7 @@ from msgspec import structs
 from foreblock.backoff import Backoff, Waits
 from foreblock.clock import Clock
 from foreblock.errors import RefusedAnswer
-from foreblock.follow.capabilities import Asking, Capabilities, Said, probing
+from foreblock.follow.capabilities import Asking, Capabilities, ProbeResult, probing
 from foreblock.follow.state_plan import RequestLimits
 from foreblock.status.network_status import UpstreamStatus
 from foreblock.upstream.budget import Purpose, UnitBudget, Urgency
@@ -97,18 +97,18 @@ class StateUpstream(Upstream):
         steps = probing(whole=whole)
         asking = next(steps)
         while True:
-            said = await self._said_all(asking)
+            result = await self.probe_all(asking)
             try:
-                asking = steps.send(said)
+                asking = steps.send(result)
             except StopIteration as end:
                 return cast("Capabilities", end.value)
 
-    async def _said_all(self, asking: Sequence[Asking]) -> list[Said]:
+    async def probe_all(self, asking: Sequence[Asking]) -> list[ProbeResult]:
         """The answers to requests that are out at the same time. Raises `RefusedAnswer`."""
         # Of an endpoint that rests only one request at a time finds out whether it is well again.
-        alone = [await self._said(asking[0])] if self.circuit.is_open else []
+        alone = [await self._probe_one(asking[0])] if self.circuit.is_open else []
         loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(self._said(each)) for each in asking[len(alone) :]]
+        tasks = [loop.create_task(self._probe_one(each)) for each in asking[len(alone) :]]
         try:
             return [*alone, *await asyncio.gather(*tasks)]
         finally:
@@ -132,17 +132,17 @@ class StateUpstream(Upstream):
         again = UNSURE_SECONDS if self._is_unsure else PROBE_AGAIN
         return has_failed and self.now - self._probed_at > again
 
-    async def _said(self, asking: Asking) -> Said:
+    async def _probe_one(self, asking: Asking) -> ProbeResult:
         """Return the response to a request of a probe, with retries if the exchange fails."""
         until, first, backoff = self.now + PROBE_SECONDS, None, Backoff(PROBE_WAITS)
         tries = PROBE_TRIES if self.capabilities is None else 1  # something is known otherwise
         for number in range(1, tries + 1):
-            said = await self._said_once(asking, until)
-            if not isinstance(said, RefusedAnswer) or said.kind not in OF_THE_EXCHANGE:
-                return said
-            first = first or said  # later it may only be said that the endpoint rests
+            result = await self._probe_once(asking, until)
+            if not isinstance(result, RefusedAnswer) or result.kind not in OF_THE_EXCHANGE:
+                return result
+            first = first or result  # later it may only be said that the endpoint rests
             pause = max(backoff.after(), self.circuit.wait(self.now), self.budget.paused(self.now))
-            is_gone = said.kind in _NOT_REACHED and number >= REACH_TRIES
+            is_gone = result.kind in _NOT_REACHED and number >= REACH_TRIES
             if is_gone or number == tries or self.now + pause > until:
                 break
             await asyncio.sleep(pause)
@@ -152,7 +152,7 @@ class StateUpstream(Upstream):
             raise first
         return first
 
-    async def _said_once(self, asking: Asking, until: float) -> Said:
+    async def _probe_once(self, asking: Asking, until: float) -> ProbeResult:
         calls = [(asking.method, list(asking.params))] * asking.copies
         try:
             found = await self.ask(calls, Urgency(Purpose.FLASHBLOCK), until)

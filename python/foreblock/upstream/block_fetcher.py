@@ -144,20 +144,22 @@ class BlockFetcher:
         if self._asks_for_bytes:
             try:
                 return await self._read_once(
-                    _RAW, params[:1], lambda said: _decoded_block(said, hash, number)
+                    _RAW, params[:1], lambda result: _decoded_block(result, hash, number)
                 )
             except RefusedAnswer as refused:
                 # A missing block is an error of this method too: the other method is used.
                 self._asks_for_bytes = refused.kind not in _NO_METHOD
         try:
-            return await self._read(method, params, lambda said: _block(said, hash, number))
+            return await self._read(method, params, lambda result: _block(result, hash, number))
         except UnclesMissing as missing:
             uncles = [
                 await self._read(UNCLE, [format_data(missing.block), format_quantity(at)], _uncle)
                 for at in range(min(len(missing.hashes), MOST_UNCLES))
             ]
         try:
-            return await self._read(method, params, lambda said: _block(said, hash, number, uncles))
+            return await self._read(
+                method, params, lambda result: _block(result, hash, number, uncles)
+            )
         except UnclesMissing as others:
             raise Unreachable(self.shown, str(others)) from None
 
@@ -173,20 +175,22 @@ class BlockFetcher:
     async def header(self, name: str) -> Header:
         """The header of a block by its number, tag or hash; its hash is computed here."""
         method = "eth_getBlockByHash" if len(name) == 66 else "eth_getBlockByNumber"
-        return await self._read(method, [name, False], lambda said: _header(said, name))
+        return await self._read(method, [name, False], lambda result: _header(result, name))
 
     async def hashes_at(self, number: int) -> dict[Upstream, bytes]:
         """The hash of the canonical block with this number at each upstream that has one."""
         name = format_quantity(number)
         params: list[object] = [name, False]
         asking = [
-            self._ask(each, "eth_getBlockByNumber", params, lambda said: _header(said, name), AGREE)
+            self._ask(
+                each, "eth_getBlockByNumber", params, lambda result: _header(result, name), AGREE
+            )
             for each in self.upstreams
         ]
-        said = await asyncio.gather(*asking, return_exceptions=True)
+        headers = await asyncio.gather(*asking, return_exceptions=True)
         return {
             upstream: header.hash
-            for upstream, header in zip(self.upstreams, said, strict=True)
+            for upstream, header in zip(self.upstreams, headers, strict=True)
             if isinstance(header, Header)
         }
 
@@ -198,9 +202,9 @@ class BlockFetcher:
         header = await self.header(name)
         if len(self.upstreams) == 1:
             return header
-        said = await self.hashes_at(header.number)
-        if set(said.values()) - {header.hash}:
-            hashes = [f"{each.shown} has {format_data(found)}" for each, found in said.items()]
+        found = await self.hashes_at(header.number)
+        if set(found.values()) - {header.hash}:
+            hashes = [f"{each.shown} has {format_data(other)}" for each, other in found.items()]
             raise DisputedBlock(header.number, ", ".join(hashes))
         return header
 
@@ -210,9 +214,9 @@ class BlockFetcher:
         All that have a block of its number must agree, and `least` of them have it. Those that
         alone have it, or with fewer than others have another one, are not used for a while.
         """
-        said = await self.hashes_at(header.number)
-        agreeing = [each for each, found in said.items() if found == header.hash]
-        others = len(said) - len(agreeing)
+        found = await self.hashes_at(header.number)
+        agreeing = [each for each, block_hash in found.items() if block_hash == header.hash]
+        others = len(found) - len(agreeing)
         if others and len(agreeing) <= others:
             for each in agreeing:
                 each.report_bad_data(
@@ -291,30 +295,30 @@ class BlockFetcher:
     ) -> T:
         """The answer of one upstream. Raises `RefusedAnswer`."""
         urgency = Urgency(self.purpose)
-        said = (await upstream.ask([(method, params)], urgency, upstream.now + seconds))[1]
+        result = (await upstream.ask([(method, params)], urgency, upstream.now + seconds))[1]
         try:
-            if not isinstance(said, Raw):
-                raise said
-            return read(said)
+            if not isinstance(result, Raw):
+                raise result
+            return read(result)
         except RefusedAnswer as refused:
             upstream.refuse(refused)
             raise
 
 
 def _block(
-    said: Raw, hash: bytes | None, number: int | None, uncles: Sequence[Header] = ()
+    result: Raw, hash: bytes | None, number: int | None, uncles: Sequence[Header] = ()
 ) -> Block:
-    block = _decoded(said, lambda answer: rebuild_block(answer, uncles))
-    _check_claim(said, block.header)
+    block = _decoded(result, lambda answer: rebuild_block(answer, uncles))
+    _check_claim(result, block.header)
     return _checked(block, hash, number)
 
 
-def _decoded_block(said: Raw, hash: bytes | None, number: int | None) -> Block:
+def _decoded_block(result: Raw, hash: bytes | None, number: int | None) -> Block:
     """A block that came as the JSON of its RLP."""
-    if is_null(said):
+    if is_null(result):
         raise refuse(RefusalKind.NULL, "there is no such block")
     try:
-        data = parse_data(msgspec.json.decode(said))
+        data = parse_data(msgspec.json.decode(result))
         block, end = decode_block(data)
     except (msgspec.MsgspecError, ValueError, CallerError) as why:
         raise refuse(RefusalKind.WRONG_SHAPE, f"{_RAW}: {why}") from why
@@ -338,14 +342,14 @@ def _no_withdrawals(header: Header) -> tuple[Withdrawal, ...] | None:
     return None if header.withdrawals_root is None else ()
 
 
-def _uncle(said: Raw) -> Header:
+def _uncle(result: Raw) -> Header:
     """An uncle, which has the right hash if it is named by its block."""
-    return _decoded(said, rebuild_header)
+    return _decoded(result, rebuild_header)
 
 
-def _header(said: Raw, name: str) -> Header:
-    header = _decoded(said, rebuild_header)
-    _check_claim(said, header)
+def _header(result: Raw, name: str) -> Header:
+    header = _decoded(result, rebuild_header)
+    _check_claim(result, header)
     by_number = name.startswith("0x") and len(name) < 66
     if by_number and header.number != int(name, 16):
         raise refuse(RefusalKind.WRONG_BLOCK, f"block {header.number} for {int(name, 16)}")
@@ -354,27 +358,27 @@ def _header(said: Raw, name: str) -> Header:
     return header
 
 
-def _nodes(said: Raw) -> list[bytes]:
+def _nodes(result: Raw) -> list[bytes]:
     try:
-        return list(map(parse_data, msgspec.json.decode(said, type=_Witness).state))
+        return list(map(parse_data, msgspec.json.decode(result, type=_Witness).state))
     except (msgspec.MsgspecError, ValueError) as why:
         raise refuse(RefusalKind.WRONG_SHAPE, f"a witness: {why}") from why
 
 
-def _decoded(said: Raw, rebuild: Callable[[object], T]) -> T:
-    if is_null(said):
+def _decoded(result: Raw, rebuild: Callable[[object], T]) -> T:
+    if is_null(result):
         raise refuse(RefusalKind.NULL, "there is no such block")
     try:
-        return rebuild(msgspec.json.decode(said))
+        return rebuild(msgspec.json.decode(result))
     except UnclesMissing:
         raise
     except (msgspec.MsgspecError, ValueError, CallerError, RecursionError) as why:
         raise refuse(RefusalKind.WRONG_SHAPE, f"a block: {why}") from why
 
 
-def _check_claim(said: Raw, header: Header) -> None:
+def _check_claim(result: Raw, header: Header) -> None:
     """Refuse a header that has not the hash that it comes with."""
-    claimed = msgspec.json.decode(said, type=dict[str, object]).get("hash")
+    claimed = msgspec.json.decode(result, type=dict[str, object]).get("hash")
     if claimed != format_data(header.hash):
         text = f"a header that hashes to {format_data(header.hash)} and claims {claimed}"
         raise refuse(RefusalKind.WRONG_BLOCK, text)

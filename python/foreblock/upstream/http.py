@@ -106,8 +106,8 @@ class Connections:
         self._idle: Final[list[ClientConnection]] = []
         self._busy: Final[set[ClientConnection]] = set()
         self._is_closed = False
-        self._places: Final = asyncio.Semaphore(most)
-        self._urgent_places: Final = asyncio.Semaphore(most)
+        self._slots: Final = asyncio.Semaphore(most)
+        self._urgent_slots: Final = asyncio.Semaphore(most)
 
     async def post(self, body: bytes, seconds: float, *, is_urgent: bool = False) -> HttpReply:
         """Post a body. Raises `RefusedAnswer` if no response arrives in these seconds.
@@ -115,10 +115,10 @@ class Connections:
         An urgent post does not wait for a connection behind those that are not.
         """
         until = asyncio.get_running_loop().time() + seconds
-        places = self._urgent_places if is_urgent else self._places
+        slots = self._urgent_slots if is_urgent else self._slots
         try:
             async with asyncio.timeout_at(until):
-                await places.acquire()
+                await slots.acquire()
         except TimeoutError:
             raise refuse(RefusalKind.UNREACHABLE, "no connection was free in time") from None
         try:
@@ -131,7 +131,7 @@ class Connections:
         except (OSError, EOFError) as failure:
             raise refuse(RefusalKind.UNREACHABLE, self.hide(reason_of(failure))) from None
         finally:
-            places.release()
+            slots.release()
 
     async def _post(self, request: bytes) -> HttpReply:
         """Post on a kept connection, and again on a new one if the endpoint had closed it."""

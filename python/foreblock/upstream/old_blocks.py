@@ -107,8 +107,8 @@ class OldBlocks:
             raise InvalidProofData(f"{method}: {why}") from None
 
 
-def place_of(old: OldBlock, transaction_hash: bytes) -> int | None:
-    """The place of a transaction in a block; None if it is not in it."""
+def index_of(old: OldBlock, transaction_hash: bytes) -> int | None:
+    """The index of a transaction in a block; None if it is not in it."""
     hashes = (keccak256(raw) for raw in old.block.transactions)
     return next((at for at, each in enumerate(hashes) if each == transaction_hash), None)
 
@@ -144,7 +144,7 @@ def _receipts(answer: object, block: Block) -> tuple[bytes, ...]:
         receipts = tuple(encode_receipt(each) for each in given)
     except ValueError as why:
         raise InvalidProofData(str(why)) from None
-    # The trie of receipts is made as that of transactions is: by place.
+    # The trie of receipts is made as that of transactions is: by index.
     if transactions_root(receipts) != block.header.receipts_root:
         raise InvalidProofData(f"the receipts of {format_data(block.hash)} are others")
     return receipts
