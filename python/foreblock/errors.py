@@ -4,7 +4,7 @@ An exception carries its facts as attributes, given in order, and `template` mak
 from them. Without a template the first fact is the message. The engine raises these classes, so
 their names and the order of their facts are part of its interface. A revert or a halt of a run is
 an outcome, not an exception; `Reverted` and `Halted` are raised by methods that cannot return one.
-JSON-RPC error codes are in `rpc.faults`.
+JSON-RPC error codes are in `rpc.error_codes`.
 
 The file is long because the tree is one subject: it is read, documented and caught as a whole.
 """

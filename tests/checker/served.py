@@ -15,7 +15,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import make_table
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
-from foreblock.rpc.faults import fault_of
+from foreblock.rpc.error_codes import fault_of
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.settings import Settings

@@ -16,7 +16,7 @@ from foreblock.methods import make_table
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
-from foreblock.rpc.faults import fault_of
+from foreblock.rpc.error_codes import fault_of
 from foreblock.scheduling.reply import Reply, Text
 from foreblock.settings import Settings
 from support.chains.builder import ChainBuilder

@@ -14,7 +14,7 @@ from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts, outcome_of
 from foreblock.rpc.dispatch import Dispatcher
-from foreblock.rpc.faults import Fault
+from foreblock.rpc.error_codes import Fault
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Reply
 from support.each_case import each_case

@@ -9,8 +9,8 @@ import pytest
 
 from foreblock import errors
 from foreblock._engine import MissingKeys
-from foreblock.rpc import faults as table
-from foreblock.rpc.faults import Dialect, Fault, fault_of
+from foreblock.rpc import error_codes as table
+from foreblock.rpc.error_codes import Dialect, Fault, fault_of
 from support.each_case import each_case
 
 CLASSES = [

@@ -20,7 +20,7 @@ from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher, Method
-from foreblock.rpc.faults import Fault
+from foreblock.rpc.error_codes import Fault
 from foreblock.rpc.fetching_dispatcher import FetchingDispatcher, Missed
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply

@@ -14,7 +14,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.scheduling.reply import Text
 
 # From a view and the raw parameters to the JSON text of the result, at once or as an
-# awaitable; raises what `rpc.faults` has codes for.
+# awaitable; raises what `rpc.error_codes` has codes for.
 MethodFunction = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
 
 

@@ -24,7 +24,7 @@ from foreblock.rpc.envelope import (
     failure,
     join,
 )
-from foreblock.rpc.faults import Fault
+from foreblock.rpc.error_codes import Fault
 from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Reply, Text
 from foreblock.scheduling.steps import discard

@@ -15,7 +15,7 @@ import structlog
 from foreblock.metrics.catalogue import CANCELLED, ERROR, FAILED, OK, REFUSED
 from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.envelope import Item
-from foreblock.rpc.faults import INTERNAL, OVERLOADED, TIMED_OUT, Fault
+from foreblock.rpc.error_codes import INTERNAL, OVERLOADED, TIMED_OUT, Fault
 
 # Codes of faults that are not about the request.
 _OUTCOMES: Final = {INTERNAL: FAILED, OVERLOADED: REFUSED, TIMED_OUT: REFUSED}

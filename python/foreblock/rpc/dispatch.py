@@ -36,7 +36,7 @@ from foreblock.rpc.envelope import (
     read_usual,
     unknown_method,
 )
-from foreblock.rpc.faults import Fault
+from foreblock.rpc.error_codes import Fault
 from foreblock.rpc.long_body import Reading, read_long
 from foreblock.scheduling.admission import Lease, LongText, WorkerBudget
 from foreblock.scheduling.fair_queue import FairQueue

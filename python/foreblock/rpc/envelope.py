@@ -16,7 +16,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import DecodeError, Raw, Struct
 
-from foreblock.rpc.faults import Fault
+from foreblock.rpc.error_codes import Fault
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.thresholds import THRESHOLDS
 

@@ -21,7 +21,7 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import C, Dispatcher, Method
 from foreblock.rpc.envelope import Asked, Item
-from foreblock.rpc.faults import Fault
+from foreblock.rpc.error_codes import Fault
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.scheduling.steps import Memoized
 

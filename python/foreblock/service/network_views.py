@@ -29,7 +29,7 @@ from foreblock.metrics.meters import RequestMeter
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher, WritingMethods
-from foreblock.rpc.faults import fault_of
+from foreblock.rpc.error_codes import fault_of
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.call_threads import CallThreads

@@ -10,7 +10,7 @@ from msgspec import Raw
 from foreblock.errors import PoolUnavailable
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
-from foreblock.rpc.faults import Fault
+from foreblock.rpc.error_codes import Fault
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.steps import Pipelined
