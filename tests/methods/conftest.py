@@ -1,4 +1,4 @@
-"""What tests of methods share: chains of both rule sets to simulate on."""
+"""Chains of both rule sets to simulate on, and a client of the chain of a test."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,9 @@ import pytest
 
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
+from support.chains.preconfirming import PreconfirmingChain
 from support.chains.simulation_chain import Chain, build_optimism
+from support.servers.asking import Asker, asker
 
 
 @pytest.fixture(scope="module", params=["ethereum", "optimism"])
@@ -23,3 +25,10 @@ def chain(
     ledger = Ledger.open(str(folder))
     yield Chain(ledger, folder / "data.mdb")
     ledger.close()
+
+
+@pytest.fixture
+def client(chain: PreconfirmingChain) -> Iterator[Asker]:
+    """A client of the chain that the test's module makes."""
+    with asker(Ledger(chain.store, clock=chain.clock)) as found:
+        yield found

@@ -34,12 +34,6 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.close()
 
 
-@pytest.fixture
-def client(chain: PreconfirmingChain) -> Iterator[Asker]:
-    with asker(Ledger(chain.store, clock=chain.clock)) as found:
-        yield found
-
-
 def numbers(logs: list[dict[str, Any]]) -> list[int]:
     return [int(log["blockNumber"], 16) for log in logs]
 

@@ -26,12 +26,6 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.close()
 
 
-@pytest.fixture
-def client(chain: PreconfirmingChain) -> Iterator[Asker]:
-    with asker(Ledger(chain.store, clock=chain.clock)) as found:
-        yield found
-
-
 def receipts_in(portion: Portion) -> list[bytes]:
     return portion.receipts.take(0, len(portion))
 

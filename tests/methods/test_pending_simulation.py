@@ -28,12 +28,6 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.close()
 
 
-@pytest.fixture
-def client(chain: PreconfirmingChain) -> Iterator[Asker]:
-    with asker(Ledger(chain.store, clock=chain.clock)) as found:
-        yield found
-
-
 def simulate(
     client: Asker, *blocks: dict[str, Any], at: object = "pending", **payload: bool
 ) -> Any:  # noqa: ANN401, it is JSON

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.reading.view import Ledger
 from support.chains.preconfirming import BEACON_ROOTS, COUNTER, PAID, SENDER, PreconfirmingChain
 from support.payloads.bytecode import returning
-from support.servers.asking import Asker, asker, error, request
+from support.servers.asking import Asker, error, request
 
 TO = "0x00000000000000000000000000000000000c0de0"
 PAYEE = "0x" + PAID.hex()
@@ -28,12 +27,6 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.extend([found.pay(value=100), found.pay(COUNTER, 7)])
     yield found
     found.close()
-
-
-@pytest.fixture
-def client(chain: PreconfirmingChain) -> Iterator[Asker]:
-    with asker(Ledger(chain.store, clock=chain.clock)) as found:
-        yield found
 
 
 def seen(client: Asker, block: object, *program: str | int | bytes, **call: str) -> int:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from foreblock.ledger.reading.view import Ledger
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.chains.writing import PASSER
-from support.servers.asking import Asker, asker
+from support.servers.asking import Asker
 
 CALLS = {"tracer": "callTracer", "tracerConfig": {"withLog": True}}
 DIFF = {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}
@@ -20,12 +19,6 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found = PreconfirmingChain(tmp_path / "store")
     yield found
     found.close()
-
-
-@pytest.fixture
-def client(chain: PreconfirmingChain) -> Iterator[Asker]:
-    with asker(Ledger(chain.store, clock=chain.clock)) as found:
-        yield found
 
 
 def traces(client: Asker, block: Any) -> list[Any]:  # noqa: ANN401, any form of a block

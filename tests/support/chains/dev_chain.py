@@ -8,18 +8,18 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from foreblock._engine import Block, Message, Store, Transaction, keccak256, sign_transaction
+from foreblock._engine import Block, Message, Store, Transaction, View, keccak256, sign_transaction
 from foreblock.bus.commands import AnyCommand
 from foreblock.clock import DrivenClock
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
 from foreblock.ledger.rules.transaction_rules import BLOB_BYTES
-from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.dev_rows import DevState, Mining
 from foreblock.ledger.storage.open_store import begin_chain
-from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
+from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.sequencer.commands import execute
 from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP, dev_genesis
@@ -75,6 +75,7 @@ class DevChain:
         *,
         genesis: Genesis | None = None,
         load: Load | None = None,
+        clock: DrivenClock | None = None,
         begins_ms: int = 0,
         max_readers: int | None = None,
         faults: tuple[str, ...] = (),
@@ -100,7 +101,7 @@ class DevChain:
             faults=faults,
             shows_sealed=shows_sealed,
         )
-        self.clock = DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
+        self.clock = clock or DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
         self.published: list[Flashblock] = []
         self.others: list[Flashblock] = []  # that contradict some of them
         self.struck: list[Faults] = []  # that the feed is to have
@@ -128,7 +129,7 @@ class DevChain:
             self.clock,
             self.options,
             self.state,
-            FeedSink(self.publish, self.others.append, self.struck.append),
+            FeedSink(self.publish, self.contradict, self.struck.append),
             self.load,
         )
         self.settle()
@@ -136,6 +137,10 @@ class DevChain:
     def publish(self, flashblock: Flashblock) -> None:
         """Called with each committed flashblock."""
         self.published.append(flashblock)
+
+    def contradict(self, other: Flashblock) -> None:
+        """Called with a flashblock that contradicts the next committed one."""
+        self.others.append(other)
 
     def kill(self) -> None:
         """End without a word, as a killed process does."""
@@ -194,18 +199,19 @@ class DevChain:
 
 
 def sealed_blocks(store: Store) -> list[Block]:
-    """The sealed blocks, put together from the rows of their indices, block 1 first."""
+    """The sealed blocks, block 1 first."""
     with store.view() as view:
         assert view.heads.latest is not None
-        blocks = []
-        for number in range(1, view.heads.latest[0] + 1):
-            header, _ = read_header(view, number)
-            raws: list[bytes] = []
-            for partial in decode_numbers(view.row(made_of_key(number)) or b""):
-                raws += decode_items(view.row(transactions_key(number, partial)) or b"")
-            no_withdrawals = None if header.withdrawals_root is None else ()
-            blocks.append(Block(header, raws, withdrawals=no_withdrawals))
-        return blocks
+        return [sealed_block(view, number) for number in range(1, view.heads.latest[0] + 1)]
+
+
+def sealed_block(view: View, number: int) -> Block:
+    """A sealed block, built from the rows of its indices."""
+    header, _ = read_header(view, number)
+    raws: list[bytes] = []
+    for partial in partials_of_sealed(view, number):
+        raws += decode_items(view.row(transactions_key(number, partial)) or b"")
+    return Block(header, raws, withdrawals=None if header.withdrawals_root is None else ())
 
 
 def indices(flashblocks: list[Flashblock]) -> list[tuple[int, int]]:
