@@ -133,7 +133,7 @@ def test_command_that_breaks_the_chain_is_answered_and_ends_the_network() -> Non
         return stage.said
 
     assert asyncio.run(run()) == [
-        failed(1, RefusedCommand("the command failed, and the chain is begun anew")),
+        failed(1, RefusedCommand("the command failed, and the chain is restarted")),
         failed(2, SequencerUnavailable()),
     ]
 

@@ -268,7 +268,7 @@ def test_a_batch_may_come_in_any_order_and_lack_answers() -> None:
         RefusalKind.NO_BLOCK, RefusalKind.UNANSWERED, Raw(b'"c"'),
     ]  # fmt: skip
     one = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch limit is 3"}}'
-    with pytest.raises(RefusedAnswer, match="asked for too much"):
+    with pytest.raises(RefusedAnswer, match="request too large"):
         results(200, one, [1, 2])
 
 

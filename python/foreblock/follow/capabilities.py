@@ -1,10 +1,10 @@
 """Abilities of an endpoint, probed with a handful of requests. No I/O.
 
-`probing` is a generator: it yields requests that can be out at the same time, gets their answers
-or refusals sent back, and returns `Capabilities`. Its caller does the asking. What nearly
-every endpoint can do is asked for before it is known that it can: three round trips are enough
-for most. An ability counts only where its answer is right: a node that takes a block by hash but
-ignores the hash does not take it, and one that ignores overrides does not know them.
+`probing` is a generator: it yields requests that can be in flight at the same time, gets their
+results or refusals, and returns `Capabilities`. Its caller sends the requests. Common abilities are
+requested before the rarer ones are known: three round trips are enough for most endpoints. An
+ability counts only if its result is right: a node that accepts a block by hash but ignores the hash
+does not have it, nor does one that ignores overrides.
 """
 
 from collections.abc import Generator, Sequence
@@ -179,7 +179,7 @@ def _forms(
 ) -> Generator[Sequence[Asking], Sequence[ProbeResult], tuple[tuple[BlockForm, ...], _AboutBlock]]:
     """The forms in which a block can be named: taken, and refused for a block that is not.
 
-    What else is asked about a block comes with the first form, or after the one that is taken.
+    Other requests about a block are sent with the first form, or after the accepted one.
     """
     found: list[BlockForm] = []
     about: _AboutBlock | None = None
@@ -243,7 +243,7 @@ def _has_values(result: ProbeResult, reasons: dict[str, str]) -> bool:
 
 
 def _depth(tip: BlockAt, at: BlockAt | None, result: _AboutBlock, reasons: dict[str, str]) -> int:
-    """How far below the tip is proven, of what was asked."""
+    """Return how far below the tip blocks are proven, of those that were requested."""
     if tip.number < _BEHIND:
         return 0
     # Where it has no such block, that says nothing about proofs.

@@ -270,8 +270,8 @@ class FollowSource(FeedSource):
     def is_same_life_as_anchor(self, number: int, address: bytes) -> bool:
         """Return True if an account lives at a block as it did at the anchor; on any thread.
 
-        Of a block whose state is not kept any more, the next one answers: at worst it is asked
-        for again.
+        For a block whose state is no longer kept, the earliest one is used: at worst the key is
+        requested again.
         """
         try:
             with self.store.view() as view:
@@ -309,7 +309,7 @@ class FollowSource(FeedSource):
             heads = view.heads
             assert heads.latest is not None, "a store begins with its anchor"
             base = heads.base
-            known = self._executed  # asked for at every fetch, and another one at every block
+            known = self._executed  # read at every fetch, and replaced at every block
             if known is not None and known[0] == (base.epoch, heads.latest):
                 return known[1]
             lowest = max(base.number + 1, heads.latest[0] - MOST_ROOTS)

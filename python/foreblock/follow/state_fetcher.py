@@ -144,11 +144,11 @@ class StateFetcher:
     async def fetch_and_prove(
         self, wanted: MissingState, blocks: ExecutedBlocks, purpose: Purpose, seconds: float
     ) -> bool:
-        """Fetch what is wanted; whether anything of it is known after that.
+        """Fetch missing state; returns True if some of it is known then.
 
-        Where something is needed, that alone counts: with a code, say, of an account that could
-        not be proven nobody can go on. Raises nothing for want of upstreams: it is counted, and
-        asked for again by the caller.
+        If some keys are needed, only those count: the code of an account that could not be proven
+        does not unblock a run. A failure of upstreams is counted and not raised; the caller tries
+        again.
         """
         keys, needed = wanted.keys, wanted.needed
         found, left = None, needed

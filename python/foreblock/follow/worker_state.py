@@ -119,7 +119,7 @@ class WorkerState:
     async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
         """Know slots that only proofs of these blocks have; raises why they cannot be had."""
         if self._trie_nodes is None:
-            raise NoUpstream("nobody is asked about old blocks", 1)
+            raise NoUpstream("old blocks are not fetched", 1)
         await self._measured(self._trie_nodes.fetch_slots(keys, seconds))
 
     async def _measured(self, fetching: Coroutine[Any, Any, None]) -> None:

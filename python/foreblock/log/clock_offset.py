@@ -2,15 +2,15 @@
 
 A deadline of the pending block is a time of the writer's monotonic clock, which means nothing on
 another machine, and something wrong in a time namespace with the same boot id. So the replica
-asks: at its own time `asked` it sends a question, and the answer says the writer's time `said`.
-The writer read its clock after `asked`, so
+requests the writer's time: it sends a request at its own time `sent`, and the response contains
+the writer's time `read`. The writer read its clock after `sent`, so
 
-    local deadline = asked + (deadline - said)
+    local deadline = sent + (deadline - read)
 
 is early by at most the round trip, and never late. Clocks run apart by up to 100 ppm, which is
-taken off for the time between `said` and the deadline. The question is asked again every ten
-seconds, and of each new epoch; without an answer of the epoch there is no deadline, so there is
-no pending block.
+subtracted for the time between `read` and the deadline. The request is repeated every ten seconds,
+and for each new epoch; without a response of the epoch there is no deadline, and so no pending
+block.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class WriterClock:
         self._tried_ns: int | None = None
 
     def next_question_ns(self, epoch: int) -> int:
-        """When the writer of this epoch is to be asked; 0 for at once."""
+        """When to send a request to the writer of this epoch; 0 for at once."""
         sample = self._sample
         if sample is not None and sample.epoch == epoch:
             due = sample.asked_ns + RENEW_NS

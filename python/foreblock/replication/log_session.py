@@ -31,10 +31,10 @@ from foreblock.settings import ReplicationSettings
 from foreblock.status.network_status import LogStatus
 
 RETRY_SECONDS: Final = 0.25
-# How often, and at which distance, a writer is asked before it counts as absent: as long as a
-# connection to NATS takes to come back.
-ASKED: Final = 3
-ASKED_EVERY_SECONDS: Final = 0.2
+# The requests to a writer before it counts as absent, and their interval: as long as a
+# connection to NATS takes to return.
+REQUESTS: Final = 3
+REQUEST_EVERY_SECONDS: Final = 0.2
 
 log = structlog.get_logger()
 
@@ -115,9 +115,9 @@ class LogSession:
 
     async def writer_listens(self, epoch: int) -> bool:
         """Return true if the writer of an epoch responds to one of several requests."""
-        for number in range(ASKED):
+        for number in range(REQUESTS):
             if number:
-                await asyncio.sleep(ASKED_EVERY_SECONDS)
+                await asyncio.sleep(REQUEST_EVERY_SECONDS)
             try:
                 await ask_writer(self.connection, epoch)
             except NobodyListens:

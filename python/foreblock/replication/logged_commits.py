@@ -1,12 +1,12 @@
 """Commits of a writer: into the log, then into its store, then announced.
 
-The store applies all steps of a batch and asks before it makes them durable; the answer is the
-append, which waits for the log for as long as it takes. So what does not fit is refused before
-anybody hears of it, and what the log has not is nowhere. Commits are made on the network's
-thread and NATS is on the loop: the question hops there and back.
+The store applies all steps of a batch, and calls the append before it makes them durable. The
+append waits for the log for as long as it takes. So a batch that does not fit is refused before it
+is published, and a commit that is not in the log is in no store. Commits are made on the network's
+thread and NATS runs on the loop: the call crosses to the loop and back.
 
-After any failure no further commit is made here: what was built on it is thrown away, and
-whether the log has the last one is found out by reading it.
+After any failure no further commit is made here: later work is discarded, and reading the log shows
+whether it has the last commit.
 """
 
 import asyncio

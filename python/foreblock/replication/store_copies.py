@@ -23,7 +23,7 @@ from foreblock.snapshot.fetching import Need
 from foreblock.snapshot.server import SnapshotOffers
 
 WAITS: Final = Waits(shortest=0.2, longest=5.0)  # between two rounds of asking all nodes
-NOTICED_SECONDS: Final = 3.0  # workers look at their stores every second
+NOTICED_SECONDS: Final = 3.0  # workers check their stores every second
 
 
 class StoreCopies:
@@ -54,7 +54,7 @@ class StoreCopies:
     async def fetch(self, why: Exception) -> None:
         """Replace the store, which is closed and cannot go on with the log because of `why`.
 
-        Nodes are asked until one sends, or until cancelled. Raises `DiskFull`, `StoreLocked`.
+        Nodes are tried until one sends, or until cancelled. Raises `DiskFull`, `StoreLocked`.
         """
         found = need_of(why) if isinstance(why, LogError) else None
         need, needed = found or (Need.DIVERGED, 0)

@@ -80,7 +80,7 @@ class ChainSource(Protocol):
 
     @property
     def window(self) -> PoolReader:
-        """A look at the transactions that wait."""
+        """A reader of the transactions that wait."""
 
     def close(self) -> None:
         """Close the store."""

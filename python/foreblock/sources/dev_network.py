@@ -61,7 +61,7 @@ SHORT_COUNT: Final = 4  # transactions, and gas, that run and are sealed in a mi
 SHORT_GAS: Final = 500_000
 SHORT_COMMIT_NS: Final = 10**6
 LONG_COMMIT_NS: Final = 20 * 10**6  # of the last commit, after which each command is committed
-TOLD_SENDERS: Final = 1_000  # whose nonces workers hear after a command, in some milliseconds
+HINTED_SENDERS: Final = 1_000  # whose nonces workers get after a command, in some milliseconds
 
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ def _drop(_: str) -> None:
 
 
 class Watchers(NamedTuple):
-    """Who is told what happens on a chain."""
+    """The observers of a chain."""
 
     printer: NetworkPrinter | None = None  # prints it
     metrics: NetworkMetrics | None = None  # count it
@@ -244,12 +244,12 @@ class DevChainSource:
         return self._sequencer.next_nonce(sender)
 
     def next_nonces(self) -> dict[bytes, int]:
-        """The next nonces of at most `TOLD_SENDERS` senders whose transactions wait."""
-        return self._sequencer.next_nonces(TOLD_SENDERS)
+        """The next nonces of at most `HINTED_SENDERS` senders whose transactions wait."""
+        return self._sequencer.next_nonces(HINTED_SENDERS)
 
     @property
     def window(self) -> PoolReader:
-        """A look at the transactions that wait."""
+        """A reader of the transactions that wait."""
         return self._sequencer.window
 
     def _print(self) -> None:

@@ -42,7 +42,7 @@ from foreblock.types import Transaction
 
 HINTS: Final = 10_000  # senders whose nonces are followed
 MOST_TOGETHER: Final = 256  # commands of one commit
-FAILED: Final = "the command failed, and the chain is begun anew"
+FAILED: Final = "the command failed, and the chain is restarted"
 MOST_CHECKED: Final = 16  # senders whose hints are checked after a command, in some 50 µs
 
 T = TypeVar("T")
@@ -213,7 +213,7 @@ class NetworkWriter(RunningNetwork):
         self._wake.set()
 
     async def run(self) -> None:
-        """Run until told to stop."""
+        """Run until stopped."""
         while not self._stopping:
             self._wake.clear()
             if self._failure is not None:

@@ -43,7 +43,7 @@ class RefusalKind(StrEnum):
     NO_METHOD = "no such method"
     NO_BLOCK = "no such block"
     NO_STATE = "no state of the block"
-    TOO_LARGE = "asked for too much"
+    TOO_LARGE = "request too large"
     REVERTED = "reverted"
     # A result that cannot be used.
     NULL = "null"

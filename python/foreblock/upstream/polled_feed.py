@@ -1,7 +1,7 @@
 """Poll an endpoint for its pending block, and read it as a feed: see `feed.polled`.
 
-Has the face of `feed.client.FeedClient`, so that a chain can be followed by either. It is asked as
-any upstream is: within its budget, not while it rests, and without showing its secrets.
+It has the interface of `feed.client.FeedClient`, so that a chain can be followed by either. It is
+used as any upstream is: within its budget, not while it rests, and without showing its secrets.
 """
 
 import asyncio

@@ -42,8 +42,8 @@ def estimate_gas(
     """
     check_fields(call, context.profile.chain_id)
     large = overrides is not None and overrides.is_large
-    lay = partial(overlaid, state, context, overrides)
-    overlay, precompiles = (yield lay) if large else lay()
+    apply = partial(overlaid, state, context, overrides)
+    overlay, precompiles = (yield apply) if large else apply()
     tries = _Tries(call, state, context, overlay, precompiles, offers_turns=large)
     return (yield from paced(_estimate(tries, gas_cap), pace))
 

@@ -106,13 +106,13 @@ def run_block(
     context = _context(chain, planned, asked.block)
     if asked.overrides is None:
         return _run(OpenBlock(chain, asked, context, None))
-    lay = partial(_lay, chain.overlay, asked.overrides, context.rules)
+    apply = partial(_apply_overrides, chain.overlay, asked.overrides, context.rules)
     if asked.overrides.is_large:
-        return _run_overridden(chain, asked, context, lay)
-    return _run(OpenBlock(chain, asked, context, lay()))
+        return _run_overridden(chain, asked, context, apply)
+    return _run(OpenBlock(chain, asked, context, apply()))
 
 
-def _lay(
+def _apply_overrides(
     overlay: Overlay, overrides: Overrides, rules: Rules, **_limits: int | None
 ) -> Precompiles | None:
     """Lay overrides over the state; a moved precompile is back in place for the next block."""
@@ -120,10 +120,10 @@ def _lay(
 
 
 def _run_overridden(
-    chain: SimulatedChain, asked: BlockRequest, context: BlockContext, lay: Work
+    chain: SimulatedChain, asked: BlockRequest, context: BlockContext, apply: Work
 ) -> Steps[SimulatedBlock]:
     """Run a block with very many overrides."""
-    precompiles = yield lay
+    precompiles = yield apply
     found = _run(OpenBlock(chain, asked, context, precompiles))
     return found if isinstance(found, SimulatedBlock) else (yield from found)
 

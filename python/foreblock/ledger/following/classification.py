@@ -2,7 +2,7 @@
 
     classify(message, known) -> Outcome
 
-`known` is all that is looked at: the sealed chain, and the candidates, which are the build
+`known` is the only other input: the sealed chain, and the candidates, which are the build
 jobs received: all messages of one payload id for one block. A message is identified by its
 content, because not every feed provides hashes. Hashes of sealed blocks decide which block
 follows which, and the link to the predecessor only where no hash can yet: what a block will
