@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from abuse.snapshots import race
 from crash.child import Child, Failed
 from foreblock._engine import Store
 from foreblock.errors import StoreLocked
@@ -108,3 +109,13 @@ def test_writer_that_opens_clears_readers_that_died(path: str) -> None:
         reader.kill()
     with Store(path, write=True) as store:
         assert store.clear_stale_readers() == 0
+
+
+def test_views_of_preempted_readers_are_of_one_commit(
+    monkeypatch: pytest.MonkeyPatch, checkout: Path
+) -> None:
+    """`make check NAME=abuse` runs it for minutes."""
+    monkeypatch.setenv("PYTHONPATH", f"{checkout / 'python'}:{checkout / 'tests'}")
+    seen = race(seconds=1.5, readers=4)
+    assert seen.views > 0
+    assert seen.mixed == 0

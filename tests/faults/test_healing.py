@@ -7,17 +7,42 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
-from faults.canonical import canonical
 from faults.disk import ALL, Disk, Fault
 from faults.life import FOLLOWED, SEQUENCED, SOURCE
 from foreblock._engine import Store
+from foreblock.errors import StoreError
+from foreblock.ledger.reading.view import Ledger
+from support.servers.asking import Asker, asker
 from support.servers.dev_processes import package_environment
+from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
 from support.servers.waiting import PATIENCE, until
+
+
+@contextmanager
+def canonical(store: Path) -> Iterator[str]:
+    """Its address, from before the store exists."""
+    ready: list[Asker] = []
+    one_at_a_time = Lock()
+
+    def reply(request: HttpRequest) -> Said:
+        with one_at_a_time:
+            try:
+                if not ready:
+                    ready.append(opened.enter_context(asker(Ledger.open(str(store)))))
+            except StoreError as why:
+                return Said(503, str(why).encode())
+            body = ready[0].reply(request.body).body
+        return Said(body=body, headers={"Content-Type": "application/json"})
+
+    with ExitStack() as opened, http_endpoint(reply) as url:
+        yield url
+
 
 TESTS = Path(__file__).resolve().parent.parent
 CALLS = int(os.environ.get("FOREBLOCK_FAULTS", "0"))  # how many of each kind; else a few

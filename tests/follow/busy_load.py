@@ -15,8 +15,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from foreblock.sequencer.mnemonic import DevAccount
+from support.servers.dev_processes import Dev, dev_chain, following
+from support.servers.waiting import until
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -24,9 +29,8 @@ from follow.busy_kinds import KINDS, Act
 from follow.busy_world import Call, setup
 from follow.upstreams import ask, ask_all
 from foreblock._engine import Message, Transaction, sign_transaction
-from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.settings import ChainSettings
-from support.servers.waiting import until
 
 GWEI = 10**9
 FEE_CAP = 1_000 * GWEI
@@ -157,3 +161,48 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+CHAIN = ("--test-listen=", "--workers=1", "--accounts=40")
+
+
+class Pair(NamedTuple):
+    """Both, and what is sent to the first."""
+
+    upstream: Dev
+    follower: str  # its URL
+    load: BusyLoad
+    senders: list[DevAccount]
+
+
+@contextmanager
+def loaded(
+    folder: Path, *options: str, count: int = 8, seed: int = 0, tps: float = 30
+) -> Iterator[tuple[Dev, BusyLoad]]:
+    """A dev chain with all contracts, under load until it ends."""
+    load, stop = BusyLoad(senders(count), seed), threading.Event()
+    with dev_chain(*CHAIN, f"--data={folder / 'dev'}", *options) as dev:
+        load.begin(dev.main.url)
+        thread = threading.Thread(target=load.run, args=(dev.main.url, tps, stop))
+        thread.start()
+        try:
+            yield dev, load
+        finally:
+            stop.set()
+            thread.join()
+
+
+@contextmanager
+def full_pair(folder: Path, *options: str, count: int = 8, tps: float = 30) -> Iterator[Pair]:
+    """A chain, and a full follower of its feed that has come along."""
+    with (
+        loaded(folder, *options, count=count, tps=tps) as (dev, load),
+        following(
+            folder / "dev" / "main" / "genesis.json", folder / "followed", dev.main.feed,
+            canonical=dev.main.url,
+        ) as service,
+    ):  # fmt: skip
+        network = service.network
+        until(lambda: network.probe("/readyz")[0] == 200, "the follower is ready")
+        until(lambda: network.latest() >= dev.main.latest() - 1, "it has come along")
+        yield Pair(dev, network.url, load, senders(count))

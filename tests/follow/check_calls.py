@@ -12,8 +12,7 @@ from statistics import median
 from follow.busy_world import CLONES, PAIRS, PROXY, ROUTER, balances, number
 from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.follower import CannotRun
-from follow.proxied import Proxy, weather_proxy
-from follow.round_trips import Trips, trips_of
+from follow.proxied import Proxy, Trips, trips_of, weather_proxy
 from follow.upstreams import anvil_upstream, ask
 from foreblock.sequencer.predeploys import MULTICALL
 from support.payloads.solidity import call_data

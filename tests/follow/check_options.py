@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from follow.busy_load import BusyLoad
+from follow.busy_load import BusyLoad, loaded
 from follow.follower import Follower, FollowerPlan, follower
-from follow.pairs import loaded
 from follow.proxied import Proxy, weather_proxy
 from support.servers.dev_processes import Dev
 from support.servers.waiting import until

@@ -1,14 +1,15 @@
-"""A weather proxy in a process of its own, and the client of its control."""
+"""A weather proxy in a process of its own, its control, and the round trips that it has seen."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from support.servers.dev_processes import exchange, package_environment
+from support.servers.waiting import LOOK_SECONDS
 
 PROGRAM = Path(__file__).with_name("weather_proxy.py")
 
@@ -72,3 +73,35 @@ def weather_proxy(
             yield Proxy(url, control)
         finally:
             process.terminate()
+
+
+Interval = tuple[float, float]
+SLACK = LOOK_SECONDS / 10  # seconds; two clocks of one machine agree far better
+# What followers ask for now and then, whatever they are asked: the heads of the chain.
+HEADS = {"eth_getBlockByNumber", "eth_getBlockByHash"}
+
+
+def waves(intervals: Iterable[Interval]) -> int:
+    """The length of the longest chain."""
+    count, end = 0, float("-inf")
+    for begun, ended in sorted(intervals, key=lambda each: each[1]):
+        if begun >= end - SLACK:
+            count, end = count + 1, ended
+    return count
+
+
+class Trips(NamedTuple):
+    """What one question cost."""
+
+    waves: int
+    requests: int  # of HTTP
+    items: int  # of JSON-RPC
+
+
+def trips_of(proxy: Proxy, question: Callable[[], object]) -> Trips:
+    """Ask, while nobody else asks, and count what the upstream behind the proxy is asked."""
+    since = proxy.now()
+    question()
+    asked = [each for each in proxy.exchanges(since) if not HEADS.issuperset(each[2])]
+    items = sum(len(methods) for _, _, methods in asked)
+    return Trips(waves([each[:2] for each in asked]), len(asked), items)

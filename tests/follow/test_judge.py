@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 
 from follow.batch_client import Answered, BatchClient, Identity
+from follow.busy_load import Pair, full_pair
 from follow.freshness import Freshness, share
 from follow.judge import BATCH, Judge, JudgePlan, Verdict, judge, reason
-from follow.pairs import Pair, full_pair
 from follow.proxied import weather_proxy
 from follow.questions import BLOCK, Question, Questions
 from support.servers.waiting import until

@@ -6,8 +6,7 @@ import pytest
 
 from follow.busy_load import BusyLoad, senders
 from follow.busy_world import CLONES, PROXY, balances, number
-from follow.proxied import Proxy, weather_proxy
-from follow.round_trips import Trips, trips_of, waves
+from follow.proxied import Proxy, Trips, trips_of, waves, weather_proxy
 from follow.upstreams import anvil_upstream, ask
 from foreblock.sequencer.predeploys import MULTICALL
 from support.payloads.solidity import call_data
