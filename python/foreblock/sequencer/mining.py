@@ -54,6 +54,7 @@ class Mining:
         self._clock: Final = clock
         self._first: Final = first
         self.chain: Final = chain
+        self._clock_is_behind = False  # behind the last block, which was logged
         with writer.store.view() as view:
             found = dev_rows.read_dev_state(view)
         self.state = structs.replace(found or first, shows_sealed=first.shows_sealed)
@@ -201,7 +202,8 @@ class Mining:
         if not self.by_clock or state.timestamp_interval is not None:
             return
         ahead = parent.timestamp - self.time
-        if ahead > state.block_time:
+        was_behind, self._clock_is_behind = self._clock_is_behind, ahead > state.block_time
+        if self._clock_is_behind and not was_behind:
             log.warning("clock_behind_chain", seconds=ahead, block=parent.number + 1)
         skipped = (timestamp - parent.timestamp) // state.block_time - 1
         if skipped and parent.number:

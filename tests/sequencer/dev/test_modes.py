@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from structlog.testing import capture_logs
 
 from foreblock.bus.commands import (
     AnyCommand,
@@ -39,6 +40,18 @@ def times(chain: DevChain) -> list[int]:
 def commit_of(chain: DevChain) -> int:
     with chain.store.view() as view:
         return view.heads.commit
+
+
+def test_a_clock_that_differs_from_the_chain_is_logged_once(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store")
+    chain.run(10_000)
+    with capture_logs() as logs:
+        chain.execute(Mine(20))
+        chain.run(10_000)
+        chain.stall(60_000)
+    warnings = [each["event"] for each in logs if each["log_level"] == "warning"]
+    assert warnings == ["clock_behind_chain", "blocks_skipped"]
+    chain.kill()
 
 
 # --- Automine --------------------------------------------------------------------------

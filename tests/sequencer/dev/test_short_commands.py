@@ -1,4 +1,4 @@
-"""Which commands a writer may carry out on its loop: those that take a millisecond at most."""
+"""Every command has a function; those of at most a millisecond run on the loop of the writer."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from foreblock.bus.commands import (
     AnyCommand,
+    Command,
     IncreaseTime,
     LoadState,
     Mine,
@@ -17,7 +18,7 @@ from foreblock.bus.commands import (
 )
 from foreblock.sequencer import block_changes
 from foreblock.sequencer.commands import is_short
-from foreblock.sequencer.commands.execution import SHORT_BLOCKS
+from foreblock.sequencer.commands.execution import FUNCTIONS, SHORT_BLOCKS
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 
 SHORT: list[AnyCommand] = [
@@ -77,3 +78,7 @@ def test_a_state_edit_before_which_others_are_put_together_is_long(
         found.append(is_short(chain.sequencer, command))
         chain.execute(command)
     assert found == [True] * 5 + [False, True]
+
+
+def test_every_command_has_a_function() -> None:
+    assert set(FUNCTIONS) == set(Command.__subclasses__())

@@ -10,7 +10,7 @@ from foreblock.sequencer.sequencer import Sequencer
 SHORT_BLOCKS: Final = 4
 
 
-_FUNCTIONS: Final[dict[type[Command], Callable[[Any, Sequencer], Any]]] = {}
+FUNCTIONS: Final[dict[type[Command], Callable[[Any, Sequencer], Any]]] = {}
 
 F = TypeVar("F", bound=Callable[[Any, Sequencer], Any])
 
@@ -19,7 +19,7 @@ def executes(*kinds: type[Command]) -> Callable[[F], F]:
     """Make a function the one that executes commands of these classes."""
 
     def register(function: F) -> F:
-        _FUNCTIONS.update(dict.fromkeys(kinds, function))
+        FUNCTIONS.update(dict.fromkeys(kinds, function))
         return function
 
     return register
@@ -30,7 +30,7 @@ def execute(sequencer: Sequencer, command: Command, *, lazily: bool = False) -> 
 
     It is committed when this returns or, `lazily`, by the next flush.
     """
-    function = _FUNCTIONS.get(type(command))
+    function = FUNCTIONS.get(type(command))
     if function is None:
         raise RefusedCommand(f"{type(command).__name__} is not available")
     if not command.joins_uncommitted:
