@@ -182,9 +182,18 @@ mod tests {
         share.own().used = time;
     }
 
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// Begin its quantum later: it is not over, however slow the machine is.
+    fn refresh(share: &CpuSlot) {
+        let mut own = share.own();
+        own.since = own.since.map(|_| Instant::now() + HOUR);
+    }
+
+    /// End its quantum.
     fn tire(share: &CpuSlot) {
         let mut own = share.own();
-        own.since = own.since.map(|since| since - QUANTUM);
+        own.since = own.since.map(|_| Instant::now() - QUANTUM);
     }
 
     const NEVER: &dyn Fn() -> bool = &|| false;
@@ -262,6 +271,7 @@ mod tests {
         first.wait_for_turn(NEVER);
         let waiting = Waiting::new(shares.clone());
         waiting.wait("next", Duration::ZERO);
+        refresh(&first);
         first.wait_for_turn(NEVER);
         assert!(has_place(&first) && waiting.got.try_recv().is_err());
         tire(&first);
