@@ -122,7 +122,7 @@ def test_a_flush_that_fails_ends_the_network() -> None:
 def test_what_is_done_at_once_and_breaks_the_chain_ends_the_network() -> None:
     def scene(stage: Stage) -> None:
         stage.source.outcome = ZeroDivisionError()
-        with pytest.raises(RefusedCommand, match="begun anew"):
+        with pytest.raises(RefusedCommand, match="restarted"):
             stage.writer.try_execute(Mine())
         assert not stage.writer.is_at_rest
         assert not stage.writer.try_submit(transfer(0, 0), may_replace=True)
