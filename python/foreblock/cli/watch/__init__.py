@@ -80,17 +80,20 @@ def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> No
     attention. URL is an endpoint; without any, those of `foreblock dev`. Quit with q or Ctrl-C.
     Without a terminal it prints a line for each change.
     """
-    with failing_in_one_line(), ExitStack() as opened:
-        endpoints = [Endpoint(url, TIMEOUT_SECONDS) for url in urls or LOCAL]
-        watched = [Watched(opened.enter_context(endpoint)) for endpoint in endpoints]
-        # Ctrl-C is an ordinary way to stop, not a failure.
-        with suppress(KeyboardInterrupt):
+    watched = [Watched(Endpoint(url, TIMEOUT_SECONDS)) for url in urls or LOCAL]
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    # Ctrl-C is an ordinary way to stop, not a failure.
+    with failing_in_one_line(), suppress(KeyboardInterrupt):
+        if is_terminal and not (once or as_json):
+            _show(watched, every)  # threads use the endpoints until the process ends
+            return
+        with ExitStack() as opened:
+            for each in watched:
+                opened.enter_context(each.endpoint)
             if once:
                 _print_once(watched, as_json=as_json)
             elif as_json:
                 _print_json(watched, every)
-            elif sys.stdin.isatty() and sys.stdout.isatty():
-                _show(watched, every)
             else:
                 _print_lines(watched, every)
 
