@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from foreblock.cli.instance import BLOCKS, SNAPSHOT, parse_blocks, parse_status
+from foreblock.cli.instance import BLOCKS, parse_blocks, parse_status
 from foreblock.errors import NotAnAnswer
 from foreblock.status.network_status import InstanceStatus, NetworkStatus
+from foreblock.upstream.rpc_client import SNAPSHOT
 from support.each_case import each_case
 
 BLOCK: dict[str, Any] = {

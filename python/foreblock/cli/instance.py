@@ -17,12 +17,11 @@ from urllib.parse import urlsplit, urlunsplit
 from foreblock.errors import ErrorAnswer, NotAnAnswer, Unreachable
 from foreblock.status.network_status import NetworkStatus, decode_status
 from foreblock.status.status_text import problems
-from foreblock.upstream.rpc_client import Endpoint
+from foreblock.upstream.rpc_client import Endpoint, shown_commit, shown_snapshot
 
 READINESS: Final = ("/readyz", "application/json")  # path and media type
 METRICS: Final = "/metrics"
 NETWORKS: Final = "/ui/networks.json"
-SNAPSHOT: Final = "Foreblock-Snapshot"
 BLOCKS: Final = json.dumps(
     [
         {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", False]},
@@ -33,7 +32,6 @@ TIMEOUT_SECONDS: Final = 10.0
 LONGEST_RESPONSE: Final = 1 << 24  # bytes
 
 _PENDING: Final = re.compile(r"\bpending=0x[0-9a-f]+\.(\d+):")
-_COMMIT: Final = re.compile(r"\bcommit=(\d+)")
 _SAMPLE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -83,13 +81,13 @@ def parse_blocks(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
         latest, pending = _block(by_id[1]), _block(by_id[2])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as why:
         raise NotAnAnswer(url, f"no blocks in {body[:200]!r}") from why
-    snapshot = headers.get(SNAPSHOT, "")
-    index, commit = _PENDING.search(snapshot), _COMMIT.search(snapshot)
+    snapshot = shown_snapshot(headers)
+    index = _PENDING.search(snapshot)
     return Reading(
         latest=latest,
         pending=pending if pending.number > latest.number else None,
         index=int(index[1]) if index else None,
-        commit=int(commit[1]) if commit else None,
+        commit=shown_commit(snapshot),
     )
 
 

@@ -129,8 +129,7 @@ async def _receive(url: str, tls: ssl.SSLContext | None, incoming: _Incoming) ->
         if connection.has_begun:
             raise DamagedSnapshot(f"the connection was lost: {type(why).__name__}") from None
         raise SnapshotRefused(redact_urls(url), redact_urls(_reason(why))) from None
-    finally:
-        connection.abort()
+    connection.abort()
     if reply.status != HTTPStatus.OK:
         said = reply.body[:_WORDS].decode("utf-8", "replace").strip()
         raise SnapshotRefused(redact_urls(url), f"{reply.status} {said}")

@@ -156,15 +156,10 @@ class Connections:
         self._busy.add(connection)
         try:
             reply = await connection.send(request, longest=LONGEST_ANSWER)
-        except BaseException:
-            connection.abort()
-            raise
         finally:
             self._busy.discard(connection)
-        if connection.may_be_kept and not self._is_closed:
+        if connection.is_open:
             self._idle.append(connection)
-        else:
-            connection.abort()
         return reply
 
     def hide(self, text: str) -> str:
@@ -192,7 +187,7 @@ class ClientConnection(asyncio.Protocol):
     def __init__(self) -> None:
         self.loop: Final = asyncio.get_running_loop()
         self.is_open = False
-        self.may_be_kept = False
+        self._may_be_kept = False
         self.has_begun = False  # some of the response has arrived
         self._reply: asyncio.Future[HttpReply] | None = None
         self._received = 0  # bytes
@@ -209,7 +204,7 @@ class ClientConnection(asyncio.Protocol):
         stall: float | None = None,
         sink: Callable[[bytes], None] | None = None,
     ) -> HttpReply:
-        """Send a request, and return the response. Abort the connection if this raises.
+        """Send a request, and return the response. The connection is open if it may be kept.
 
         A response with more than `longest` bytes, or too many values, is a `RefusedAnswer`. After
         about `stall` seconds without a byte it raises `TimeoutError`. A `sink` gets the body of a
@@ -221,21 +216,30 @@ class ClientConnection(asyncio.Protocol):
         self._longest, self._sink = longest, sink
         self._head_bytes = 0
         self._is_in_body = False
-        self.has_begun = self.may_be_kept = False
+        self.has_begun = self._may_be_kept = False
         reply: asyncio.Future[HttpReply] = self.loop.create_future()
         self._reply = reply
         if not self.is_open:
             raise ConnectionResetError("the endpoint closed the connection")
         self._transport.write(request)
         try:
-            while stall is not None and not reply.done():
-                before = self._received
-                await asyncio.wait([reply], timeout=stall)
-                if not reply.done() and self._received == before:
-                    raise TimeoutError
-            return await reply
+            found = await self._awaited(reply, stall)
+        except BaseException:
+            self.abort()
+            raise
         finally:
             self._reply = None
+        if not self._may_be_kept:
+            self.abort()
+        return found
+
+    async def _awaited(self, reply: asyncio.Future[HttpReply], stall: float | None) -> HttpReply:
+        while stall is not None and not reply.done():
+            before = self._received
+            await asyncio.wait([reply], timeout=stall)
+            if not reply.done() and self._received == before:
+                raise TimeoutError
+        return await reply
 
     def data_received(self, data: bytes) -> None:
         if self._reply is None or self._reply.done():
@@ -275,24 +279,24 @@ class ClientConnection(asyncio.Protocol):
         if self._parser.get_status_code() < _FIRST_FINAL_STATUS:
             self._headers, self._is_in_body = {}, False
             return
-        self.may_be_kept = self._parser.should_keep_alive()
-        self._finish()
+        self._finish(may_be_kept=self._parser.should_keep_alive())
 
-    def _finish(self) -> None:
+    def _finish(self, *, may_be_kept: bool) -> None:
         is_bounded = self._longest is not None
         if is_bounded and sum(map(self._body.count, (b",", b"[", b"{"))) > MOST_VALUES:
             self._fail(refuse(RefusalKind.TOO_LONG, f"more than {MOST_VALUES} values"))
         elif self._reply is not None and not self._reply.done():
             status = self._parser.get_status_code()
+            self._may_be_kept = may_be_kept
             self._reply.set_result(HttpReply(status, bytes(self._body), self._headers))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.is_open = self.may_be_kept = False
+        self.is_open = False
         if self._reply is None or self._reply.done():
             return
         names = {name.lower() for name in self._headers}
         if exc is None and self._is_in_body and not names & {"content-length", "transfer-encoding"}:
-            self._finish()  # such a body ends with the connection
+            self._finish(may_be_kept=False)  # such a body ends with the connection
         else:
             self._fail(exc or EOFError("the endpoint closed the connection"))
 

@@ -31,6 +31,17 @@ _COMMIT: Final = re.compile(r"\bcommit=([0-9]{1,20})(?![0-9])")
 _SECONDS: Final = re.compile(r"[0-9]{1,3}")
 
 
+def shown_snapshot(headers: Mapping[str, str]) -> str:
+    """The snapshot that an answer is of; empty for other servers."""
+    return _value(headers, SNAPSHOT)
+
+
+def shown_commit(snapshot: str) -> int | None:
+    """The commit of a snapshot, if it names one."""
+    found = _COMMIT.search(snapshot)
+    return None if found is None else int(found[1])
+
+
 class ShownCommit:
     """The highest commit that one address has shown."""
 
@@ -45,9 +56,7 @@ class ShownCommit:
 
     def see(self, headers: Mapping[str, str]) -> None:
         """Take note of the snapshot of an answer."""
-        found = _COMMIT.search(_value(headers, SNAPSHOT))
-        if found is not None:
-            self.highest = max(self.highest, int(found[1]))
+        self.highest = max(self.highest, shown_commit(shown_snapshot(headers)) or 0)
 
     def give_up(self, answer: bytes) -> None:
         """Accept any commit again if it was refused for good: the chain may be a new one."""
@@ -168,17 +177,9 @@ class Endpoint:
         return await self._send_on(connection, request)
 
     async def _send_on(self, connection: ClientConnection, request: bytes) -> HttpReply:
-        try:
-            reply = await connection.send(
-                request, longest=self._longest_answer, stall=self._timeout
-            )
-        except BaseException:
-            connection.abort()
-            raise
-        if connection.may_be_kept:
+        reply = await connection.send(request, longest=self._longest_answer, stall=self._timeout)
+        if connection.is_open:
             self._connection = connection
-        else:
-            connection.abort()
         return reply
 
     def request(self, method: str, params: Sequence[object] = ()) -> object:
