@@ -79,12 +79,12 @@ class Journal:
             self.size -= self.commits.popleft().size
 
     def begin(self, until: int, most: int) -> int:
-        """Return where the last commits up to a sequence begin, at most so many; else after it."""
+        """The sequence where the last `most` commits up to `until` begin; `until` + 1 if none."""
         kept = [each.first for each in self.commits if each.last <= until][-most:]
         return kept[0] if kept and self.after(kept[0] - 1, until) else until + 1
 
     def after(self, sequence: int, until: int) -> list[OutgoingCommit] | None:
-        """All commits after one sequence, up to another; none where some are not kept."""
+        """All commits after one sequence, up to another; None if some are not kept."""
         found = [each for each in self.commits if sequence < each.last <= until]
         is_whole = bool(found) and found[0].first == sequence + 1 and found[-1].last == until
         return found if is_whole else None

@@ -50,7 +50,7 @@ class SnapshotOffers:
 
     @contextmanager
     def copying(self, name: str, cut: Callable[[], None]) -> Iterator[Store | None]:
-        """The store of a name, which stays open meanwhile; none where there is none.
+        """The store of a name, open until the context ends; None if there is none.
 
         `cut` is called on another thread when the store is withdrawn.
         """

@@ -415,7 +415,7 @@ class NetworkWriter(RunningNetwork):
         return self._refusal(partial(take, submission.raw, submission.sender))
 
     def _refusal(self, take: Callable[[], None]) -> str | None:
-        """Why a transaction is not taken; none where it is."""
+        """The reason why a transaction is refused; None if it is accepted."""
         try:
             take()
         except ForeblockError as refusal:

@@ -33,8 +33,8 @@ from foreblock.upstream.old_blocks import MOST_UNCLES, UNCLE, OldBlock, OldBlock
 SECONDS: Final = 10.0  # for one answer
 AGREE: Final = 2.0  # for an answer that others are compared with
 NOT_THERE: Final = (RefusalKind.NULL, RefusalKind.NO_BLOCK)
-TRIES: Final = 4  # where an answer was damaged or did not come,
-PATIENCE: Final = 2.0  # and no longer than for so many seconds
+TRIES: Final = 4  # if an answer was damaged or did not come
+PATIENCE: Final = 2.0  # seconds for all of them
 WAITS: Final = Waits(0.05, 0.4)  # between them
 SLOW_HEADS: Final = 8  # reads of the latest block between two of the safe and the final one
 MOST_KEPT: Final = 4  # blocks that came with a head

@@ -3,8 +3,8 @@
 //! Nothing is decided here. Which heads are accepted, what the snapshot of a commit is, how a
 //! block reads and which calls are short is handed in by the long way; this finds the request in
 //! what arrived, opens a view, and puts the answer together if all that was handed in is of that
-//! view's commit. In every other case it has no answer, and the long way has. `requests` reads
-//! what is asked.
+//! view's commit. In every other case it has no answer, and the long way has. `requests` parses
+//! the request.
 
 mod requests;
 

@@ -4,7 +4,7 @@
 //! since; what is here is right below all deltas and is asked after the store. A value is put
 //! here as it is said to be, or with a proof that was checked (`proof`); the first one stays.
 //! For a slot that holds as long as its account lives as it did at the anchor, which rules before
-//! Cancun may end: what is said of a later block is not put here (`State::is_same_life_as_anchor`).
+//! Cancun may end: values of later blocks are not kept here (`State::is_same_life_as_anchor`).
 //!
 //! A slot that nobody asked for is known too where the nodes of other proofs lead to it, or to that
 //! it is not there: a trie with few leaves is known whole after a few proofs. Whoever reads such a

@@ -2,7 +2,7 @@
 
     python -m foreblock.bench.preconf.clients listener|poller|payer|sender URL SECONDS ...
 
-Each reports when it is ready, starts when it is told to, works for a given time and prints its
+Each reports when it is ready, starts on a signal, works for a given time and prints its
 results (`client_process`).
 """
 

@@ -297,7 +297,7 @@ def is_unknown(read: Callable[[bytes, int], int], key: Key) -> bool:
 
 
 def key_of(rule: SlotRule, call: KnownCall) -> Key | None:
-    """Where a call finds the slot of a rule; none where its data is too short."""
+    """Where a call finds the slot of a rule; None if its data is too short."""
     owner, place = _value(rule.owner, call), _value(rule.place, call)
     if owner is None or place is None or not owner.startswith(_PAD):
         return None
@@ -337,7 +337,7 @@ def _words(
 def rule_of(
     call: KnownCall, owner: bytes, place: int, behind: int, hashed: Mapping[bytes, bytes]
 ) -> SlotRule | None:
-    """How a call came to a slot; none where any other call comes to the same one."""
+    """How a call came to a slot; None if any other call comes to the same one."""
     term = _term(place.to_bytes(WORD), call, hashed, NESTED, is_key=False)
     if not isinstance(term, Pair):
         return None

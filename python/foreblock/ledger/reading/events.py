@@ -58,7 +58,7 @@ class Cursor(Struct, frozen=True, gc=False):
     seen: int | None = None  # items of it; none: all
 
     def after(self, seen: int) -> "Cursor":
-        """This position with so many items seen."""
+        """This position after `seen` items."""
         return Cursor(self.number, self.hash, self.partial, self.index, seen)
 
     @property

@@ -255,7 +255,7 @@ class FaultMethods:
         return answered(self._execute(CloseFlashblock()), _write_place)
 
     def set_interval(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Close a flashblock every so many milliseconds; 0 closes them on demand only."""
+        """Close a flashblock at this interval in milliseconds; 0 closes them on demand only."""
         milliseconds = number(_read_interval(raw).milliseconds, 0)
         return answered(self._execute(SetFlashblockInterval(milliseconds)))
 

@@ -103,7 +103,7 @@ class MiningMethods:
         return done_or_answered(self._commands, mined, lambda _: b'"0x0"')
 
     def mine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Seal this many blocks, so many seconds apart."""
+        """Seal this many blocks, `interval` seconds apart."""
         params = _read_mine(raw)
         blocks = 1 if params.blocks is None else number(params.blocks, 0)
         interval = None if params.interval is None else number(params.interval, 1)
@@ -127,7 +127,7 @@ class MiningMethods:
         return b"true" if state is not None and state.mining == "automine" else b"false"
 
     def set_interval_mining(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Seal a block every so many seconds; 0 seals blocks on command only."""
+        """Seal a block at this interval in seconds; 0 seals blocks on command only."""
         seconds = number(_read_amount(raw).value, 0, most=3_600)
         command = SetMining("clock", seconds) if seconds else SetMining("manual")
         return done_or_answered(self._commands, command)
@@ -157,11 +157,11 @@ class MiningMethods:
         return done_or_answered(self._commands, SetTime(timestamp), lambda changed: b"%d" % changed)
 
     def set_timestamp_interval(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let each block be so many seconds after the one before, whatever the clock says."""
+        """Let each block be this many seconds after the one before, whatever the clock says."""
         return self._set_interval(number(_read_amount(raw).value, 0))
 
     def set_timestamp_interval_ms(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let each block be so many milliseconds after the one before, as viem sends it."""
+        """Let each block be this many milliseconds after the one before, as viem sends it."""
         return self._set_interval(number(_read_amount(raw).value, 0) // MILLISECONDS)
 
     def _set_interval(self, seconds: int) -> bytes | Awaitable[bytes]:
