@@ -8,7 +8,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 BIN := .venv/bin
-PROFILE ?= release
+PROFILE ?= dev
 MINUTES ?= 1
 NAME ?=
 COUNT ?=
@@ -47,8 +47,8 @@ dev: build ## run two local chains with real flashblocks
 	@exec $(BIN)/foreblock dev
 
 test: build ## run the Rust tests, then the Python tests: first those within one process, then those that start processes
-	@FOREBLOCK_CASES=100 PROPTEST_CASES=64 cargo test --locked --package foreblock-engine
-	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target
+	@FOREBLOCK_CASES=50 PROPTEST_CASES=32 cargo test --locked --package foreblock-engine --lib
+	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target --test corpus
 	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=logical --dist=loadfile --no-loadscope-reorder --ignore=tests/clients $(PROCESS_TESTS:%=--ignore=%) | tee .venv/in-process.log
 	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(PROCESS_TESTS) | tee .venv/processes.log
 	@echo "in-process tests:    $$(tail -n 1 .venv/in-process.log)"
@@ -99,6 +99,10 @@ clean: ## remove everything that was built
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements.lock
 	@touch $@
 
+# A profile that is named builds even if the engine is up to date: it may be that of another profile.
+ifeq ($(origin PROFILE),command line)
+.PHONY: .venv/.engine
+endif
 .venv/.engine: .venv/.tools pyproject.toml $(ENGINE_SOURCES)
 	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --locked --profile $(PROFILE)
 	@$(BIN)/python -m compileall -q python/foreblock

@@ -126,11 +126,6 @@ mod tests {
         let logs = [event(abi(&deposit(1))), event(abi(&deposit(100)))];
         let expected = [deposit(1).concat(), deposit(100).concat()].concat();
         assert_eq!(deposit_requests(&logs, CONTRACT).unwrap(), expected);
-
-        let mut theirs = Vec::new();
-        alloy_evm::eth::eip6110::accumulate_deposits_from_logs(CONTRACT, &logs, &mut theirs)
-            .unwrap();
-        assert_eq!(theirs, expected);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use alloy_evm::FromRecoveredTx;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use op_alloy_consensus::TxDeposit;
 use op_revm::{
@@ -21,7 +20,7 @@ use op_revm::{
         estimate_tx_compressed_size,
     },
 };
-use revm::context::TxEnv;
+use revm::{context::TxEnv, context_interface::either::Either};
 
 use crate::{
     codec::transaction::{Envelope, Transaction, named_sender},
@@ -429,13 +428,32 @@ fn refuse(why: impl Into<Cow<'static, str>>) -> Failure {
 
 fn transaction_env(transaction: &Transaction) -> Result<TxEnv, Failure> {
     match &transaction.envelope {
-        Envelope::Signed(envelope) => Ok(TxEnv::from_recovered_tx(envelope, transaction.sender)),
-        Envelope::Deposit(_) => Err(refuse("a deposit where none can be")),
-        Envelope::Unsigned(envelope) if named_sender(envelope) == Some(transaction.sender) => {
-            Ok(TxEnv::from_recovered_tx(envelope, transaction.sender))
-        }
-        Envelope::Unsigned(_) => Err(refuse("nobody signed it")),
+        Envelope::Signed(_) => {}
+        Envelope::Deposit(_) => return Err(refuse("a deposit where none can be")),
+        Envelope::Unsigned(envelope) if named_sender(envelope) == Some(transaction.sender) => {}
+        Envelope::Unsigned(_) => return Err(refuse("nobody signed it")),
     }
+    let fields = transaction.fields();
+    Ok(TxEnv {
+        tx_type: fields.ty(),
+        caller: transaction.sender,
+        gas_limit: fields.gas_limit(),
+        gas_price: fields.max_fee_per_gas(), // of the first types, the gas price
+        kind: fields.kind(),
+        value: fields.value(),
+        data: fields.input().clone(),
+        nonce: fields.nonce(),
+        chain_id: fields.chain_id(),
+        access_list: fields.access_list().cloned().unwrap_or_default(),
+        gas_priority_fee: fields.max_priority_fee_per_gas(),
+        blob_hashes: fields.blob_versioned_hashes().unwrap_or_default().to_vec(),
+        max_fee_per_blob_gas: fields.max_fee_per_blob_gas().unwrap_or_default(),
+        authorization_list: transaction
+            .recovered_authorizations()
+            .into_iter()
+            .map(Either::Right)
+            .collect(),
+    })
 }
 
 /// All of them; but EIP-3607, which is about keys, means nothing where nobody signs.
