@@ -22,7 +22,7 @@ from typing import Final
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = CHECKOUT / "docs" / "checked.md"
 PYTHON: Final = str(CHECKOUT / ".venv" / "bin" / "python")
-ENGINE_TESTS: Final = ["cargo", "test", "--locked", "--package", "foreblock-engine"]
+ENGINE_TESTS: Final = ["cargo", "test", "--locked", "--package", "foreblock-engine", "--lib"]
 CELLS: Final = 7  # of a row, with the empty ones at both ends
 HEAD: Final = """# Checked guarantees
 
