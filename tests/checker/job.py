@@ -11,7 +11,7 @@ from checker.chain import Chain
 from checker.closed_form import BlockTerms, Effect, Unforeseen, apply, token_gas
 from checker.fees import read_terms
 from checker.header import Header
-from checker.keccak import keccak256_each
+from checker.keccak import keccak256
 from checker.messages import Message, announced_header
 from checker.ordered_trie import OrderedTrie
 from checker.place import Included, Place, Sealed
@@ -115,7 +115,8 @@ class Job:
     def _decode(self, raws: list[bytes]) -> list[Transaction]:
         fresh: list[Transaction] = []
         senders = self._learned.senders
-        for raw, hash in zip(raws, keccak256_each(raws), strict=True):  # noqa: A001, its name
+        for raw in raws:
+            hash = keccak256(raw)  # noqa: A001, its name
             if raw[:1] == bytes([DEPOSIT]):
                 fresh.append(decode_deposit(raw, hash))
             elif hash in senders:

@@ -14,7 +14,7 @@ from checker.contradiction import Contradiction, Kind
 from checker.inclusion import find_inclusion
 from checker.journal import Exchange, Journal
 from checker.json_type import Json
-from checker.keccak import keccak256_each
+from checker.keccak import keccak256
 from checker.messages import unhex
 from checker.moment import Moment, find_moments, names_lie
 from checker.place import Place
@@ -43,8 +43,6 @@ NULL_METHODS = frozenset({"eth_getBlockByNumber", "eth_getBlockByHash"})
 # What all others answer then, as documented.
 ABSENT = frozenset({(-32000, "header not found"), (-32000, "header for hash not found")})
 
-AT_ONCE = 256  # hashes
-
 
 @dataclass(slots=True)
 class Verdict:
@@ -70,8 +68,6 @@ class Judge:
         self.verdict = Verdict()
         # Results that were found right, by what was asked about which block.
         self._right: dict[tuple[object, ...], str] = {}
-        # Headers of simulated blocks with what they hash to: hashing many at once is faster.
-        self._hashed: list[tuple[bytes, bytes, Moment, Json, Json]] = []
 
     def judge(self, exchanges: list[Exchange]) -> None:
         """Judge these answers, snapshots and times included."""
@@ -87,9 +83,6 @@ class Judge:
         verdict.contradictions += judge_times(self._truth.chain, self._truth.places, moments)
         for moment in moments:
             self._judge_exchange(moment)
-        for start in range(0, len(self._hashed), AT_ONCE):
-            self._judge_hashes(self._hashed[start : start + AT_ONCE])
-        self._hashed.clear()
 
     def _judge_exchange(self, moment: Moment) -> None:
         asked, answer = json.loads(moment.exchange.request), json.loads(moment.exchange.answer)
@@ -183,7 +176,10 @@ class Judge:
         try:
             wrong = judge_result(self._truth.chain, method, params, subject, subject.place, result)
             if method == "eth_simulateV1":
-                self._hashed.append((*simulated_header(result), moment, request, response))
+                header, claimed = simulated_header(result)
+                if keccak256(header) != claimed:
+                    what = "the simulated block's hash is not that of its header"
+                    self._report(moment, Kind.SIMULATION, what, request, response)
         except Unjudged as why:
             self.verdict.judged[method] -= 1
             self.verdict.unjudged[str(why)] += 1
@@ -196,13 +192,6 @@ class Judge:
                 # A pin that answers as another block is worse than a wrong value.
                 kind = Kind.PIN if subject.pinned and wrong[0] is Kind.BLOCK else wrong[0]
                 self._report(moment, kind, wrong[1], request, response)
-
-    def _judge_hashes(self, hashed: list[tuple[bytes, bytes, Moment, Json, Json]]) -> None:
-        found = keccak256_each([header for header, *_ in hashed])
-        for digest, (_, claimed, moment, request, response) in zip(found, hashed, strict=True):
-            if digest != claimed:
-                what = "the simulated block's hash is not that of its header"
-                self._report(moment, Kind.SIMULATION, what, request, response)
 
     def _report(self, moment: Moment, kind: Kind, what: str, request: Json, answer: Json) -> None:
         self.verdict.contradictions.append(

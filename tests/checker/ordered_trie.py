@@ -2,13 +2,12 @@
 
 A Merkle Patricia trie whose keys are RLP(index) (Ethereum's yellow paper, appendix D). No
 such key begins with another one, so branches hold no values and nothing is ever removed. A
-node keeps how its parent refers to it until something below it changes; what has changed is
-hashed level by level, all nodes of a level at once.
+node keeps how its parent refers to it until something below it changes.
 """
 
 from collections.abc import Iterable
 
-from checker.keccak import keccak256, keccak256_each
+from checker.keccak import keccak256
 from support.payloads import rlp
 
 EMPTY_ROOT = keccak256(rlp.encode(b""))
@@ -33,16 +32,11 @@ class _Branch:
         self.reference: bytes | None = None
 
     def encoded(self) -> bytes:
-        items = [rlp.encode(b"") if each is None else _known(each) for each in self.children]
+        items = [rlp.encode(b"") if each is None else _refer(each) for each in self.children]
         return rlp.encode([*items, rlp.encode(b"")])
 
 
 _Node = _Leaf | _Branch
-
-
-def _known(node: _Node) -> bytes:
-    assert node.reference is not None, "deeper levels come first"
-    return node.reference
 
 
 def _compact(path: tuple[int, ...], *, leaf: bool) -> bytes:
@@ -53,11 +47,9 @@ def _compact(path: tuple[int, ...], *, leaf: bool) -> bytes:
     return bytes(16 * high + low for high, low in zip(nibbles[::2], nibbles[1::2], strict=True))
 
 
-def _references(encodings: list[bytes]) -> list[bytes]:
-    """How nodes with these encodings are referred to: short ones by themselves."""
-    long = [each for each in encodings if len(each) >= 32]
-    hashes = iter(keccak256_each(long))
-    return [each if len(each) < 32 else rlp.encode(next(hashes)) for each in encodings]
+def _reference(encoded: bytes) -> bytes:
+    """How a node with this encoding is referred to: a short one by itself."""
+    return encoded if len(encoded) < 32 else rlp.encode(keccak256(encoded))
 
 
 class OrderedTrie:
@@ -77,13 +69,7 @@ class OrderedTrie:
 
     def root(self) -> bytes:
         """The root of what is in the list now."""
-        top = self._top
-        if top is None:
-            return EMPTY_ROOT
-        levels = list(_changed_levels(top))
-        for level in reversed(levels):
-            _refer(level)
-        return _root_of(top)
+        return EMPTY_ROOT if self._top is None else _root_of(self._top)
 
 
 def _insert(node: _Node | None, path: tuple[int, ...], value: bytes) -> _Node:
@@ -107,34 +93,19 @@ def _insert(node: _Node | None, path: tuple[int, ...], value: bytes) -> _Node:
     return branch
 
 
-def _changed_levels(top: _Node) -> Iterable[list[_Node]]:
-    """The nodes whose references are not known, from the top down."""
-    level = [top] if top.reference is None else []
-    while level:
-        yield level
-        level = [
-            child
-            for node in level
-            if isinstance(node, _Branch)
-            for child in node.children
-            if child is not None and child.reference is None
-        ]
-
-
-def _refer(nodes: list[_Node]) -> None:
-    for node, reference in zip(nodes, _references([n.encoded() for n in nodes]), strict=True):
-        node.reference = reference
-    extended = [node for node in nodes if isinstance(node, _Branch) and node.path]
-    encodings = [
-        rlp.encode([rlp.encode(_compact(node.path, leaf=False)), _known(node)]) for node in extended
-    ]
-    for node, reference in zip(extended, _references(encodings), strict=True):
-        node.reference = reference
+def _refer(node: _Node) -> bytes:
+    """How the parent refers to a node; what has changed below it is hashed first."""
+    if node.reference is None:
+        node.reference = _reference(node.encoded())
+        if isinstance(node, _Branch) and node.path:
+            way = rlp.encode(_compact(node.path, leaf=False))
+            node.reference = _reference(rlp.encode([way, node.reference]))
+    return node.reference
 
 
 def _root_of(top: _Node) -> bytes:
     """The root is hashed however short it is."""
-    reference = _known(top)
+    reference = _refer(top)
     return reference[1:] if len(reference) == 33 else keccak256(reference)
 
 

@@ -16,7 +16,7 @@ from checker.closed_form import TRANSFER_SELECTOR
 from checker.gate import Gate
 from checker.http_client import Client, results
 from checker.journal import JournalWriter
-from checker.keccak import keccak256_each
+from checker.keccak import keccak256
 from foreblock._engine import Message, Transaction, sign_transaction
 from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.predeploys import TOKEN
@@ -27,7 +27,7 @@ RECIPIENTS = 1_000
 TOKEN_GAS = 80_000
 FEE_CAP = 1_000 * GWEI
 
-PAYEES = [digest[12:] for digest in keccak256_each([at.to_bytes(8) for at in range(RECIPIENTS)])]
+PAYEES = [keccak256(at.to_bytes(8))[12:] for at in range(RECIPIENTS)]
 
 
 @dataclass(frozen=True, slots=True)

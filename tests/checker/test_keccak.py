@@ -1,9 +1,6 @@
-import hashlib
-import random
-
 import pytest
 
-from checker.keccak import SHA3, keccak256, keccak256_each
+from checker.keccak import keccak256
 
 
 @pytest.mark.parametrize(
@@ -17,16 +14,3 @@ from checker.keccak import SHA3, keccak256, keccak256_each
 )
 def test_known_answers(message: bytes, expected: str) -> None:
     assert keccak256(message).hex() == expected
-
-
-def test_the_permutation_is_that_of_sha3() -> None:
-    """All lengths up to three portions, in one go: only the padding is another."""
-    messages = [random.Random(length).randbytes(length) for length in range(410)]
-    expected = [hashlib.sha3_256(message).digest() for message in messages]
-    assert keccak256_each(messages, SHA3) == expected
-
-
-def test_many_at_once_are_the_same_as_each_alone() -> None:
-    messages = [bytes([length]) * length for length in (0, 135, 136, 137, 5, 5)]
-    assert keccak256_each(messages) == [keccak256(message) for message in messages]
-    assert keccak256_each([]) == []
