@@ -1,5 +1,6 @@
 """What tests share: the chains they import, and where those lie."""
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,15 @@ settings.load_profile("quick")
 
 run_faster.keep_bytecode(CHECKOUT / ".pytest_cache" / "bytecode")
 run_faster.keep_files_in_memory()
+run_faster.derive_seeds_once()
+gc.disable()  # until the tests are collected, as modules and tests are no garbage
+
+
+# As by default, but rich takes tens of milliseconds for a traceback.
+LOG_PROCESSORS: list[structlog.typing.Processor] = [
+    structlog.processors.add_log_level,
+    structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -45,12 +55,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    run_faster.freeze_collected()
+    gc.enable()
+    run_faster.freeze_what_is_left()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    yield
+    if nextitem is not None and nextitem.path != item.path:
+        run_faster.freeze_what_is_left()
 
 
 @pytest.fixture(autouse=True)
 def logs_as_they_were() -> Iterator[None]:
     """What configures logging does so for all tests after it, and loggers keep what they found."""
+    structlog.configure(processors=LOG_PROCESSORS)
     yield
     for_good = structlog.get_config()["cache_logger_on_first_use"]
     structlog.reset_defaults()

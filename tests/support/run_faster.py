@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from foreblock.sequencer import mnemonic
+
 MEMORY = Path("/dev/shm")  # noqa: S108, what is made in it has names of its own
 FREE_BYTES = 8 << 30  # that must be free there; stores of tests take a tenth
 # The folders and files that take longest, longest first; first those of the tests with processes.
@@ -50,13 +52,18 @@ def keep_files_in_memory() -> None:
             os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
-def freeze_collected() -> None:
-    """Exclude modules and tests, which stay to the end, from garbage collection.
+def freeze_what_is_left() -> None:
+    """Exclude what is alive after collection, or after a file of tests, from garbage collection.
 
-    Otherwise each full collection, and many tests request one, traverses all of them.
+    Otherwise each full collection, and many tests request one, traverses all of it.
     """
     gc.collect()
     gc.freeze()
+
+
+def derive_seeds_once() -> None:
+    """Keep the seeds of mnemonics: each takes 2,048 rounds, and most dev chains have the same."""
+    mnemonic.seed_of = cache(mnemonic.seed_of)
 
 
 def order(items: list[pytest.Item], tests: Path) -> None:
