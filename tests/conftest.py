@@ -27,7 +27,7 @@ _SHARED = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("quick", _SHARED, max_examples=25, derandomize=True)
+settings.register_profile("quick", _SHARED, max_examples=10, derandomize=True)
 settings.register_profile("thorough", _SHARED, max_examples=400)
 settings.load_profile("quick")
 

@@ -393,7 +393,7 @@ KINDS = [
     StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
-many = settings(max_examples=settings().max_examples // 8)  # of very many methods
+many = settings(max_examples=max(2, settings().max_examples // 8))  # of very many methods
 
 
 def call(callee: Callable[..., object], positional: list[Any], keywords: dict[str, Any]) -> None:
@@ -464,7 +464,6 @@ def test_stores_raise_what_is_documented(
         store.close()
 
 
-@settings(max_examples=20)
 @given(data=st.data())
 def test_pools_raise_what_is_documented(objects: Objects, data: st.DataObject) -> None:
     _, keywords = data.draw(arguments(Pool))

@@ -157,7 +157,7 @@ def header_of(block: Json) -> Json:
     return {key: value for key, value in block.items() if key not in left_out}
 
 
-@settings(max_examples=12)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_who_applies_all_events_has_what_the_chain_has(data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:

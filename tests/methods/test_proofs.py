@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ChainFiles
@@ -204,7 +204,6 @@ def proofs(client: Asker, block: object, *addresses: str) -> list[Json]:
     return [client.ask("eth_getProof", each, ["0x1", "0x2", "0x5"], block) for each in addresses]
 
 
-@settings(max_examples=20)
 @given(
     blocks=st.lists(
         st.lists(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import State
@@ -156,9 +156,6 @@ def test_what_was_learned_is_there_after_a_kill(tmp_path: Path, truth: Truth) ->
     partial.close()
 
 
-@settings(
-    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
 @given(
     plans=st.lists(
         st.lists(
