@@ -130,7 +130,16 @@ def imports(source: str) -> Iterator[str]:
 def parsed(source: str) -> Sequence[ast.stmt]:
     """The imports and the classes of a source, wherever they are in it."""
     kinds = ast.Import | ast.ImportFrom | ast.ClassDef
-    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+    return [node for node in statements(ast.parse(source)) if isinstance(node, kinds)]
+
+
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements within a node; expressions, of which there are many more, hold none."""
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, block, ()):
+            if isinstance(inner, ast.stmt):
+                yield inner
+            yield from statements(inner)
 
 
 def imported_by(nodes: Sequence[ast.stmt]) -> Iterator[str]:
