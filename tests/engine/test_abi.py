@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from foreblock._engine import abi_decode
 from foreblock.errors import InvalidArgument, Undecodable
 from foreblock.types import decode_output, encode_call, keccak256, revert_reason
+from support.each_case import each_case
 
 ADDRESS = "0x" + "ab" * 20
 ERROR = bytes.fromhex("08c379a0")
@@ -24,7 +25,7 @@ def selector(signature: str) -> bytes:
 # --- Calls ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("signature", "arguments", "data"),
     [
         # The first is an example of the ABI specification, the selectors are well known.
@@ -64,7 +65,7 @@ def test_dynamic_arguments_follow_the_heads() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "text"),
     [
         ("uint8", "256"),
@@ -92,7 +93,7 @@ def test_values_outside_their_type_are_refused(kind: str, text: str) -> None:
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
+@each_case(
     "signature",
     ["f", "f(", "f(uint7)", "f(uint264)", "f(bytes33)", "f(bytes0)", "1f()", "f(bool)(x)",
      "f((bool)", "f(bool[)", "f(bool[-1])", "", "f()()()", "f() f()"],
@@ -174,9 +175,7 @@ def test_decoding_is_lenient() -> None:
     assert abi_decode("(string)", word(32) + word(2) + b"a\xff") == ["a�"]
 
 
-@pytest.mark.parametrize(
-    "output", [b"", bytes(31), word(32), word(32) + word(33) + bytes(32), word(2**255)]
-)
+@each_case("output", [b"", bytes(31), word(32), word(32) + word(33) + bytes(32), word(2**255)])
 def test_short_output_is_refused(output: bytes) -> None:
     with pytest.raises(Undecodable, match=rf"^output: {len(output)} bytes are not \(string\): "):
         decode_output("f()(string)", output)
@@ -184,7 +183,7 @@ def test_short_output_is_refused(output: bytes) -> None:
         abi_decode("(string)", output)
 
 
-@pytest.mark.parametrize("types", ["", "uint256", "(x)", "(uint256"])
+@each_case("types", ["", "uint256", "(x)", "(uint256"])
 def test_types_that_are_refused(types: str) -> None:
     with pytest.raises(InvalidArgument, match="types"):
         abi_decode(types, b"")
@@ -236,7 +235,7 @@ PANICS = {  # the texts of geth
 }
 
 
-@pytest.mark.parametrize("name", REASONS)
+@each_case("name", REASONS)
 def test_revert_reason(name: str) -> None:
     output, reason = REASONS[name]
     assert revert_reason(output) == reason

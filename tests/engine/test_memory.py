@@ -9,8 +9,8 @@ from foreblock.bench.fill import env
 from foreblock.bench.measure import anonymous_mib
 
 ROUNDS = 5
-READS = 20_000
-# Allocators keep some of what was freed; a leak of one small object a read is 10 MiB.
+READS = 10_000
+# Allocators keep some of what was freed; a leak of 128 bytes a read is 5 MiB.
 TOLERATED_MIB = 4.0
 
 ACCOUNT = b"\x0a" * 20

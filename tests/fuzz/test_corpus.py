@@ -1,6 +1,6 @@
 """The inputs that fuzzing began with or found: none of them breaks a promise."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,16 +9,17 @@ from foreblock.settings import Settings
 from fuzz.answering import Answering
 from fuzz.conversation import TwoWays
 from fuzz.talking import Talking
+from support.each_case import Test, each_case
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 SHORT = ("balance-latest", "balance-pending", "block-latest", "block-pending-full", "call-latest",
          "call-pending-data", "batch", "spaces")  # fmt: skip
 
 
-def corpus(target: str) -> pytest.MarkDecorator:
+def corpus(target: str) -> Callable[[Test], Test]:
     """All inputs of a target."""
     paths = sorted((CORPUS / target).iterdir())
-    return pytest.mark.parametrize("path", paths, ids=lambda path: path.name)
+    return each_case("path", paths, ids=lambda path: path.name)
 
 
 @pytest.fixture(scope="module", params=["preconf", "ethereum"])
@@ -53,7 +54,7 @@ def test_both_ways_answer_the_same(ways: TwoWays, path: Path) -> None:
     assert ways.disagreement(path.read_bytes()) is None
 
 
-@pytest.mark.parametrize("name", SHORT)
+@each_case("name", SHORT)
 def test_engine_does_answer_what_is_usual(ways: TwoWays, name: str) -> None:
     """Else the two ways would be one."""
     assert ways.is_short((CORPUS / "fast_path" / name).read_bytes())

@@ -62,8 +62,15 @@ def by_reorg(client: Asker, depth: int) -> None:
     assert client.ask("anvil_reorg", depth, []) is None
 
 
-@pytest.mark.parametrize("mining", ["automine", "manual"])
-@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize(
+    ("sealed", "mining"),
+    [
+        (True, "automine"),
+        (False, "manual"),
+        pytest.param(True, "manual", marks=pytest.mark.heavy),
+        pytest.param(False, "automine", marks=pytest.mark.heavy),
+    ],
+)
 @pytest.mark.parametrize("give_up", [by_revert, by_rollback, by_reset, by_reorg])
 def test_no_name_finds_what_was_given_up(
     tmp_path: Path, give_up: Callable[[Asker, int], None], sealed: bool, mining: str

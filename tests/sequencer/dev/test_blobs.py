@@ -73,7 +73,7 @@ def test_one_that_pays_too_little_waits(tmp_path: Path) -> None:
     genesis = genesis_of("ethereum", "cancun")
     with dev_service(tmp_path, genesis=genesis, mining="manual") as (chain, client):
         # Blobs become dear: full blocks, more than which the price rises with.
-        for nonce in range(40):
+        for nonce in range(10):
             client.ask("eth_sendRawTransaction", blob_transaction(0, nonce, 6))
             chain.execute(Mine())
         client.ask("eth_sendRawTransaction", blob_transaction(1, 0, 1, blob_fee=1))
