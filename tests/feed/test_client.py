@@ -65,7 +65,8 @@ class Reader:
 async def reading(
     url: str, options: FeedClientOptions | None = None, bounds: InboxBounds | None = None
 ) -> AsyncIterator[Reader]:
-    reader = Reader(url, options or FeedClientOptions(waits=QUICK), bounds or InboxBounds())
+    usual = FeedClientOptions(close_timeout=0.01, waits=QUICK)
+    reader = Reader(url, options or usual, bounds or InboxBounds())
     task = asyncio.create_task(reader.client.run())
     try:
         yield reader

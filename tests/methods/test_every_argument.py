@@ -137,7 +137,16 @@ def client(ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Asker]:
         yield found
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("client", "way"),
+    [
+        *(("preconf", way) for way in WAYS),
+        ("ethereum", "at once"),
+        pytest.param("ethereum", "long parameters", marks=pytest.mark.heavy),
+        pytest.param("ethereum", "long body", marks=pytest.mark.heavy),
+    ],
+    indirect=["client"],
+)
 @each_case("method", METHODS)
 def test_no_spoiled_argument_is_an_internal_error(
     client: Asker, method: str, way: str, caplog: pytest.LogCaptureFixture

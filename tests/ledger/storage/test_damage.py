@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from conftest import ChainFiles
 from foreblock._engine import Block, Header, Withdrawal, decode_block, ommers_hash
 from foreblock.errors import BadBlock, BadForkChoice, DifferentGenesis, ImportFailure
 from support.chains.importing import import_bytes, latest, refusing
 
-FLIPS = 400
+FLIPS = 10 * settings().max_examples
 
 
 @dataclass
@@ -387,5 +388,5 @@ def test_random_bits_of_the_example_chain_from_its_beginning(
     example: ChainFiles, tmp_path: Path
 ) -> None:
     chain = example.chain.read_bytes()
-    for count, flipped in enumerate(random_flips(example.items(), 100, seed=2)):
+    for count, flipped in enumerate(random_flips(example.items(), FLIPS // 3, seed=2)):
         check_flip(tmp_path / str(count), example, chain, flipped)
