@@ -1,4 +1,4 @@
-//! Entries of state: those of the flat table, those of the deltas they came from, and codes.
+//! Checks state entries in the flat table and in deltas, and codes.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -18,7 +18,8 @@ use crate::store::learning::{CodeRow, code_row};
 use crate::store::lmdb;
 
 impl Check {
-    /// Each code has the hash that it is stored under.
+    /// Checks each row of the `codes` table; codes and nodes must have the hash they are stored
+    /// under.
     pub(super) fn codes(&self) -> Result<()> {
         let codes = self.view.lease.tables.codes;
         self.view.lease.read(|txn| {
@@ -45,7 +46,7 @@ impl Check {
         })
     }
 
-    /// Each row of the flat table is an entry of a block, and its code is there.
+    /// Checks that each row of the flat table is a valid versioned entry whose code exists.
     pub(super) fn entries(&self) -> Result<()> {
         let flat = self.view.lease.tables.flat;
         let mut versions: BTreeMap<u64, u64> = BTreeMap::new();
@@ -74,7 +75,7 @@ impl Check {
         Ok(())
     }
 
-    /// Whether an entry is one that a commit of this store may have written.
+    /// Fails unless a commit of this store can have written the entry.
     fn entry(&self, txn: &RoTxn<AnyTls>, key: &[u8], value: &[u8]) -> Result<()> {
         let damaged = |why: &str| Err(Error::StoreDamaged(why.into()));
         let commit = self.view.heads().commit;
@@ -86,7 +87,7 @@ impl Check {
                 }
                 let codes = self.view.lease.tables.codes;
                 let hash = account.code_hash;
-                // Of a partial base a code may be unknown.
+                // Codes may be unknown on a partial base.
                 let is_whole = self.view.heads().anchor.is_none();
                 if account.has_code()
                     && is_whole
@@ -109,8 +110,8 @@ impl Check {
         }
     }
 
-    /// The kept changes of each block are those that the flat table has at its height, and
-    /// those of each partial block can be read.
+    /// Checks that the retained delta of each block matches the flat table at its height, and that
+    /// the delta of each partial can be read.
     pub(super) fn changes(&self) -> Result<()> {
         let heads = self.view.heads();
         let Some(latest) = self.latest() else { return Ok(()) };
@@ -144,7 +145,7 @@ impl Check {
         })
     }
 
-    /// The entries of a delta, each of which was checked.
+    /// The entries of a delta, all checked.
     fn delta(&self, number: u64) -> Result<entry::Entries> {
         let deltas = self.view.lease.tables.deltas;
         self.view.lease.read(|txn| {
@@ -232,7 +233,7 @@ fn retired_key(address: &Address, generation: u64) -> Vec<u8> {
     key
 }
 
-/// What an entry is of.
+/// Describes an entry for a report.
 fn show(key: &[u8]) -> String {
     match (key.first(), entry::parse_slot_key(key)) {
         (_, Ok((address, _, slot))) => format!("slot {slot:#x} of {address}"),

@@ -1,4 +1,4 @@
-//! The heads, the sealed blocks they name, and partial blocks.
+//! Checks the heads, the sealed blocks and the partial blocks.
 
 use super::Check;
 use crate::error::{Error, Result};
@@ -62,7 +62,7 @@ impl Check {
                         partial.block
                     ));
                 }
-                // What it stands on may have been given up: then nothing is pending.
+                // A partial below it may have been dropped; then there is no pending state.
                 match self.view.state_of_partial(number).map(drop) {
                     Err(Error::DroppedPartial(_)) => {}
                     state => self.reported("partials", &number.to_be_bytes(), state)?,
@@ -72,7 +72,7 @@ impl Check {
         Ok(())
     }
 
-    /// Sealed blocks follow each other up to the latest, and there are none above it.
+    /// Checks that sealed blocks are consecutive and end at the latest.
     fn sealed_rows(&self) -> Result<()> {
         let heads = self.view.heads();
         let mut last: Option<u64> = None;

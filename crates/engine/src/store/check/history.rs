@@ -1,4 +1,4 @@
-//! Roots of states: the latest one from all its entries, the others from what changed.
+//! Checks state roots: the latest one from all entries, older ones by reverting changes.
 
 use std::sync::atomic::Ordering;
 
@@ -17,15 +17,15 @@ use crate::trie::bulk_root::BulkRoot;
 use crate::trie::leaf::{account_key, encode_account};
 use crate::trie::{Owner, Rows, Trie};
 
-/// Leaves in memory at a time, of 52 bytes each; up to twice as many while they are read.
+/// The number of leaves in memory at a time, 52 bytes each; up to twice as many while scanning.
 const HELD: usize = 1 << 21;
-/// Accounts that are named where the root is another one.
+/// The maximum number of accounts to name if the root differs.
 const NAMED: usize = 100;
-/// The same for an older state.
+/// The maximum number of accounts to name for an older state.
 const NAMED_BEFORE: usize = 8;
 
 impl Check {
-    /// The root of the latest state, from every account and slot.
+    /// Checks the root of the latest state, computed from every account and slot.
     pub(super) fn state(&self) -> Result<()> {
         let Some(latest) = self.latest() else { return Ok(()) };
         self.progress.begin(self.accounts.load(Ordering::Relaxed));
@@ -58,7 +58,7 @@ impl Check {
         trie.finish()
     }
 
-    /// Accounts that are not what the stored nodes have of them.
+    /// Reports accounts that differ from their leaves in the stored trie.
     fn name_accounts(&self) -> Result<()> {
         let heads = self.view.heads();
         let Some(nodes) = heads.nodes.filter(|nodes| *nodes >= heads.earliest) else {
@@ -82,7 +82,7 @@ impl Check {
                 match compare(address) {
                     Ok(true) => {}
                     Ok(false) => differ.push(address),
-                    // The nodes were checked before.
+                    // Damaged nodes are already reported.
                     Err(why) if is_damage(&why) => {}
                     Err(why) => failed = Some(why),
                 }
@@ -95,7 +95,7 @@ impl Check {
         failed.map_or(Ok(()), Err)
     }
 
-    /// The roots of all kept states, from the latest back: each block's changes undone.
+    /// Checks the roots of all retained states, from the latest backwards, by reverting each block.
     pub(super) fn history(&self) -> Result<()> {
         let heads = self.view.heads();
         let Some(latest) = self.latest() else { return Ok(()) };
@@ -125,17 +125,17 @@ impl Check {
     }
 }
 
-/// Consecutive blocks whose states have other roots than their headers say.
+/// Consecutive blocks whose state roots differ from their headers.
 #[derive(Default)]
 struct Wrong {
-    /// The first and the last of them.
+    /// The first and the last block.
     blocks: Option<(u64, u64)>,
-    /// Accounts that the block after the last of them changed: one of them is wrong before.
+    /// Accounts changed by the block after `last`; one of them was wrong before that block.
     accounts: Vec<Address>,
 }
 
 impl Wrong {
-    /// Blocks come from the latest back; `back` are the changes of the one after it, undone.
+    /// Blocks are added in descending order; `back` reverts the block after `block`.
     fn add(&mut self, block: u64, back: &Changes) {
         let last = match self.blocks {
             Some((_, last)) => last,

@@ -1,12 +1,12 @@
-//! Everything that the engine keeps of a chain, computed again: what differs is damage.
+//! Recomputes everything the engine stores of a chain and reports differences as damage.
 //!
-//! One view is checked, so a chain that is being written meanwhile changes nothing. Each part
-//! is a function of its own, for a thread of its own: `CheckProgress` tells others how far it is,
-//! takes what was found out of it, and stops it. Damage of a row is reported and the check goes
-//! on; only a failure that is no damage ends a part.
+//! A check uses one view, so concurrent commits do not affect it. Each part is a separate function
+//! that can run on its own thread; `CheckProgress` reports its progress to other threads, returns
+//! the damage found and stops it. A damaged row is reported and the check continues; only other
+//! errors end a part.
 //!
-//! Headers are rows of Python's, so their state roots are given. Blocks, receipts and indices
-//! are checked there too.
+//! Headers are rows defined by Python, so the caller supplies their state roots. Python checks
+//! blocks, receipts and indices.
 
 mod entries;
 mod heads;
@@ -29,12 +29,12 @@ use crate::evm::deadline::{Limits, Watch};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     pub table: &'static str,
-    /// Of the row, as it is in the table; empty where it is of the whole table.
+    /// The key of the row in its table; empty if the damage concerns the whole table.
     pub key: Vec<u8>,
     pub why: String,
 }
 
-/// How far a part is, as other threads see it.
+/// The progress of a part, shared with other threads.
 #[derive(Default)]
 pub struct CheckProgress {
     done: AtomicU64,
@@ -44,17 +44,17 @@ pub struct CheckProgress {
 }
 
 impl CheckProgress {
-    /// What is done of the part that runs, and how much there is about.
+    /// The work done by the running part and the approximate total.
     pub fn progress(&self) -> (u64, u64) {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 
-    /// What was found since the last call.
+    /// Returns and removes the damage found since the last call.
     pub fn take(&self) -> Vec<Damage> {
         std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The part that runs ends soon, with `DeadlineExceeded`.
+    /// Makes the running part end soon with `DeadlineExceeded`.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -75,15 +75,15 @@ impl CheckProgress {
     }
 }
 
-/// What is checked: one view, and the state roots in the headers of its blocks.
+/// A check of one view, with the state roots from the headers of its blocks.
 pub struct Check {
     view: View,
-    /// The block of the first of `roots`.
+    /// The block of the first element of `roots`.
     first: u64,
-    /// Zero where the header is damaged.
+    /// Zero if the header is damaged.
     roots: Vec<B256>,
     pub progress: CheckProgress,
-    /// Versions in the flat table by their block, as `entries` counts them.
+    /// The number of versions in the flat table by block, counted by `entries`.
     versions: Mutex<BTreeMap<u64, u64>>,
     accounts: AtomicU64,
 }
@@ -100,17 +100,20 @@ impl Check {
         }
     }
 
-    /// The names of the parts, in the order in which they are to be run: later ones rely on
-    /// what earlier ones counted.
+    /// The names of the parts in the order in which they must run: later parts use counts of
+    /// earlier ones.
     pub const PARTS: [&'static str; 7] =
         ["heads", "codes", "entries", "changes", "nodes", "state", "history"];
 
+    /// Runs one part.
+    ///
     /// # Errors
     ///
-    /// `InvalidArgument` for another name, `DeadlineExceeded` when it was stopped, or what
-    /// reading the store failed with.
+    /// `InvalidArgument` for an unknown name, `DeadlineExceeded` if the check was stopped, or any
+    /// error from reading the store that is not damage.
     pub fn run(&self, part: &str) -> Result<()> {
-        // Roots and nodes are of a whole state; of a partial base only a part is known.
+        // Roots and nodes can only be checked for a complete state, and a partial base is not
+        // complete.
         let is_partial = self.view.heads().anchor.is_some();
         let (table, done) = match part {
             "nodes" | "state" | "history" if is_partial => return Ok(()),
@@ -123,24 +126,24 @@ impl Check {
             "history" => ("deltas", self.history()),
             other => return Err(Error::invalid(format!("{other} is no part of a check"))),
         };
-        // Damage that prevents everything after it in this part.
+        // Damage that prevents the rest of this part.
         self.reported(table, &[], done)
     }
 
-    /// The latest block; none where it is not sealed, of which `heads` tells: what is checked
-    /// block by block would not come to an end.
+    /// The latest block; `None` if it is not sealed, which `heads` reports. Its number may then be
+    /// arbitrary, and a loop over blocks practically endless.
     fn latest(&self) -> Option<u64> {
         let latest = self.view.heads().latest?.number;
         self.view.sealed(latest).ok().flatten().map(|_| latest)
     }
 
-    /// The state root in the header of a block.
+    /// The state root in the header of a block; `None` if it is not known.
     fn root(&self, block: u64) -> Option<B256> {
         let place = usize::try_from(block.checked_sub(self.first)?).ok()?;
         self.roots.get(place).copied().filter(|root| !root.is_zero())
     }
 
-    /// Damage is reported, and another failure given on.
+    /// Reports damage and returns the default; passes other errors on.
     fn reported<T: Default>(&self, table: &'static str, key: &[u8], done: Result<T>) -> Result<T> {
         match done {
             Err(why) if is_damage(&why) => {
@@ -160,7 +163,7 @@ impl Check {
     }
 }
 
-/// What a store that nobody damaged never answers within its bounds.
+/// True for errors that an undamaged store never returns for blocks within its bounds.
 fn is_damage(error: &Error) -> bool {
     matches!(
         error,

@@ -1,8 +1,9 @@
-//! Trie nodes: every version that is kept is the one that its parent, up to the header, names.
+//! Checks that every stored version of a trie node has the hash its parent names, from the root in
+//! the header down.
 //!
-//! The trie of the last block whose nodes are stored is walked whole. Of each block before it,
-//! what its successor replaced is looked up: a version that is not live any more was replaced
-//! in one of them.
+//! The trie of the last block with stored nodes is walked completely. For each earlier block, only
+//! the nodes replaced by its successor are read: every version that is no longer live was replaced
+//! by one of these successors.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,10 +21,10 @@ use crate::trie::leaf::{account_key, storage_root_of};
 use crate::trie::walk::{Walker, walk};
 use crate::trie::{Owner, Rows, Trie, is_node_key, node_key, owner_prefix, parse_node_key};
 
-/// Accounts that are read at once.
+/// Accounts read per call.
 const PORTION: usize = 1024;
 
-/// Storage roots by the hash of the account's address, those of empty storage left out.
+/// Storage roots by the hash of the account's address, without those of empty storage.
 type StorageRoots = HashMap<B256, B256>;
 
 impl Check {
@@ -81,11 +82,11 @@ impl Check {
         walk(root, &Rows { owner, nodes: &stored }, &mut walker)
     }
 
-    /// Nodes of this block that the next one replaced.
+    /// Checks the nodes of this block that the next block replaced.
     fn replaced_after(&self, block: u64) -> Result<()> {
         let Some(root) = self.root(block) else { return Ok(()) };
         let stored = StoredNodes::at(&self.view, block);
-        // Whose storage it is is known of blocks whose state is kept.
+        // The owner of storage nodes is only known for blocks whose state is retained.
         let state = (block >= self.view.heads().earliest).then(|| self.view.state(block));
         let state = state.transpose()?;
         let mut accounts = Trie::open(root);
@@ -127,7 +128,7 @@ impl Check {
         Ok(())
     }
 
-    /// Reads the nodes on the way to a path, and the one at it if there is one.
+    /// Reads the nodes on the path, including the node at its end if there is one.
     fn look_up(&self, trie: &mut Trie, rows: &Rows<'_>, path: &Nibbles, block: u64) -> Result<()> {
         let mut whole = *path;
         while whole.len() < 64 {
@@ -137,7 +138,7 @@ impl Check {
         self.reported("nodes", &key, trie.get(&whole, rows).map(drop))
     }
 
-    /// What a block wrote, by its list: kind and key of each.
+    /// The kind and key of each node change of a block, from its list.
     fn listed(&self, block: u64) -> Result<Vec<(u8, Vec<u8>)>> {
         let changes = self.view.lease.tables.node_changes;
         let mut listed = Vec::new();
@@ -160,7 +161,7 @@ impl Check {
         Ok(listed)
     }
 
-    /// A block wrote as many nodes as its list has: pruning goes by the list.
+    /// Checks that each block wrote as many nodes as its list names: pruning relies on the list.
     fn count_versions(&self, last: u64) -> Result<()> {
         let earliest = self.view.heads().nodes_earliest;
         let mut versions: BTreeMap<u64, u64> = BTreeMap::new();
@@ -182,7 +183,7 @@ impl Check {
         })?;
         for block in earliest + 1..=last {
             let found = versions.get(&block).copied().unwrap_or_default();
-            // A writer that was killed in the middle of a block lists what it had written twice.
+            // A writer that was killed during a block may have listed the same nodes twice.
             let listed: BTreeSet<_> = self.listed(block)?.into_iter().collect();
             let listed = listed.iter().filter(|(kind, _)| *kind == NODE).count() as u64;
             if found != listed {
@@ -194,7 +195,7 @@ impl Check {
     }
 }
 
-/// Tells of damaged nodes, and keeps the storage roots of accounts.
+/// Reports damaged nodes and collects the storage roots of accounts.
 struct Telling<'a> {
     check: &'a Check,
     owner: Owner,
@@ -226,7 +227,7 @@ impl Walker for Telling<'_> {
     }
 }
 
-/// Where the account's own leaf would be, for damage on the way to it.
+/// The key of the account's leaf at full path length, to report damage on the path to it.
 fn account_node(address: &Address) -> Vec<u8> {
     node_key(&Owner::Accounts, &account_key(address))
 }

@@ -1,5 +1,5 @@
-//! Each kind of damage is found in the table where it was done. That a store which nobody
-//! damaged has none is a property of `store::tests`, at every step of random histories.
+//! Each kind of damage is found in the table where it was made. `store::tests` checks that
+//! undamaged stores have none, at every step of random histories.
 
 use heed::RwTxn;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use crate::store::tests::history::History;
 use crate::store::tests::model::{Touch, What};
 use crate::store::{Retention, Store, fuzzing, lmdb};
 
-/// Blocks that are folded, with nodes of three of them, and two that are neither.
+/// Folded blocks, with nodes of three of them, and two blocks with neither.
 fn history() -> History {
     let mut history = History::new(Retention { states: Some(8), partials: 2, nodes: 3 });
     for value in 0..20 {
@@ -170,7 +170,7 @@ fn lists_of_nodes_are_whole() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Checked, read, written to and maintained: it ends, and without a panic.
+    /// Checking, reading, writing and maintaining a damaged store ends without a panic.
     #[test]
     fn no_damage_ends_a_check(steps in proptest::collection::vec(any::<u8>(), 1..60)) {
         let folder = folder();
