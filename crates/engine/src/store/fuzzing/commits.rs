@@ -1,15 +1,16 @@
-//! Commits of a log, of any bytes, on a sound store.
+//! Arbitrary bytes as commits of a log on a valid store.
 //!
-//! A body is refused, or written again as it was; and a store takes it or refuses it whole.
+//! A body is rejected, or encoded again to the same bytes. A store accepts or refuses it as a
+//! whole.
 
 use super::is_about_the_store;
 use crate::error::Error;
 use crate::store::{Batch, Store};
 
-/// Numbers that a batch may have drawn.
+/// The maximum count of numbers drawn by a batch.
 const DRAWN: u64 = 16;
 
-/// Tries a body on a sound store, which stays as it is.
+/// Applies a body to a valid store without committing it.
 pub fn commit(store: &Store, body: &[u8]) {
     let before = store.view().expect("a view").heads().commit;
     let mut batch = match Batch::decode(body, before, before + DRAWN) {

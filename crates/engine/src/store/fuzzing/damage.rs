@@ -1,8 +1,8 @@
-//! A whole store with spoilt rows: everything is read, maintained and written to.
+//! A complete store with corrupted rows: everything is read, maintained and written.
 //!
-//! An input is a list of steps, each of which spoils one row: a byte of its value, the end of it,
-//! all of it, or its key. Whatever is done then ends, and ends well or with an error about the
-//! store.
+//! An input is a list of steps. Each corrupts one row: it changes a byte of the value, truncates,
+//! extends or replaces the value, or changes the key. Every operation must then end, with success
+//! or with an error about the store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::store::nodes::StoredNodes;
 use crate::store::open::Tables;
 use crate::store::{BranchTrie, HeadTrie, Parent, Start, State, Store, View, lmdb};
 
-/// Spoils the store in `folder` as `steps` say and uses it in every way.
+/// Corrupts the store in `folder` according to `steps`, and runs every operation on it.
 pub fn damaged(folder: &Path, steps: &[u8]) {
     let spoil = || -> Result<()> {
         let store = Store::open(folder, &options())?;
@@ -41,7 +41,7 @@ fn judge(done: Result<()>) {
     }
 }
 
-/// What is left of the steps.
+/// The remaining steps.
 struct Steps<'s>(&'s [u8]);
 
 impl<'s> Steps<'s> {
@@ -111,7 +111,7 @@ impl<'s> Steps<'s> {
     }
 }
 
-/// LMDB lists the tables among the rows of its own, and keeps those to itself.
+/// True for the rows of LMDB's main table that list the other tables; they must not be changed.
 fn is_a_table(key: &[u8]) -> bool {
     Tables::NAMES.iter().any(|name| name.as_bytes() == key)
 }
@@ -123,7 +123,8 @@ fn change(bytes: &mut [u8], place: u8, to: u8) {
     }
 }
 
-/// Code is nothing that is taken apart here, nor are Python's rows but for those of logs.
+/// Codes are omitted because they are not parsed here. Of Python's rows, only those of logs are
+/// parsed.
 fn table(tables: &Tables, choice: u8) -> Table {
     if choice >= 0xf0 {
         return tables.rows;
@@ -154,14 +155,14 @@ fn use_all(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A check with the roots that the damaged nodes give tells of damage, and goes on.
+/// Runs a check with the roots of the damaged nodes. It reports damage and continues.
 fn check_all(view: View) -> Result<()> {
     let root = |block| root_of(&StoredNodes::at(&view, block), None).unwrap_or_default();
     let check = Check::new(view.clone(), 0, (0..12).map(root).collect());
     Check::PARTS.into_iter().try_for_each(|part| check.run(part))
 }
 
-/// The index of logs is searched and merged, and blooms are looked at.
+/// Searches and merges the log index, and reads blooms.
 fn read_logs(view: &View) {
     let (filter, stop) = (sample::filter(), 2 * u64::from(SECTION));
     let run = Run { prefix: SECTIONS.to_vec(), size: SECTION, first: 0, stop };
@@ -199,7 +200,7 @@ fn read_all(view: &View) {
     for block in named.into_iter().chain(latest.saturating_sub(2)..=latest) {
         judge(view.state(block).and_then(|state| read_state(&state)));
     }
-    // The sample's partial blocks came last.
+    // The partial blocks of the sample were added last.
     let drawn = view.heads().commit;
     for number in drawn.saturating_sub(16)..=drawn {
         judge(view.partial(number).map(drop));
@@ -224,7 +225,7 @@ fn read_state(state: &State) -> Result<()> {
     trie.root().map(drop)
 }
 
-/// A block index by index on what is pending, and a sealed one.
+/// Adds partial blocks on top of the pending one, and a sealed block.
 fn write(store: &Store) -> Result<()> {
     let view = store.view()?;
     if let Some(number) = view.heads().pending
@@ -251,7 +252,7 @@ fn write(store: &Store) -> Result<()> {
     store.commit(batch).map(drop)
 }
 
-/// There is an end to the work behind the heads.
+/// Maintenance must end.
 fn maintain(store: &Store) -> Result<()> {
     for _ in 0..2_000 {
         if store.maintain(16)? == 0 {

@@ -1,8 +1,8 @@
-//! What fuzzing asks of the store: rows of any bytes never panic, and no walk over them goes on
-//! for ever.
+//! Fuzzing of the store: arbitrary rows never cause a panic or an endless scan.
 //!
-//! `row` tries the readers one by one, fast; `damaged` tries a whole store with some rows spoilt,
-//! slowly; `commit` tries commits of a log on a sound store. All panic where a promise is broken. The programs are in `fuzz/`.
+//! `row` tests single decoders and is fast. `damaged` tests a complete store with corrupted rows
+//! and is slow. `commit` tests commits of a log on a valid store. All panic if a property is
+//! violated. The fuzz targets are in `fuzz/`.
 
 mod commits;
 mod damage;
@@ -16,7 +16,7 @@ pub use sample::{make as make_sample, options as sample_options};
 
 use crate::error::Error;
 
-/// What may be said of a damaged store. An error that blames the caller is not among it.
+/// True for errors that a damaged store may cause. Errors that blame the caller are excluded.
 fn is_about_the_store(error: &Error) -> bool {
     use Error::*;
     matches!(

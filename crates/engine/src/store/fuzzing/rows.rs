@@ -1,4 +1,4 @@
-//! Single rows: what is read is written again as it was, what is not read is damage.
+//! Single rows: a row that is decoded is encoded again to the same bytes; any other is damage.
 
 use alloy_primitives::{Address, B256, keccak256};
 use alloy_trie::Nibbles;
@@ -17,7 +17,7 @@ use crate::store::nodes::next_change;
 use crate::store::record::{Garbage, Partial, SealedBlock};
 use crate::trie::{NodeReader, NodeWrites, Owner, Rows, Trie, leaf};
 
-/// Tries the reader that the first byte names with the others.
+/// The first byte selects the decoder for the other bytes.
 pub fn row(bytes: &[u8]) {
     let Some((kind, row)) = bytes.split_first() else { return };
     match kind {
@@ -63,7 +63,7 @@ fn account(row: &[u8]) {
     }
 }
 
-/// A list of changes ends, and every key in it can be looked up.
+/// A list of changes ends, and every key in it fits into a table key.
 fn changes(row: &[u8]) {
     let mut rest = row;
     while !rest.is_empty() {
@@ -74,8 +74,8 @@ fn changes(row: &[u8]) {
     }
 }
 
-/// One key is looked up, set and deleted in a trie whose root is this row and whose other
-/// nodes are within it.
+/// Reads, sets and deletes one key in a trie whose root is this row and whose other nodes are
+/// embedded in it.
 fn trie(row: &[u8]) {
     let Some((key, root)) = row.split_first_chunk::<32>() else { return };
     let key = Nibbles::unpack(B256::from(*key));
@@ -93,7 +93,7 @@ fn trie(row: &[u8]) {
     }
 }
 
-/// Any entry can be sought in a chunk of the index of logs.
+/// Searches a chunk of the log index for its entries.
 fn index_chunk(row: &[u8]) {
     let Some(chunk) = damage_only(Chunk::new(row)) else { return };
     for at in 0..chunk.len().min(64) {
@@ -102,8 +102,8 @@ fn index_chunk(row: &[u8]) {
     assert!(!chunk.is_empty());
 }
 
-/// The logs of a block are the same, read at once and one by one. The first two bytes are the
-/// length of the row of transactions, which that of receipts follows.
+/// The logs of a block are the same whether read at once or one by one. The first two bytes are the
+/// length of the row of transactions, which the row of receipts follows.
 fn logs(row: &[u8]) {
     let Some((length, rest)) = row.split_first_chunk::<2>() else { return };
     let (transactions, receipts) =

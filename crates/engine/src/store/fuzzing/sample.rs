@@ -1,4 +1,4 @@
-//! A small store with a row of every kind in it.
+//! A small store with a row of every kind.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,17 +12,17 @@ use crate::logs::index;
 use crate::state::{AccountChange, AccountState, Changes};
 use crate::store::{Batch, HeadTrie, Mode, Options, Parent, Retention, Store};
 
-/// The accounts that live in it.
+/// The number of accounts.
 pub(super) const ACCOUNTS: u8 = 5;
 
-/// So little is kept that the work behind the heads has something of each kind to do.
+/// Short retention, so that maintenance has work of every kind.
 pub fn options() -> Options {
     let retention = Retention { states: Some(3), partials: 1, nodes: 1 };
     Options { map_size: 1 << 22, retention, ..Options::new(Mode::Write) }
 }
 
-/// Makes the store: sealed blocks, some of them folded, some rewound and not cleared yet, and
-/// partial blocks that are sealed, live, stacked and dropped.
+/// Creates the store: sealed blocks, some folded, some rewound and not cleared yet, and live,
+/// stacked and dropped partial blocks.
 pub fn make(folder: &Path) -> Result<()> {
     let store = Arc::new(Store::open(folder, &options())?);
     let mut accounts = BTreeMap::new();
@@ -83,13 +83,13 @@ fn partials(store: &Arc<Store>, accounts: &mut Accounts) -> Result<()> {
     Ok(())
 }
 
-/// Before the number of a section of the index of logs, and before that of a header.
+/// The key prefixes of sections of the log index and of headers.
 pub(super) const SECTIONS: &[u8] = b"i";
 pub(super) const HEADERS: &[u8] = b"H";
-/// Blocks of a section.
+/// Blocks per section.
 pub(super) const SECTION: u16 = 4;
 
-/// The filter whose terms are in the index: all blocks have its address.
+/// A filter whose address is indexed for all blocks.
 pub(super) fn filter() -> LogFilter {
     LogFilter::new(vec![address(0)], Vec::new())
 }
@@ -124,7 +124,7 @@ fn index(number: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     BTreeMap::from([(number.to_be_bytes().to_vec(), vec![number as u8; 9])])
 }
 
-/// Changes two accounts: one gets a balance and slots, one ends and begins again.
+/// Changes two accounts: one gets a balance and slots, one is destroyed and created again.
 fn change(batch: &mut Batch, round: u8, accounts: &mut Accounts) -> Changes {
     let mut changes = Changes::default();
     let code = Bytes::from(vec![round; 3]);
