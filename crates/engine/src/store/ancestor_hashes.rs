@@ -1,6 +1,6 @@
-//! Hashes of blocks before the first one of a store, which BLOCKHASH may ask for.
+//! Hashes of blocks before the first block of the store, for BLOCKHASH.
 //!
-//! They are in the table of codes, whose own keys have 32 bytes: `b` ‖ number (8) → hash (32).
+//! They are stored in the `codes` table: `b` ‖ number (8) → hash (32). Keys of codes have 32 bytes.
 
 use alloy_primitives::B256;
 use heed::{AnyTls, RoTxn};
@@ -21,12 +21,12 @@ impl Tables {
 }
 
 impl Store {
-    /// Keep hashes of blocks before the first one; no number is drawn.
+    /// Stores hashes of blocks before the first block. Draws no commit number.
     ///
     /// # Errors
     ///
-    /// `RefusedCommit` for a block that is not before it, `StoreReadOnly`, or what the store
-    /// failed with.
+    /// `RefusedCommit` for a block that is not before the first one, `StoreReadOnly`, or any other
+    /// store error.
     pub fn put_ancestor_hashes(&self, hashes: &[(u64, B256)]) -> Result<()> {
         self.write(|txn| {
             let first = self.tables.sealed.first(txn).map_err(lmdb)?;

@@ -1,13 +1,13 @@
-//! What is to be committed together, as a value.
+//! A batch: the steps of one commit.
 //!
-//! A batch is made from a store's heads and knows the numbers it will draw, because
-//! there is only one writer. Nothing is written before `Store::commit` takes it; one
-//! that was made before another commit is refused there.
+//! A batch is created from the heads of a store. There is only one writer, so it knows the commit
+//! numbers that it will draw. Nothing is written before `Store::commit`, which refuses a batch that
+//! was created before another commit.
 //!
-//! It needs nothing of the store that it was made from: state is in it as entries, which do
-//! not depend on how far folding or pruning are. So a batch that was written as bytes and read
-//! again (`wire`) changes every store with the same commits before it in the same way. What is
-//! added to a batch after it was read is of this store alone, and no part of the log.
+//! A batch does not depend on the store that created it: it holds state as entries, which are
+//! independent of the progress of folding and pruning. An encoded batch (`wire`) therefore has the
+//! same effect on every store with the same commits before it. Steps added after decoding apply to
+//! this store only and are not part of the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,29 +27,29 @@ pub struct Batch {
     pub(super) last: u64,
     pub(super) settle: bool,
     pub(super) steps: Vec<Step>,
-    /// How many of the steps were read from the log; of a batch that was made here, none.
+    /// The number of steps that were read from the log; `None` for a batch created here.
     pub(super) read: Option<usize>,
 }
 
-/// What a partial block stands on.
+/// The parent of a partial block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parent {
-    /// The first partial of a block above this sealed one.
+    /// First partial of the block above this sealed block.
     Sealed(u64),
-    /// The next index of that partial's block.
+    /// A later index of this partial's block.
     Partial(u64),
-    /// The first partial of the block after that partial's, which is not sealed yet;
-    /// with the hash the new block names as its parent's.
+    /// First partial of the block after this partial's block, which is not sealed yet, with the
+    /// parent hash that the new block names.
     Stacked(u64, B256),
 }
 
-/// Rows of Python's that belong to a block and are found through a state.
+/// Rows defined by Python that belong to a block and are read through a state.
 pub type IndexRows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// New code by its hash.
+/// New codes by hash.
 pub(super) type Codes = BTreeMap<B256, Bytes>;
 
-/// Small: a batch that is read from bytes has one for every few of them.
+/// Kept small: a decoded batch can have one step for every few bytes.
 #[derive(Debug)]
 pub(super) enum Step {
     Append(Box<NewBlock>),
@@ -86,13 +86,13 @@ pub(super) enum Step {
     Delete {
         key: Vec<u8>,
     },
-    /// A row that each store has for itself.
+    /// A row that is local to this store.
     PutLocal {
         key: Vec<u8>,
         value: Vec<u8>,
     },
     Anchor(Box<NewAnchor>),
-    /// Of this store alone: another one of the log learns by itself.
+    /// Not part of the log: other stores fetch state themselves.
     Learn(NewlyLearned),
 }
 
@@ -108,22 +108,22 @@ pub(super) struct NewBlock {
 pub(super) struct NewlyLearned {
     pub learned: Arc<FetchedState>,
     pub rows: Vec<Row>,
-    /// How far the rows go.
+    /// The number of keys received so far, for `FetchedState::stored`.
     pub came: u64,
 }
 
-/// A block to begin at, of whose state nothing is known yet.
+/// A first block whose state is unknown.
 #[derive(Debug)]
 pub(super) struct NewAnchor {
-    /// The generation of all accounts that it has.
+    /// The generation of all accounts that exist at the anchor.
     pub number: u64,
     pub block: u64,
     pub hash: B256,
     pub root: B256,
     pub epoch: u64,
-    /// In place of all that there is; else in an empty store.
+    /// True to replace the existing chain; false if the store has to be empty.
     pub anew: bool,
-    /// Rows of the index.
+    /// Index rows only.
     pub state: NewState,
 }
 
@@ -137,10 +137,10 @@ pub(super) struct NewPartial {
     pub state: NewState,
 }
 
-/// What a block adds to the state below it.
+/// The changes of a block relative to the state below it.
 #[derive(Debug)]
 pub(super) struct NewState {
-    /// Or why there are none; the commit is refused for it.
+    /// An error makes the commit fail.
     entries: Result<Entries>,
     pub codes: Codes,
 }
@@ -154,7 +154,7 @@ impl NewState {
         Self { entries: entry::entries_of(changes, index), codes: changes.codes.clone() }
     }
 
-    /// Whether there is nothing but rows of the index.
+    /// True if there are only index rows.
     pub fn is_of_index(&self) -> bool {
         let is_index = |entries: &Entries| entries.keys().all(|key| key[0] == entry::INDEX);
         self.codes.is_empty() && self.entries.as_ref().is_ok_and(is_index)
@@ -170,17 +170,17 @@ impl Batch {
         Self { made_at, last: made_at, settle: false, steps: Vec::new(), read: None }
     }
 
-    /// The commit that it follows.
+    /// The commit number before this batch.
     pub fn before(&self) -> u64 {
         self.made_at
     }
 
-    /// The commit that it makes. One is drawn for a batch that has drawn none.
+    /// The commit number after this batch. A batch that has drawn no number draws one.
     pub fn after(&self) -> u64 {
         self.last.max(self.made_at + 1)
     }
 
-    /// The lowest block that it rewinds to.
+    /// The lowest block of all rewinds in this batch.
     pub fn rewinds_to(&self) -> Option<u64> {
         let block = |step: &Step| match step {
             Step::Rewind { block } => Some(*block),
@@ -189,7 +189,7 @@ impl Batch {
         self.steps.iter().filter_map(block).min()
     }
 
-    /// Whether it puts or deletes rows whose keys begin so.
+    /// True if the batch puts or deletes rows whose keys begin with `prefix`.
     pub fn changes_rows(&self, prefix: &[u8]) -> bool {
         self.steps.iter().any(|step| match step {
             Step::Put { key, .. } | Step::PutLocal { key, .. } | Step::Delete { key } => {
@@ -199,8 +199,8 @@ impl Batch {
         })
     }
 
-    /// The last note in what was read from the log. It is the writer's, and no commit of this
-    /// batch writes it: its clock is another machine's.
+    /// The last note read from the log. It is the writer's note; committing this batch does not
+    /// store it, because its deadline refers to the clock of another machine.
     pub fn writers_note(&self) -> Option<&[u8]> {
         let steps = &self.steps[..self.read?];
         steps.iter().rev().find_map(|step| match step {
@@ -209,7 +209,7 @@ impl Batch {
         })
     }
 
-    /// What it learned is stored.
+    /// Marks the fetched state in this batch as stored.
     pub(super) fn note_learned(&self) {
         for step in &self.steps {
             if let Step::Learn(new) = step {
@@ -218,19 +218,19 @@ impl Batch {
         }
     }
 
-    /// The number that will be drawn next.
+    /// The next number to be drawn.
     pub fn next(&self) -> u64 {
         self.last + 1
     }
 
-    /// Draw a number, for example for the generations of one transaction's changes.
+    /// Draws a number, for example for the generations of one transaction's changes.
     pub fn draw(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
-    /// Add a sealed block on top of the latest one, with changes of its own. Gives
-    /// the number of its delta.
+    /// Adds a sealed block on top of the latest one, with its own changes. Returns the number of
+    /// its delta.
     pub fn append(
         &mut self,
         block: u64,
@@ -244,8 +244,8 @@ impl Batch {
         number
     }
 
-    /// Begin an empty store at a block of whose state nothing is known but its root. Gives the
-    /// number that is drawn for it.
+    /// Starts an empty store at a block whose state is unknown except for its root. Returns the
+    /// number drawn for it.
     pub fn begin_at(
         &mut self,
         block: u64,
@@ -257,7 +257,7 @@ impl Batch {
         self.anchor(block, hash, root, epoch, index, false)
     }
 
-    /// The same in place of all blocks and states of a store with a partial base.
+    /// Like `begin_at`, but replaces all blocks and states of a store with a partial base.
     pub fn rebase(
         &mut self,
         block: u64,
@@ -285,7 +285,7 @@ impl Batch {
         number
     }
 
-    /// Store what was learned by then with this commit, before anything that is added later.
+    /// Stores the state fetched so far with this commit, before any step added later.
     pub fn learn(&mut self, learned: Arc<FetchedState>) {
         let (rows, came) = learned.rows();
         if !rows.is_empty() {
@@ -293,7 +293,7 @@ impl Batch {
         }
     }
 
-    /// Add a partial block. `changes` are relative to `parent`. Gives its number.
+    /// Adds a partial block. `changes` are relative to `parent`. Returns its number.
     pub fn extend(
         &mut self,
         block: u64,
@@ -310,33 +310,33 @@ impl Batch {
         number
     }
 
-    /// Make a partial block the sealed one of its height. No state is written.
+    /// Seals a partial block at its height. Writes no state.
     pub fn seal(&mut self, partial: u64, hash: B256) {
         self.steps.push(Step::Seal { partial, hash });
     }
 
-    /// The trie nodes that a block sealed in this batch wrote.
+    /// Adds the trie nodes written by a block that this batch seals.
     pub fn nodes(&mut self, block: u64, writes: Arc<NodeWrites>) {
         self.steps.push(Step::Nodes { block, writes });
     }
 
-    /// From this commit on, nobody can reach these partial blocks.
+    /// Makes these partial blocks unreachable from this commit on.
     pub fn drop_partials(&mut self, partials: Vec<u64>, reason: String) {
         self.steps.push(Step::Drop { partials, reason });
     }
 
-    /// Take back a drop: the same partials answer again.
+    /// Undoes a drop: the partials are reachable again.
     pub fn revive(&mut self, partials: Vec<u64>) {
         self.steps.push(Step::Revive { partials });
     }
 
-    /// Forget dropped partials for good, before their heights are pruned.
+    /// Removes dropped partials permanently, before their heights are pruned.
     pub fn forget(&mut self, partials: Vec<u64>) {
         self.steps.push(Step::Forget { partials });
     }
 
-    /// Make `block` the latest again. What was above it is out of reach at once and
-    /// cleared away in slices.
+    /// Makes `block` the latest again. Everything above it is unreachable at once and is deleted in
+    /// slices.
     pub fn rewind(&mut self, block: u64) {
         self.steps.push(Step::Rewind { block });
     }
@@ -375,8 +375,8 @@ impl Batch {
         Ok(())
     }
 
-    /// A row that no answer depends on and that each store of a log has for itself, such as
-    /// how far an index has come.
+    /// Puts a row that affects no results and is local to each store of a log, such as the progress
+    /// of an index.
     ///
     /// # Errors
     ///
@@ -387,8 +387,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Fold everything and write all nodes in the same commit. For import, where
-    /// nobody waits for the next flashblock.
+    /// Folds everything and writes all nodes in the same commit. For imports, where no flashblock
+    /// is waiting.
     pub fn settle(&mut self) {
         self.settle = true;
     }

@@ -1,12 +1,10 @@
-//! The state trie of one state of a view, and after changes above it.
+//! The trie of one state of a view, and of changes on top of it.
 //!
-//! It reads and never writes, so any reader of a store can have one. Stored nodes are
-//! versioned, so a state whose block lies within their window starts from them. What
-//! is not stored as nodes yet, because the writer stores them behind the head or
-//! because the block is not sealed, is replayed from its delta; where the store keeps
-//! no nodes at all, the trie is built from the whole state. So it is for a state below
-//! the window, if the caller says that it has the time. A proof of such a state leads the
-//! trie of the oldest block in the window back instead (`unwound_trie`).
+//! It never writes, so any reader of a store can open one. Stored nodes are versioned; a state
+//! whose block is within their window starts from them. Blocks whose nodes are not stored yet
+//! (unsealed, or nodes still pending) are replayed from their deltas. If no nodes are stored, the
+//! trie is built from the whole state. Below the window, `rebuild` does the same; proofs and
+//! witnesses first try to unwind the trie of the oldest block in the window (`unwound_trie`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,23 +27,24 @@ use crate::trie::proof_nodes::{Hints, WithProofNodes};
 use crate::trie::state_root::StateRoot;
 use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, paths};
 
-/// Looking an account or a slot up in an older state.
+/// Estimated time of reading an account or a slot of an older state.
 const ENTRY_NS: u64 = 4_000;
-/// Reading the delta of a block, however short.
+/// Estimated minimum time of reading the delta of a block.
 const DELTA_NS: u64 = 20_000;
 
 pub struct BranchTrie {
     pub(super) trie: StateRoot,
     stored: StoredNodes,
-    /// All nodes of the state, where none are stored.
+    /// All nodes of the state, if none are stored.
     built: Option<Arc<NodeWrites>>,
-    /// Nodes of proofs, for a state of which only some are stored.
+    /// Nodes of proofs, for a state whose nodes are only partly stored.
     hints: Hints,
-    /// The block of whose trie proofs bring what is missing; none where nothing can be.
+    /// On a partial base, the block whose proofs contain the missing nodes. `None` on a complete
+    /// base.
     pub(super) begun_at: Option<u64>,
 }
 
-/// The nodes of one state, wherever they come from, and its root.
+/// The nodes of one state from all sources, and its root.
 pub struct StateNodes {
     pub root: B256,
     layers: Vec<Arc<NodeWrites>>,
@@ -73,21 +72,22 @@ impl NodeReader for StateNodes {
 }
 
 impl BranchTrie {
-    /// `PrunedState` when the nodes of the state's block are no longer kept.
+    /// Opens the trie of a state.
     ///
     /// # Errors
     ///
-    /// `PrunedState` when the nodes of the state's block are no longer kept; `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `PrunedState` if the nodes of the state's block are pruned; `MissingNode`, `StoreDamaged`,
+    /// or any error from reading the store.
     pub fn open(state: &State) -> Result<Self> {
         Self::open_within(state, &mut Watch::default())
     }
 
-    /// The same above a partial base too, where `root` is that of the sealed block that the
-    /// state is of, or stands on.
+    /// Like `open`, but on a partial base it uses `root`, the state root of the sealed block that
+    /// the state belongs to or is based on.
     ///
     /// # Errors
     ///
-    /// `MissingTrieNodes`, `IncompleteState`, and as above.
+    /// `MissingTrieNodes`, `IncompleteState`, and those of `open`.
     pub fn open_under(state: &State, root: Option<B256>) -> Result<Self> {
         match state.check_whole("a root") {
             Ok(()) => Self::open(state),
@@ -95,7 +95,7 @@ impl BranchTrie {
         }
     }
 
-    /// The same until a deadline: `DeadlineExceeded`.
+    /// Like `open`, with a deadline: `DeadlineExceeded`.
     pub(super) fn open_within(state: &State, watch: &mut Watch) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
         if view.heads().anchor.is_some() {
@@ -118,8 +118,8 @@ impl BranchTrie {
         Ok(branch)
     }
 
-    /// The trie of a state below the window of nodes: that of the oldest block in it, with
-    /// what has changed since as it was. None where more than `most` accounts and slots have.
+    /// The trie of a state below the window of nodes: the trie of the oldest block in the window
+    /// with the changes since reverted. `None` if more than `most` accounts and slots changed.
     pub(super) fn unwound_trie(
         state: &State,
         most: usize,
@@ -143,12 +143,12 @@ impl BranchTrie {
         self.apply_within(&changes, watch)
     }
 
-    /// The same for every state that is kept, however old. Below the window of nodes this
-    /// takes as long as the state is large.
+    /// Opens the trie of any retained state. Below the window of nodes this takes time proportional
+    /// to the size of the state.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn rebuild(state: &State) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
         let heads = view.heads();
@@ -159,12 +159,11 @@ impl BranchTrie {
         Self::open(state)
     }
 
-    /// The nodes of a state that is kept, however old, until a deadline: `DeadlineExceeded`.
-    /// `root` is as in `open_under`.
+    /// The nodes of any retained state, with a deadline. `root` is as in `open_under`.
     ///
     /// # Errors
     ///
-    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub(crate) fn settled(
         state: &State,
         root: Option<B256>,
@@ -204,18 +203,18 @@ impl BranchTrie {
         Ok(Self { trie, stored, built, hints: Hints::default(), begun_at: None })
     }
 
-    /// The trie of this root, with the nodes of a state of which only some are stored.
+    /// The trie with this root, for a state whose nodes are only partly stored.
     pub(super) fn at_root(root: B256, stored: StoredNodes, block: u64) -> Self {
         let (trie, hints) = (StateRoot::open(root), Hints::default());
         Self { trie, stored, built: None, hints, begun_at: Some(block) }
     }
 
-    /// Takes in changes that start from the state as it stands here.
+    /// Applies changes that are relative to the current state of the trie.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with. Above a partial
-    /// base `MissingTrieNodes`, and then nothing was taken in.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store. On a partial base
+    /// `MissingTrieNodes`, and nothing is applied.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         if let Some(block) = self.begun_at {
             let Self { trie, stored, built, hints, .. } = self;
@@ -229,7 +228,7 @@ impl BranchTrie {
         with_nodes(stored, built, hints, |nodes| trie.apply_within(changes, nodes, watch))
     }
 
-    /// Takes in all changes above the block that it begins at: `MissingTrieNodes`.
+    /// Applies all changes since the block that the trie starts at: `MissingTrieNodes`.
     pub(super) fn replay_at_once(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
         if changes.accounts.is_empty() {
             return Ok(());
@@ -241,7 +240,8 @@ impl BranchTrie {
         })
     }
 
-    /// The nodes on the way to an account, its storage root, and those on the way to slots.
+    /// The nodes on the path to an account, its storage root, and the nodes on the paths to the
+    /// slots.
     pub(super) fn prove(
         &mut self,
         address: &Address,
@@ -253,7 +253,7 @@ impl BranchTrie {
         with_nodes(stored, built, hints, |nodes| trie.prove(address, account, slots, nodes, watch))
     }
 
-    /// What the trie has of an account, which is in this generation.
+    /// The account's leaf in the trie; `generation` is set in the result.
     pub(super) fn account(
         &mut self,
         address: &Address,
@@ -263,7 +263,7 @@ impl BranchTrie {
         with_nodes(stored, built, hints, |nodes| trie.account(address, generation, nodes))
     }
 
-    /// What the trie has of a slot.
+    /// The slot's value in the trie.
     pub(super) fn slot(&mut self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
         let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.slot(address, generation, slot, nodes))
@@ -271,7 +271,7 @@ impl BranchTrie {
 
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn root(&mut self) -> Result<B256> {
         let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.root(nodes))
@@ -279,35 +279,36 @@ impl BranchTrie {
 
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
         let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.storage_root(address, nodes))
     }
 
-    /// The root of the account's storage after changes that are not taken in.
+    /// The storage root of the account after changes, which are not applied.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
         let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.storage_root_after(address, changes, nodes))
     }
 
-    /// The proofs without which `apply` and `root` end with `MissingNode`; none where all
-    /// nodes are stored.
+    /// The proofs without which `apply` and `root` fail with `MissingNode`; empty if all required
+    /// nodes are known.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged`, or what reading the store failed with.
+    /// `StoreDamaged`, or any error from reading the store.
     pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
         let Self { trie, stored, built, hints, .. } = self;
         with_nodes(stored, built, hints, |nodes| trie.needs(changes, nodes))
     }
 
-    /// Takes in nodes of proofs. Each is used where its hash is referred to;
-    /// what they show of other nodes counts if the root `after` the changes leads to it.
+    /// Adds nodes of proofs. Each is used where the trie refers to its hash. An extension in them
+    /// shows that its child is a branch only if it is reachable from `after`, the root after the
+    /// changes.
     pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>], after: Option<B256>) {
         self.hints.add(nodes, after);
     }
@@ -323,8 +324,8 @@ fn with_nodes<T>(
     read(&WithProofNodes { nodes: &nodes, hints })
 }
 
-/// What leads from the state after block `from` back to that after `to`, below it. None
-/// where more than `most` accounts and slots differ.
+/// The changes that revert the state after block `from` to the state after the earlier block `to`.
+/// `None` if more than `most` accounts and slots differ.
 pub(super) fn inverse_changes(
     view: &View,
     from: u64,
@@ -348,7 +349,7 @@ pub(super) fn inverse_changes(
                     Ok((slot, then.storage(&address, generation, &slot)?))
                 })
                 .collect::<Result<_>>()?,
-            // It lived another life then, of which no nodes are kept.
+            // The account had another generation, whose storage nodes are not stored.
             (_, Some(after)) => {
                 let slots = then.slots(&address, after.generation, None, left)?;
                 left -= slots.len();
@@ -364,10 +365,10 @@ pub(super) fn inverse_changes(
     Ok(Some(Changes { accounts, ..Changes::default() }))
 }
 
-/// Accounts by address, each with slots by generation.
+/// Accounts by address, each with its slots by generation.
 type Touched = BTreeMap<Address, BTreeSet<(u64, U256)>>;
 
-/// What blocks above `to` up to `from` changed; none where it is more than `most`.
+/// The accounts and slots changed by blocks `to + 1` to `from`; `None` if more than `most`.
 fn touched_since(
     view: &View,
     from: u64,

@@ -1,11 +1,11 @@
-//! Applying a batch: each step checked against the heads, then written.
+//! Applies a batch: each step is checked against the heads, then written.
 //!
-//! A step that does not fit refuses the whole batch with its reason, and nothing of
-//! it is stored. No step writes flat entries of a block that may still move: that is
-//! folding, in `maintain`. Going back to an older block is in `rewind`.
+//! A step that is not valid refuses the whole batch with a reason, and nothing of it is stored.
+//! Steps do not write flat entries of blocks that can still be reorganized; that is folding, in
+//! `maintain`. Rewinding is in `rewind`.
 //!
-//! Whether a step fits follows from the commits before it, never from how far maintenance is
-//! (`floors`), so that every store of a log takes what its writer took.
+//! The validity of a step depends only on the commits before it, never on the progress of
+//! maintenance (`floors`), so every store of a log accepts what its writer accepted.
 
 use alloy_primitives::B256;
 use heed::RwTxn;
@@ -24,6 +24,8 @@ use crate::store::delta;
 use crate::store::entry::{self, Entries};
 
 impl Store {
+    /// Creates a batch on top of the last commit.
+    ///
     /// # Errors
     ///
     /// `StoreClosed`, `StoreDamaged`, `Store`.
@@ -33,23 +35,24 @@ impl Store {
         Ok(Batch::new(self.tables.heads(&txn)?.commit))
     }
 
-    /// Apply `batch` in one durable transaction and give the new heads.
+    /// Applies `batch` in one durable transaction and returns the new heads.
     ///
     /// # Errors
     ///
-    /// `StaleBatch`, `RefusedCommit` with the reason, `StoreFull`, `DiskFull`, `StoreReadOnly`,
-    /// or what the store failed with. Nothing of the batch is stored then.
+    /// `StaleBatch`, `RefusedCommit` with the reason, `StoreFull`, `DiskFull`, `StoreReadOnly`, or
+    /// any other store error. Nothing of the batch is stored in that case.
     pub fn commit(&self, mut batch: Batch) -> Result<Heads> {
         self.commit_if(&mut batch, None, || Ok(()))
     }
 
-    /// The same, with the place in a log that it has or without one, if `ask` agrees when all
-    /// steps fit and before anything is durable. It is asked once; other writing waits for the
-    /// answer, and reading does not. A store leaves its log by a commit without a place in it.
+    /// Like `commit`, with the position of the commit in a log, and only if `ask` succeeds. `ask`
+    /// is called at most once, after all steps are applied and before the transaction is durable.
+    /// Other writes wait for it; reads do not. A commit without `log` removes the store from its
+    /// log.
     ///
     /// # Errors
     ///
-    /// As of `commit`, and what `ask` gives: the batch can then be committed again.
+    /// Those of `commit`, and the error of `ask`; the batch can then be committed again.
     pub fn commit_if(
         &self,
         batch: &mut Batch,
@@ -64,7 +67,7 @@ impl Store {
             let mut next_layers = layers.clone();
             let heads = self.apply(txn, batch, &keep, &mut next_layers)?;
             self.tables.put_log_row(txn, log)?;
-            // The answer holds for a second try as well, when the map was too small.
+            // Called once: the result also holds for the retry after the map was enlarged.
             ask.take().map_or(Ok(()), |ask| ask())?;
             Ok((heads, next_layers))
         })?;
@@ -73,12 +76,13 @@ impl Store {
         Ok(heads)
     }
 
-    /// Apply commits of a log in one durable transaction: one wait for the disk, and readers see
-    /// the last of them. Each must follow the one before it.
+    /// Applies commits of a log in one durable transaction, with a single disk sync. Readers see
+    /// only the last of them. Each must follow the one before it.
     ///
     /// # Errors
     ///
-    /// As of `commit`; nothing of any of them is stored then. `InvalidArgument` without one.
+    /// Those of `commit`, and nothing is stored in that case; `InvalidArgument` if `batches` is
+    /// empty.
     pub fn commit_all(&self, mut batches: Vec<(Batch, LogRow)>) -> Result<Heads> {
         for (batch, _) in &mut batches {
             batch.last = batch.after();
@@ -100,7 +104,7 @@ impl Store {
         Ok(heads)
     }
 
-    /// Write the steps of a batch and the heads after it.
+    /// Writes the steps of a batch and the resulting heads.
     fn apply(
         &self,
         txn: &mut RwTxn,
@@ -115,7 +119,7 @@ impl Store {
         let known_floors = self.tables.floors(txn, &heads)?;
         let mut floors = known_floors;
         if let Some(latest) = heads.latest {
-            // What was held may be so no longer.
+            // A hold may have been released since the last commit.
             floors.raise(latest.number, keep);
         }
         let mut applying = Applying { tables: self.tables, txn, heads, layers, floors, keep };
@@ -135,7 +139,7 @@ impl Store {
     }
 }
 
-/// A batch in the middle of being applied.
+/// A batch while it is being applied.
 pub(super) struct Applying<'a, 'e> {
     pub(super) tables: Tables,
     pub(super) txn: &'a mut RwTxn<'e>,
@@ -226,7 +230,7 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    /// Nothing of a chain stays but what is right by its hash, and rows of Python's.
+    /// Deletes the whole chain, except for data addressed by hash and rows of Python.
     fn forget_chain(&mut self) -> Result<()> {
         let Tables { flat, deltas, sealed, partials, nodes, node_changes, trash, .. } = self.tables;
         for table in [flat, deltas, sealed, partials, nodes, node_changes, trash] {
@@ -242,7 +246,7 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    /// The first block of a store: its state goes straight into the flat table.
+    /// Adds the first block of a store: its state is written directly into the flat table.
     fn first(&mut self, block: u64, hash: B256, entries: &Entries) -> Result<()> {
         for (key, value) in entries {
             let key = entry::versioned(key, block);
@@ -280,7 +284,7 @@ impl Applying<'_, '_> {
         self.put_partial(number, &Partial { block, index, hash, start, parent_hash, status })
     }
 
-    /// Where a new partial starts, and the parent hash its block names.
+    /// The start of a new partial, and the parent hash that its block names.
     fn place(&self, new: &NewPartial) -> Result<(Start, B256)> {
         let NewPartial { block, index, .. } = *new;
         let (fits, start, parent_hash) = match new.parent {
@@ -290,7 +294,7 @@ impl Applying<'_, '_> {
             }
             Parent::Partial(number) => {
                 let before = self.reachable(number)?;
-                // Indices between that changed nothing are not stored.
+                // Indices in between may be missing: those without changes are not stored.
                 let fits = block == before.block && index > before.index;
                 (fits, before.start, before.parent_hash)
             }
@@ -321,7 +325,7 @@ impl Applying<'_, '_> {
         self.make_latest(partial.block, SealedBlock { hash, delta: number })
     }
 
-    /// One that was given a number and may be forgotten since needs no dropping.
+    /// Skips numbers that were drawn but have no record: those partials may already be removed.
     fn drop_partials(&mut self, numbers: &[u64], reason: &str) -> Result<()> {
         for &number in numbers {
             let found = self.find_partial(number)?;
@@ -353,7 +357,7 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    /// The record goes first: a partial that can be found has its whole delta.
+    /// The record is deleted before the delta, so a partial with a record has a complete delta.
     fn forget(&mut self, numbers: &[u64]) -> Result<()> {
         for &number in numbers {
             let Some(partial) = self.find_partial(number)? else { continue };
@@ -396,7 +400,7 @@ impl Applying<'_, '_> {
         self.find_partial(number)?.ok_or(Error::UnknownPartial(number))
     }
 
-    /// None that maintenance may forget, whether it has or not.
+    /// `None` for a partial below the floor, even if maintenance has not removed it yet.
     fn find_partial(&self, number: u64) -> Result<Option<Partial>> {
         let found = self.tables.partial(self.txn, number)?;
         Ok(found.filter(|partial| partial.block >= self.floors.partials))

@@ -1,10 +1,10 @@
-//! A copy of the last commit without the pages that are free, while the store is in use.
+//! Compacted copies of the last commit while the store is in use.
 //!
-//! LMDB writes the tables one after the other, as they are in one read transaction, so
-//! commits go on beside it. What they replace meanwhile is kept until the copy is done.
+//! LMDB copies the tables one by one in one read transaction, so commits continue concurrently. The
+//! pages that they replace are kept until the copy is done.
 //!
-//! The copy is made from an environment of its own, with a map of its own, which takes as long
-//! as its reader does. So the store can map its file anew meanwhile, or be closed.
+//! A copy takes as long as its receiver needs, so it uses a separate environment with its own map.
+//! The store can be remapped or closed during the copy.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -22,7 +22,8 @@ use super::open::Store;
 use crate::error::{Error, Result};
 
 impl Store {
-    /// Write the copy to a new file, which is durable when this returns; its name is not.
+    /// Writes the copy to a new file. On return the content is durable, but the directory entry is
+    /// not.
     ///
     /// # Errors
     ///
@@ -37,23 +38,25 @@ impl Store {
         file.sync_all().map_err(failed)
     }
 
-    /// Write the copy to a file, a pipe or a socket, from its beginning to its end. Its log row
-    /// says where the log goes on.
+    /// Writes the copy sequentially to a file, pipe or socket. Its log row is the position from
+    /// which to follow the log.
     ///
     /// # Errors
     ///
-    /// `DiskFull`, `StoreClosed`, `StoreDamaged`, `Store`, which says so when nobody reads on.
+    /// `DiskFull`, `StoreClosed`, `StoreDamaged`, `Store`; the last also if the receiver closes the
+    /// pipe or socket.
     pub fn copy_to(&self, to: BorrowedFd<'_>) -> Result<()> {
         let to = to.try_clone_to_owned().map_err(|error| lmdb(heed::Error::Io(error)))?;
         self.write_copy(&File::from(to))
     }
 
     fn write_copy(&self, file: &File) -> Result<()> {
-        // The copy is of this commit or a later one. The view keeps the pages of both.
+        // The copy is of this commit or a later one. This view keeps the pages of both.
         let view = self.view()?;
         loop {
             match Apart::open(self.path())?.copy(file) {
-                // The writer has added to the file since it was mapped; nothing is written yet.
+                // The writer has extended the file since it was mapped. Nothing is written yet:
+                // retry.
                 Err(Error::MapOutgrown) => {}
                 done => break done?,
             }
@@ -62,7 +65,7 @@ impl Store {
     }
 }
 
-/// An environment over the file of another one, without locks.
+/// A second environment on the store's file, without locks.
 struct Apart(*mut ffi::MDB_env);
 
 impl Apart {
@@ -72,9 +75,9 @@ impl Apart {
             .map_err(|error| Error::Store(error.to_string()))?;
         let flags = ffi::MDB_RDONLY | ffi::MDB_NOLOCK | ffi::MDB_NOSUBDIR | ffi::MDB_NOTLS;
         let mut env = ptr::null_mut();
-        // SAFETY: the arguments outlive the calls, and an environment that was made is closed,
-        // also where opening it fails. LMDB forbids to open a file twice in a process because of
-        // its locks, of which this one has none; `write_copy` keeps the pages that it reads.
+        // SAFETY: the arguments outlive the calls. The environment is closed by `Drop`, also if
+        // opening it fails. LMDB forbids opening a file twice in one process because of its locks,
+        // and this environment takes none; the view in `write_copy` keeps the pages that it reads.
         unsafe {
             check(ffi::mdb_env_create(&mut env))?;
             let made = Self(env);
@@ -84,14 +87,14 @@ impl Apart {
     }
 
     fn copy(&self, to: &File) -> Result<()> {
-        // SAFETY: it is open, and so is the file.
+        // SAFETY: the environment and the file are open.
         check(unsafe { ffi::mdb_env_copyfd2(self.0, to.as_raw_fd(), ffi::MDB_CP_COMPACT) })
     }
 }
 
 impl Drop for Apart {
     fn drop(&mut self) {
-        // SAFETY: it was made by `open`, and nobody else has it.
+        // SAFETY: the environment was created by `open` and is not shared.
         unsafe { ffi::mdb_env_close(self.0) }
     }
 }

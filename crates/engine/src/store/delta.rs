@@ -1,13 +1,12 @@
-//! The changes of one block so far, as sorted entries in rows of 16 kB.
+//! Deltas: the changes of one block so far, as sorted entries in rows of 16 kB.
 //!
-//! A delta is written once, under a number that never repeats, and read by binary
-//! search where it lies in the map. Each row is a *chunk* that begins with an index
-//! of its own; its key is `number ‖ first entry key`, so LMDB's own search finds
-//! the chunk and nothing has to list them. Rows of this size need no long runs of
-//! free pages, and rewriting a delta whole costs a few contiguous pages instead of
-//! one scattered page per entry.
+//! A delta is written once, under a number that is never reused, and read by binary search in the
+//! memory map. Each row is a *chunk* that begins with an index of its entries. Its key is `number ‖
+//! first entry key`, so LMDB's search finds the chunk and no list of chunks is needed. Rows of this
+//! size need no long runs of free pages, and rewriting a whole delta costs a few contiguous pages
+//! instead of one scattered page per entry.
 //!
-//! What the entries mean is `entry`'s business.
+//! `entry` defines the entries.
 
 use std::ops::Bound;
 
@@ -27,7 +26,7 @@ fn row_key(number: u64, entry_key: &[u8]) -> Key {
     Key::join(&number.to_be_bytes(), entry_key)
 }
 
-/// Write `entries` as the delta `number`.
+/// Writes `entries` as the delta `number`.
 pub fn write(table: Table, txn: &mut RwTxn, number: u64, entries: &Entries) -> Result<()> {
     let mut writer = Writer::new(table, number);
     for (key, value) in entries {
@@ -36,11 +35,11 @@ pub fn write(table: Table, txn: &mut RwTxn, number: u64, entries: &Entries) -> R
     writer.finish(txn)
 }
 
-/// Write the delta `number`: that of `earlier` with `later` on top. Slots of
-/// generations that `later` retires are left out: nothing can reach them.
+/// Writes the delta `number`: the delta `earlier` with the entries `later` on top. Omits slots of
+/// generations that `later` retires, because they are unreachable.
 ///
-/// The same as `write` of `entry::merge`, without taking the earlier delta apart:
-/// commits come every 200 ms, and the delta of a long block has thousands of entries.
+/// Equivalent to `write` of `entry::merge`, but does not decode the earlier delta into a map: a
+/// commit happens every 200 ms, and the delta of a long block has thousands of entries.
 pub fn write_merged(
     table: Table,
     txn: &mut RwTxn,
@@ -78,7 +77,7 @@ fn chunks(table: Table, txn: &RwTxn, number: u64) -> Result<Vec<Vec<u8>>> {
     rows.map(|row| row.map(|(_, chunk)| chunk.to_vec()).map_err(lmdb)).collect()
 }
 
-/// Fills chunks with entries that come in order, and writes each when it is full.
+/// Fills chunks with entries in key order, and writes each chunk when it is full.
 struct Writer {
     table: Table,
     number: u64,
@@ -112,7 +111,7 @@ impl Writer {
     }
 }
 
-/// The value of one entry in the delta `number`, where it lies in the map.
+/// The value of one entry in the delta `number`, borrowed from the map.
 pub fn get<'t>(
     table: Table,
     txn: &'t RoTxn<AnyTls>,
@@ -129,8 +128,8 @@ pub fn get<'t>(
     Chunk::open(chunk)?.find(key)
 }
 
-/// Up to `limit` entries of the delta `number` whose keys begin with `prefix` and are
-/// at or after `from`, in order. Fewer than `limit` means that there are no more.
+/// Up to `limit` entries of the delta `number` whose keys begin with `prefix` and are at or after
+/// `from`, in key order. Fewer than `limit` means that there are no more.
 pub fn scan(
     table: Table,
     txn: &RoTxn<AnyTls>,
@@ -175,8 +174,8 @@ pub fn read(table: Table, txn: &RoTxn<AnyTls>, number: u64) -> Result<Entries> {
     Ok(scan(table, txn, number, &[], &[], usize::MAX)?.into_iter().collect())
 }
 
-/// Sees that each key is one and lies above the one before, so that a walk gets somewhere
-/// and keys can be taken apart.
+/// Checks that keys are well-formed and strictly ascending, so that a scan terminates and keys can
+/// be parsed.
 #[derive(Default)]
 struct Ascending {
     last: Option<Vec<u8>>,
@@ -184,7 +183,7 @@ struct Ascending {
 }
 
 impl Ascending {
-    /// Nothing lies below `from`.
+    /// The first key must be at or after `from`.
     fn from(from: &[u8]) -> Self {
         Self { last: None, from: from.to_vec() }
     }
@@ -205,7 +204,7 @@ impl Ascending {
     }
 }
 
-/// Delete up to `limit` rows of the delta `number`; true when none is left.
+/// Deletes up to `limit` rows of the delta `number`; true if none are left.
 pub fn delete(table: Table, txn: &mut RwTxn, number: u64, limit: usize) -> Result<bool> {
     let prefix = number.to_be_bytes();
     let mut rows = Vec::new();
@@ -219,8 +218,8 @@ pub fn delete(table: Table, txn: &mut RwTxn, number: u64, limit: usize) -> Resul
     Ok(all)
 }
 
-/// Layout: count, offsets of the entries from the end of the offsets (all u16,
-/// little-endian), then per entry the key's length, the key and the value.
+/// Layout: count, offsets of the entries relative to the end of the offsets (all u16,
+/// little-endian), then for each entry the length of the key (1 byte), the key and the value.
 #[derive(Default)]
 struct ChunkBuilder {
     offsets: Vec<u16>,
@@ -307,7 +306,7 @@ impl<'t> Chunk<'t> {
     }
 }
 
-/// Reads a chunk in every way: all of it, and each of its keys by search.
+/// Reads all entries of a chunk, and searches for each key.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn try_chunk(bytes: &[u8]) -> Result<()> {
     let chunk = Chunk::open(bytes)?;
@@ -394,7 +393,7 @@ mod tests {
     const ONE: &[u8] = &[ACCOUNT; 21];
     const TWO: &[u8] = b"i\x03abc";
 
-    /// What reading, walking and merging say of a delta with this one row.
+    /// The results of reading, scanning and merging a delta with this single row.
     fn of_row(first: &[u8], chunk: &[u8], from: &[u8]) -> [Result<()>; 3] {
         let folder = crate::store::test_folder();
         let options = Options { map_size: 1 << 20, ..Options::new(Mode::Write) };

@@ -1,4 +1,4 @@
-//! Faults of the disk: full or broken, and a file that was never whole or is damaged.
+//! Disk faults: full or failing disks, and incomplete files.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -11,11 +11,11 @@ pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }
 
-/// LMDB begins a file with two pages, of which none is smaller.
+/// LMDB starts a file with two pages, of at least 4096 bytes each.
 const SHORTEST_FILE: u64 = 2 * 4096;
 
-/// Empty a file that was cut short when it was begun: it never held a commit, and LMDB would
-/// call it no file of its own for ever. The lock of the one writer is held.
+/// Empties a file that was truncated during creation. It never held a commit, and LMDB would always
+/// reject it as invalid. The caller holds the writer lock.
 pub(super) fn forget_unfinished(store: &Path) -> io::Result<()> {
     let data = store.join("data.mdb");
     match data.metadata() {
@@ -26,8 +26,8 @@ pub(super) fn forget_unfinished(store: &Path) -> io::Result<()> {
     }
 }
 
-/// The error of a failed commit as one of ours. A write that fills the disk half-way
-/// succeeds in part, and LMDB calls that an I/O error; one more write tells the reason.
+/// Converts the error of a failed commit. If the disk becomes full during a write, the write is
+/// short and LMDB reports an I/O error; a second write finds the cause.
 pub(super) fn explain(error: heed::Error, store: &Path) -> Error {
     match &error {
         heed::Error::Io(short) if short.raw_os_error() == Some(libc::EIO) => {
@@ -40,8 +40,8 @@ pub(super) fn explain(error: heed::Error, store: &Path) -> Error {
     }
 }
 
-/// Behind the end of the file, where no transaction refers to anything, and cut off again.
-/// The lock of the one writer is held, and its transaction is over.
+/// Writes a page after the end of the file, where no transaction refers to it, and truncates it
+/// again. The caller holds the writer lock, and its transaction has ended.
 fn write_one_page(store: &Path) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(store.join("data.mdb"))?;
     let end = file.metadata()?.len();

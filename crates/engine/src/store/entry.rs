@@ -1,14 +1,13 @@
-//! Entries of state as bytes: what a delta holds and what the flat table holds.
+//! State entries as bytes, in deltas and in the flat table.
 //!
-//! An entry is a key and a value. In a delta the key stands alone; in the flat
-//! table it is followed by the complement of the block number, so that one forward
-//! seek finds the newest entry at or below a block. Keys are prefix-free: no key
-//! is the beginning of another, which that seek relies on.
+//! An entry is a key and a value. In the flat table the complement of the block number follows the
+//! key, so that one forward seek finds the newest entry at or below a block. Keys are prefix-free:
+//! no key is a prefix of another. The seek relies on this.
 //!
 //! | entry   | key                                   | value                          |
 //! |---------|---------------------------------------|--------------------------------|
 //! | account | `a` address                           | empty: destroyed; else account |
-//! | index   | `i` length key                        | a row of Python's              |
+//! | index   | `i` length key                        | defined by Python              |
 //! | retired | `r` address generation                | empty                          |
 //! | slot    | `s` address generation slot           | empty: cleared; else the value |
 //!
@@ -26,12 +25,12 @@ pub const INDEX: u8 = b'i';
 pub const RETIRED: u8 = b'r';
 pub const SLOT: u8 = b's';
 
-/// LMDB's longest key is 511 bytes; an index key leaves ample room for its frame.
+/// LMDB's longest key is 511 bytes, so this leaves ample space for prefixes and suffixes.
 pub const MAX_INDEX_KEY: usize = 128;
 /// An index value has to fit into one chunk of a delta together with its key.
 pub const MAX_INDEX_VALUE: usize = 4096;
 
-/// What follows a key in the smallest string that is above all its versions.
+/// A suffix that sorts a key after all its versions, which have suffixes of 8 bytes.
 pub const JUST_ABOVE: [u8; 9] = [0xff; 9];
 
 /// Entries in key order.
@@ -63,8 +62,8 @@ pub fn parse_slot_key(key: &[u8]) -> Result<(Address, u64, U256)> {
     Ok((Address::from_slice(&key[1..21]), u64::from_be_bytes(generation), slot))
 }
 
-/// Whether a key that was read is laid out as one of the four kinds. Code that takes keys
-/// apart relies on it.
+/// Fails unless the key has the layout of one of the four kinds. Code that parses keys relies on
+/// this check.
 pub fn check_key(key: &[u8]) -> Result<()> {
     let sound = match key {
         [ACCOUNT, address @ ..] => address.len() == 20,
@@ -80,7 +79,7 @@ pub fn check_key(key: &[u8]) -> Result<()> {
 
 const SLOTS_PREFIX: usize = 29;
 
-/// All slots of one life of an account begin with this.
+/// The common prefix of all slots of one generation of an account.
 pub fn slots_prefix(address: &Address, generation: u64) -> [u8; SLOTS_PREFIX] {
     let mut key = [SLOT; SLOTS_PREFIX];
     key[1..21].copy_from_slice(address.as_slice());
@@ -88,8 +87,8 @@ pub fn slots_prefix(address: &Address, generation: u64) -> [u8; SLOTS_PREFIX] {
     key
 }
 
-/// Whether nothing is known without an entry, above a partial base whose accounts have this
-/// generation. All is known of later lives.
+/// True if a key without an entry is unknown on a partial base with this anchor generation. Slots
+/// of later generations are fully known.
 pub fn may_be_unknown(key: &[u8], generation: u64) -> bool {
     match key[0] {
         ACCOUNT => true,
@@ -98,7 +97,7 @@ pub fn may_be_unknown(key: &[u8], generation: u64) -> bool {
     }
 }
 
-/// The slots that a `retired` entry has made unreachable.
+/// The prefix of the slots that a `retired` entry makes unreachable.
 pub fn retired_slots_prefix(retired_key: &[u8]) -> Vec<u8> {
     let mut prefix = retired_key.to_vec();
     prefix[0] = SLOT;
@@ -119,12 +118,12 @@ pub fn index_key(key: &[u8]) -> Result<Vec<u8>> {
     Ok(framed)
 }
 
-/// `key` as it stands in the flat table for `block`.
+/// The key of the flat table for `key` at `block`.
 pub fn versioned(key: &[u8], block: u64) -> Key {
     Key::join(key, &(!block).to_be_bytes())
 }
 
-/// The key of which this one of the flat table is a version.
+/// Removes the block from a key of the flat table and checks the rest.
 pub fn unversioned(versioned: &[u8]) -> Result<&[u8]> {
     let (key, _block) = versioned
         .split_last_chunk::<8>()
@@ -133,18 +132,18 @@ pub fn unversioned(versioned: &[u8]) -> Result<&[u8]> {
     Ok(key)
 }
 
-/// A key of a table, put together without allocating: reads make one each.
+/// A table key on the stack: every read makes one.
 pub struct Key {
     bytes: [u8; Self::CAPACITY],
     length: usize,
 }
 
 impl Key {
-    /// The longest is that of an index entry, with its frame, a number before it and
-    /// what a cursor appends to stand just above it.
+    /// The longest is that of an index entry, with kind and length, after a number of 8 bytes and
+    /// followed by `JUST_ABOVE`.
     pub const CAPACITY: usize = 8 + 2 + MAX_INDEX_KEY + JUST_ABOVE.len();
 
-    /// Both parts come from this crate, which keeps them within the capacity.
+    /// Callers ensure that both parts fit into the capacity.
     pub fn join(first: &[u8], second: &[u8]) -> Self {
         let mut bytes = [0; Self::CAPACITY];
         let length = first.len() + second.len();
@@ -174,7 +173,7 @@ pub fn encode_account(account: &AccountState) -> Vec<u8> {
     value
 }
 
-/// `None` for the empty value, which says that the account was destroyed.
+/// `None` for an empty value: the account was destroyed.
 pub fn decode_account(value: &[u8]) -> Result<Option<AccountState>> {
     let Some((&flags, mut rest)) = value.split_first() else { return Ok(None) };
     let mut code_hash = KECCAK256_EMPTY;
@@ -202,8 +201,8 @@ pub fn decode_slot(value: &[u8]) -> Result<U256> {
         .ok_or_else(|| Error::StoreDamaged("a slot has no value of up to 32 bytes".into()))
 }
 
-/// The entries of `changes`, and of index rows that came with them. An account of which
-/// nothing but slots changed has no entry of its own.
+/// The entries of `changes` and of their index rows. An account with only slot changes has no
+/// account entry.
 pub fn entries_of(changes: &Changes, index: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<Entries> {
     let mut entries = Entries::new();
     for (address, change) in &changes.accounts {
@@ -233,18 +232,18 @@ pub fn entries_of(changes: &Changes, index: &BTreeMap<Vec<u8>, Vec<u8>>) -> Resu
     Ok(entries)
 }
 
-/// The beginnings of all slot keys that `entries` retire.
+/// The prefixes of all slot keys that `entries` retire.
 pub fn retired_prefixes(entries: &Entries) -> BTreeSet<Vec<u8>> {
     let retired = entries.keys().filter(|key| key[0] == RETIRED);
     retired.map(|key| retired_slots_prefix(key)).collect()
 }
 
-/// Whether a slot's key begins with one of `prefixes`, from `retired_prefixes`.
+/// True if a slot's key begins with one of `prefixes`, from `retired_prefixes`.
 pub fn is_retired(prefixes: &BTreeSet<Vec<u8>>, key: &[u8]) -> bool {
     !prefixes.is_empty() && key[0] == SLOT && prefixes.contains(&key[..SLOTS_PREFIX])
 }
 
-/// `later` on top of `earlier`, plainly: what `delta::write_merged` is held against.
+/// `later` on top of `earlier`: a simple reference for `delta::write_merged`.
 #[cfg(test)]
 pub fn merge(mut earlier: Entries, later: Entries) -> Entries {
     let retired = retired_prefixes(&later);

@@ -1,10 +1,9 @@
-//! The environment of an open store, and the lock of its one writer, until it is closed.
+//! The LMDB environment of an open store, and the writer lock, until it is closed.
 //!
-//! Closing means closed, whatever still refers to the store. LMDB forbids to close an
-//! environment under a transaction, and to open it twice in a process. So nobody keeps
-//! one: it is borrowed for one piece of work, and the transactions of snapshots
-//! that are still leased are ended here. What was read from them then answers
-//! `StoreClosed`, and the folder can be opened again at once.
+//! Closing takes effect at once, even if references to the store remain. LMDB forbids closing an
+//! environment with open transactions and opening it twice in a process. So callers only borrow it
+//! for one operation, and `close` ends the transactions of snapshots that are still leased. Reads
+//! of them then fail with `StoreClosed`, and the directory can be opened again at once.
 
 use std::fs::File;
 use std::ops::Deref;
@@ -19,17 +18,17 @@ use crate::error::{Error, Result};
 
 pub(super) struct Environment {
     opened: RwLock<Option<Opened>>,
-    /// Those whose transactions may be open.
+    /// Snapshots whose transactions may be open.
     snapshots: Mutex<Vec<Weak<Snapshot>>>,
 }
 
 struct Opened {
     env: Env<WithoutTls>,
-    /// Held, never read: the lock goes when the file is closed, also by a kill.
+    /// Never read. The lock is released when the file is closed, also if the process is killed.
     lock: Option<File>,
 }
 
-/// The environment for one piece of work, which closing waits for.
+/// The environment during one operation; `close` waits for it.
 pub(super) struct Using<'a> {
     env: Env<WithoutTls>,
     _not_closed: RwLockReadGuard<'a, Option<Opened>>,
@@ -44,30 +43,31 @@ impl Deref for Using<'_> {
 }
 
 impl Environment {
-    /// `lock` is there in the process that writes.
+    /// `lock` is `Some` in the process that writes.
     pub fn new(env: Env<WithoutTls>, lock: Option<File>) -> Self {
         Self { opened: RwLock::new(Some(Opened { env, lock })), snapshots: Mutex::default() }
     }
 
-    /// Not to be asked for again while one is held: closing would wait in between.
+    /// Must not be called while the same thread holds a `Using`: a waiting `close` would cause a
+    /// deadlock.
     pub fn using(&self) -> Result<Using<'_>> {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
         let env = opened.as_ref().ok_or(Error::StoreClosed)?.env.clone();
         Ok(Using { env, _not_closed: opened })
     }
 
-    /// Whether `using` would wait: the file is being mapped anew, or the store closed.
+    /// True if `using` would block: the file is being remapped, or the store closed.
     pub fn is_busy(&self) -> bool {
         matches!(self.opened.try_read(), Err(TryLockError::WouldBlock))
     }
 
     /// A snapshot of the last commit, with its first lease.
     pub fn snapshot(&self, tables: Tables) -> Result<Lease> {
-        // It is registered before the environment can be closed or mapped anew.
+        // The snapshot is registered before the environment can be closed or remapped.
         let (_using, lease) = loop {
             let env = self.using()?;
             match Snapshot::begin(&env, tables) {
-                // The process that writes has made the file longer than what is mapped here.
+                // The writing process has extended the file beyond this process's map.
                 Err(Error::MapOutgrown) => {
                     drop(env);
                     self.follow_map()?;
@@ -81,17 +81,17 @@ impl Environment {
         Ok(lease)
     }
 
-    /// Map more than the size that turned out to be too small.
+    /// Enlarges the map, unless it is already larger than `full`, the size that was too small.
     pub fn raise_map(&self, full: usize) -> Result<()> {
         self.map_again(|mapped| if mapped > full { Ok(mapped) } else { map::twice(mapped) })
     }
 
-    /// Map what the process that writes has added to the file.
+    /// Enlarges the map because the writing process has extended the file.
     fn follow_map(&self) -> Result<()> {
         self.map_again(map::twice)
     }
 
-    /// Map the file anew. Reads wait meanwhile, and then go on where they were.
+    /// Remaps the file. Reads wait for it and then continue.
     fn map_again(&self, size: impl FnOnce(usize) -> Result<usize>) -> Result<()> {
         let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         let env = &opened.as_ref().ok_or(Error::StoreClosed)?.env;
@@ -99,14 +99,14 @@ impl Environment {
         let snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let open: Vec<_> = snapshots.iter().filter_map(Weak::upgrade).collect();
         let mut paused: Vec<_> = open.iter().map(|snapshot| snapshot.pause()).collect();
-        // SAFETY: LMDB asks that no transaction is open, because it looks for nobody who
-        // has an address in the map. Nobody has one here: `opened` keeps away who begins a
-        // transaction or writes, and `paused` who reads in one. What stays open are
-        // snapshots, and those hold copies of roots and numbers of pages, never addresses;
-        // every read begins with the map as it is then (`mdb_page_get`).
+        // SAFETY: LMDB requires that no transaction is open, because it does not check for
+        // addresses into the old map. There are none here: `opened` excludes threads that begin a
+        // transaction or write, and `paused` excludes reads. Snapshots stay open, but hold copies
+        // of roots and page numbers, never addresses; every read resolves pages in the current map
+        // (`mdb_page_get`).
         let done = unsafe { env.resize(size) };
         if done.is_err() {
-            // Nothing is mapped any more, so nobody may read on.
+            // Nothing is mapped any more, so no reads are allowed.
             paused.iter_mut().for_each(|txn| **txn = None);
             *opened = None;
         }
@@ -115,7 +115,7 @@ impl Environment {
         done.map_err(lmdb)
     }
 
-    /// Wait for work that is under way, end every transaction, and close.
+    /// Waits for running operations, ends every transaction, and closes the environment.
     pub fn close(&self) {
         let taken = self.opened.write().unwrap_or_else(PoisonError::into_inner).take();
         let Some(Opened { env, lock }) = taken else { return };
@@ -123,7 +123,7 @@ impl Environment {
         for snapshot in snapshots.drain(..).filter_map(|snapshot| snapshot.upgrade()) {
             snapshot.end();
         }
-        // Another thread may be in the middle of letting a snapshot go.
+        // Another thread may be releasing a snapshot.
         env.prepare_for_closing().wait();
         drop(lock);
     }

@@ -1,9 +1,9 @@
-//! A proof without nodes: every leaf of a state is hashed, and few are held at a time.
+//! Proofs without stored nodes: hashes every leaf of a state with bounded memory.
 //!
-//! A trie is built from leaves in the order of their hashed keys, and a state lists them
-//! in the order of their plain ones. So it is read in passes: each holds the leaves with
-//! the lowest hashes above those of the pass before. A state that can be hashed within
-//! the deadline of a request takes one pass.
+//! A trie is built from leaves in the order of their hashed keys, but a state lists them in the
+//! order of their plain keys. So the state is scanned in passes, each of which collects the leaves
+//! with the lowest hashes above those of the previous pass. A state that can be hashed within the
+//! deadline of a request takes one pass.
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
@@ -16,15 +16,15 @@ use crate::trie::bulk_root::BulkRoot;
 use crate::trie::leaf::{account_key, encode_account, encode_slot, slot_key};
 use crate::trie::proof::{PathNodes, ProofNodes};
 
-/// Leaves that are held in a pass, up to twice as many while it is being read: addresses
-/// with their hashes, or values of one account's slots, of 64 bytes each at most.
+/// The number of leaves held per pass, up to twice as many while scanning: addresses or slot values
+/// with their hashes, at most 64 bytes each.
 const HELD: usize = 1 << 18;
-/// Leaves that are read at once.
+/// Leaves read per call.
 const PORTION: usize = 1024;
-/// Reading a leaf and hashing its key.
+/// Estimated time of reading a leaf and hashing its key.
 const LEAF_NS: u64 = 4_000;
 
-/// The nodes on the way to the account, its storage root, and those on the way to its slots.
+/// The nodes on the path to the account, its storage root, and the nodes on the paths to its slots.
 pub fn prove(
     state: &State,
     address: &Address,
@@ -70,7 +70,7 @@ pub(super) fn prove_holding(
 
 pub(super) type Take<'a, T> = dyn FnMut(B256, T) + 'a;
 
-/// Gives all leaves in the order of their hashes; `scan` lists them in any order.
+/// Passes all leaves to `give` in the order of their hashes; `scan` may list them in any order.
 pub(super) fn in_order<T: Copy>(
     held: usize,
     watch: &mut Watch,

@@ -1,17 +1,17 @@
-//! How far back a commit may refer: blocks to rewind to, and partial blocks.
+//! Floors: the oldest blocks that a commit may rewind to, or whose partials it may refer to.
 //!
-//! What is kept is a window behind `latest`. Pruning follows some time later and at another
-//! pace in every store of a log, so a commit must not depend on it: what is out of the window
-//! is refused whether it is still there or not. A rewind lowers `latest` and brings nothing
-//! back, so the windows of a chain that goes up and down need a memory of their own: two
-//! floors, which rise with each block that becomes the latest.
+//! The store retains a window behind `latest`. Pruning follows later and at a different pace in
+//! every store of a log, so commits must not depend on it: references below the window are refused
+//! even if the data still exists. A rewind lowers `latest` but does not restore pruned data, so the
+//! windows cannot be derived from `latest`. They are stored as two floors, which rise with each
+//! block that becomes the latest.
 //!
-//! A store that follows a log keeps as much as the store that writes it, or more, and holds
-//! what that one holds (`Store::hold`); then it has all that a commit of the log refers to.
+//! A store that follows a log must retain at least as much as its writer and hold the same blocks
+//! (`Store::hold`). It then has everything that a commit of the log refers to.
 //!
-//! | row in `meta` | value                                                |
-//! |---------------|------------------------------------------------------|
-//! | `floors`      | the lowest block to rewind to (8), of a partial (8)  |
+//! | row in `meta` | value                                                         |
+//! |---------------|---------------------------------------------------------------|
+//! | `floors`      | lowest block to rewind to (8), lowest block with partials (8) |
 
 use heed::{AnyTls, RoTxn, RwTxn};
 
@@ -26,27 +26,30 @@ const FLOORS: &[u8] = b"floors";
 pub(super) struct Floors {
     /// The lowest block that the chain may be rewound to.
     pub states: u64,
-    /// The lowest block whose partials may be referred to. A rewind to below lowers it, once
-    /// those partials are forgotten.
+    /// The lowest block whose partials may be referred to. A rewind below it deletes the partials
+    /// below it and lowers it.
     pub partials: u64,
 }
 
-/// What is kept behind `latest`, and all that a rewind to `held` needs.
+/// The retention behind `latest`, and the block that must stay available for a rewind; `held` is
+/// `u64::MAX` if there is none.
 pub(super) struct Keep {
     pub retention: Retention,
     pub held: u64,
 }
 
 impl Floors {
-    /// `latest` is the latest block now.
+    /// Raises the floors for a new latest block.
     pub fn raise(&mut self, latest: u64, keep: &Keep) {
         let Keep { retention, held } = keep;
         if let Some(states) = retention.states {
             self.states = self.states.max(latest.saturating_sub(states).min(*held));
-            // The delta of the lowest block goes, and so does the partial that it was sealed of.
+            // Pruning deletes the delta of the lowest block and the partial that it was sealed
+            // from.
             self.partials = self.partials.max(self.states.saturating_add(1));
         }
-        // One block more: the first partials that are kept may be stacked on its last.
+        // One block more: the first retained partials may be stacked on the last partial of that
+        // block.
         let partials = latest.saturating_sub(retention.partials.saturating_add(1));
         self.partials = self.partials.max(partials.min(held.saturating_add(1)));
     }
@@ -64,7 +67,7 @@ impl Floors {
 }
 
 impl Tables {
-    /// Those of a store that has none yet let everything through that is there.
+    /// A store without floors yet allows everything that it has.
     pub(super) fn floors(&self, txn: &RoTxn<AnyTls>, heads: &Heads) -> Result<Floors> {
         let Some(row) = self.meta.get(txn, FLOORS).map_err(lmdb)? else {
             return Ok(Floors { states: heads.earliest, partials: 0 });

@@ -1,12 +1,12 @@
-//! The state trie at the latest block, with the nodes it reads.
+//! The trie of the latest state, and the changes on top of it.
 //!
-//! It holds no view between calls: each opens one for as long as it reads. Blocks
-//! whose nodes are neither stored nor waiting as a layer, because the writer was
-//! killed or never computed them, are replayed from their deltas at opening. Where
-//! there are no nodes at all, the trie is built anew from the whole state.
+//! It holds no view between calls: each call opens one while it reads. Blocks whose nodes are
+//! neither stored nor pending as a layer, because the writer was killed or never computed them, are
+//! replayed from their deltas when the trie is opened. If there are no nodes, the trie is built
+//! from the whole state.
 //!
-//! On a partial base nothing is built. There the one that opens it says the root, and nothing is
-//! replayed either: blocks whose roots were not computed here may lie between.
+//! On a partial base the trie is never built. If the caller supplies the root, nothing is replayed
+//! either, because there may be blocks in between whose roots were not computed here.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -30,35 +30,36 @@ use crate::trie::proof_nodes::{Hints, WithProofNodes};
 use crate::trie::state_root::StateRoot;
 use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, leaf, node_key};
 
-/// Entries of a delta that may be read while others wait for the thread.
+/// The maximum number of delta entries read while other work waits for the thread.
 const READ_IN_PLACE: usize = 128;
-/// Reading an entry of a delta, and the account that it is of as it was before.
+/// Estimated time of reading a delta entry and the account before the block.
 const ENTRY_NS: u64 = 2_000;
 
 pub struct HeadTrie {
     store: Arc<Store>,
     trie: StateRoot,
-    /// Nodes are read as of this block; `None` in an empty store.
+    /// The block whose nodes are read; `None` in an empty store.
     block: Option<u64>,
-    /// Nodes of proofs, for a state of which only some are stored.
+    /// Nodes of proofs, for a state whose nodes are only partly stored.
     hints: Hints,
 }
 
 impl HeadTrie {
+    /// Opens the trie of the latest block.
+    ///
     /// # Errors
     ///
-    /// `StoreReadOnly`, or what reading the store failed with.
+    /// `StoreReadOnly`, or any error from reading the store.
     pub fn open(store: Arc<Store>) -> Result<Self> {
         Self::open_at(store, None)
     }
 
-    /// `root` is that of the latest block. It is only looked at on a partial base, where
-    /// without it the layers since the last that is stored are computed again.
+    /// `root` is the state root of the latest block. It is only used on a partial base; without it,
+    /// the layers above the stored nodes are computed again.
     ///
     /// # Errors
     ///
-    /// `StoreReadOnly`, `MissingNode` on a partial base, or what reading the store failed
-    /// with.
+    /// `StoreReadOnly`, `MissingNode` on a partial base, or any error from reading the store.
     pub fn open_at(store: Arc<Store>, root: Option<B256>) -> Result<Self> {
         let view = store.view()?;
         let block = view.heads().latest.map(|latest| latest.number);
@@ -74,16 +75,16 @@ impl HeadTrie {
         Ok(Self { store, trie: StateRoot::open(root), block, hints: Hints::default() })
     }
 
-    /// The trie after a sealed block above a partial base, of which this is the root.
+    /// The trie after a sealed block on a partial base, with the state root of that block.
     pub fn open_behind(store: Arc<Store>, block: u64, root: B256) -> Self {
         Self { store, trie: StateRoot::open(root), block: Some(block), hints: Hints::default() }
     }
 
-    /// Takes in changes that start from the state as it stands here.
+    /// Applies changes that are relative to the current state of the trie.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         let Self { store, trie, block, hints } = self;
         with_nodes(store, *block, |nodes| trie.apply(changes, &WithProofNodes { nodes, hints }))
@@ -91,7 +92,7 @@ impl HeadTrie {
 
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn root(&mut self) -> Result<B256> {
         let Self { store, trie, block, hints } = self;
         with_nodes(store, *block, |nodes| trie.root(&WithProofNodes { nodes, hints }))
@@ -99,7 +100,7 @@ impl HeadTrie {
 
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
         let Self { store, trie, block, hints } = self;
         with_nodes(store, *block, |nodes| {
@@ -107,11 +108,11 @@ impl HeadTrie {
         })
     }
 
-    /// The root of the account's storage after changes that are not taken in.
+    /// The storage root of the account after changes, which are not applied.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
         let hints = &self.hints;
         with_nodes(&self.store, self.block, |nodes| {
@@ -119,12 +120,12 @@ impl HeadTrie {
         })
     }
 
-    /// The proofs without which `apply` and `root` end with `MissingNode`; none where all
-    /// nodes are stored.
+    /// The proofs without which `apply` and `root` fail with `MissingNode`; empty if all required
+    /// nodes are known.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged`, or what reading the store failed with.
+    /// `StoreDamaged`, or any error from reading the store.
     pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
         let hints = &self.hints;
         with_nodes(&self.store, self.block, |nodes| {
@@ -132,17 +133,18 @@ impl HeadTrie {
         })
     }
 
-    /// Takes in nodes of proofs until the next `take`. Each is used where its hash is referred to;
-    /// what they show of other nodes counts if the root `after` the changes leads to it.
+    /// Adds nodes of proofs until the next `take`. Each is used where the trie refers to its hash.
+    /// An extension in them shows that its child is a branch only if it is reachable from `after`,
+    /// the root after the changes.
     pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>], after: Option<B256>) {
         self.hints.add(nodes, after);
     }
 
-    /// What changed since the last call, for `Batch::nodes`.
+    /// The node writes since the last call, for `Batch::nodes`.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
+    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn take(&mut self) -> Result<NodeWrites> {
         let Self { store, trie, block, hints } = self;
         let taken =
@@ -163,18 +165,17 @@ fn with_nodes<T>(
     read(&LayeredNodes { layers: store.node_layers(block)?, base: &base })
 }
 
-/// The root of the state that `nodes` show: the row of a root is always there, but for that
-/// of an anchor.
+/// The state root according to `nodes`. The row of a root always exists, except that of an anchor.
 pub(super) fn root_of(nodes: &dyn NodeReader, anchor: Option<Anchor>) -> Result<B256> {
     let row = nodes.node(&Owner::Accounts, &Nibbles::new())?;
     let otherwise = anchor.map_or(EMPTY_ROOT_HASH, |anchor| anchor.root);
     Ok(row.map_or(otherwise, keccak256))
 }
 
-/// Compute the layers that are missing up to `latest`.
+/// Computes the missing layers up to `latest`.
 fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
     let Some(known) = store.layers()?.last_known(view.heads().nodes, latest) else {
-        // A partial base has nodes from its beginning, if none but its root.
+        // A partial base has `heads.nodes` from its anchor on; without it, `build` refuses.
         let writes = build(&view.state(latest)?)?;
         return store.restore_layer(latest, Arc::new(writes));
     };
@@ -198,11 +199,11 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
 }
 
 impl View {
-    /// What a sealed block changed, as far as roots need it.
+    /// The changes of a sealed block that its root depends on.
     ///
     /// # Errors
     ///
-    /// `UnknownBlock`, `PrunedState`, or what reading the store failed with.
+    /// `UnknownBlock`, `PrunedState`, or any error from reading the store.
     pub fn changes(&self, block: u64) -> Result<Changes> {
         let sealed = self.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
         let below = block.checked_sub(1).ok_or(Error::UnknownBlock(block))?;
@@ -210,8 +211,9 @@ impl View {
     }
 }
 
-/// What a block changed in the state `before` it, from its delta. Code is not in it: no
-/// root needs it. In place a long delta is not read: `DeadlineExceeded`.
+/// The changes of a block relative to the state `before` it, from its delta. Code is omitted,
+/// because no root depends on it. A long delta is not read while other work waits for the thread:
+/// `DeadlineExceeded`.
 pub(super) fn changes_of(
     view: &View,
     before: &State,
@@ -238,7 +240,7 @@ pub(super) fn changes_of(
                 let (address, generation, slot) = entry::parse_slot_key(key)?;
                 let change = match accounts.entry(address) {
                     Entry::Occupied(known) => known.into_mut(),
-                    // Nothing but its slots changed.
+                    // Only its slots changed.
                     Entry::Vacant(new) => {
                         let same = before.account(&address)?;
                         new.insert(AccountChange {
@@ -248,7 +250,7 @@ pub(super) fn changes_of(
                         })
                     }
                 };
-                // Slots of lives that began and ended inside the block lead nowhere.
+                // Slots of generations that began and ended inside the block are unreachable.
                 if change.after.is_some_and(|after| after.generation == generation) {
                     change.slots.insert(slot, entry::decode_slot(value)?);
                 }
@@ -259,7 +261,7 @@ pub(super) fn changes_of(
     Ok(Changes { accounts, ..Changes::default() })
 }
 
-/// All nodes of a state, from scratch.
+/// Builds all nodes of a state.
 pub(super) fn build(state: &State) -> Result<NodeWrites> {
     const PORTION: usize = 10_000;
     let mut writes = NodeWrites::default();

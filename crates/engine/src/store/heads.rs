@@ -1,61 +1,58 @@
-//! The one row that says what the store holds.
+//! The heads: the row that describes the content of the store.
 //!
-//! Every commit rewrites it in the same transaction as everything else, and every
-//! view begins by reading it. What only Python understands (deadline of the pending
-//! block, clock) travels in `note`.
+//! Every commit rewrites it in its transaction, and every view begins by reading it. Data that only
+//! Python interprets (deadline of the pending block, clock) is in `note`.
 
 use alloy_primitives::B256;
 
 use crate::error::{Error, Result};
 
-/// The newest format that is read. Raised when rows change their meaning.
+/// The newest supported format. Raised when rows change their meaning.
 pub const FORMAT: u8 = 2;
-/// Of a store whose base is complete: versions that know no other read it as well.
+/// The format of a store with a complete base. Versions without partial bases can read it.
 const COMPLETE: u8 = 1;
-/// Of a store whose base is partial: what has no entry is unknown, not absent.
+/// The format of a store with a partial base: a key without an entry is unknown, not absent.
 const PARTIAL: u8 = 2;
 
-/// More than can be; what is drawn above it has no room to overflow in.
+/// The maximum commit number. It leaves headroom, so that drawing further numbers cannot overflow.
 pub(super) const MOST_COMMITS: u64 = u64::MAX / 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heads {
-    /// Made at random with the store; caches and replicas tell stores apart by it.
+    /// Random; caches and replicas distinguish stores by it.
     pub store_id: [u8; 16],
-    /// The last number drawn. Strictly increases with every commit that a reader
-    /// can see a difference by; folding and pruning draw none.
+    /// The last number drawn. Strictly increases with every commit that changes what readers see;
+    /// folding and pruning draw none.
     pub commit: u64,
     pub latest: Option<BlockRef>,
     pub safe: Option<BlockRef>,
     pub finalized: Option<BlockRef>,
     /// The oldest block whose state can be read.
     pub earliest: u64,
-    /// Up to this block, state is in the flat table.
+    /// The last block whose state is in the flat table.
     pub folded: u64,
-    /// Up to this block, trie nodes are in their table; `None` when they are not
-    /// kept at all.
+    /// The last block whose trie nodes are stored; `None` if there are none.
     pub nodes: Option<u64>,
     /// The oldest block whose trie nodes can be read.
     pub nodes_earliest: u64,
-    /// The partial block that `pending` means.
+    /// The number of the pending partial block.
     pub pending: Option<u64>,
-    /// The block whose state everything here stands on and of which only a part is known;
-    /// none where all of it is.
+    /// The anchor of a partial base; `None` if the base is complete.
     pub anchor: Option<Anchor>,
     pub note: Vec<u8>,
 }
 
-/// A block of whose state only a part is known.
+/// A first block whose state is only partly known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anchor {
     pub number: u64,
     pub hash: B256,
-    /// Of its state.
+    /// Its state root.
     pub root: B256,
     /// Raised with each new anchor.
     pub epoch: u64,
-    /// The life of all accounts that it has: of a slot in it nothing is known but what was
-    /// learned, and all of a slot in a later one.
+    /// The generation of all accounts that exist at the anchor. Its slots are unknown unless they
+    /// were fetched; slots of later generations are fully known.
     pub generation: u64,
 }
 
@@ -143,7 +140,7 @@ impl Heads {
         Ok(heads)
     }
 
-    /// What holds after every commit, and what work from block to block relies on to end.
+    /// Checks invariants of every commit. Loops over blocks rely on them to end.
     fn check(&self) -> Result<()> {
         let top = self.latest.map_or(0, |latest| latest.number);
         let at_most = |head: Option<BlockRef>| head.is_none_or(|head| head.number <= top);
@@ -164,7 +161,7 @@ impl Heads {
     }
 }
 
-/// The rest of a row, taken field by field.
+/// The rest of a row, read field by field.
 pub(super) struct Fields<'r>(pub &'r [u8]);
 
 impl Fields<'_> {
@@ -200,18 +197,18 @@ impl Fields<'_> {
         Ok(Anchor { number, hash, root, epoch: self.number()?, generation: self.number()? })
     }
 
-    /// The number after this one, for the key of the next row.
+    /// The number after the one in the row, for the next key.
     pub fn following(&mut self) -> Result<u64> {
         self.number()?.checked_add(1).ok_or_else(|| damaged("a row has the last of all keys"))
     }
 
-    /// Nothing follows.
+    /// Fails if bytes are left.
     pub fn end(&self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(damaged("a row is too long")) }
     }
 }
 
-/// A field that may be missing is all zeros then.
+/// Decodes an optional field; a missing one has to be all zeros.
 fn optional<T>(present: u8, field: T, is_zero: bool) -> Result<Option<T>> {
     match present {
         0 if is_zero => Ok(None),
