@@ -1,12 +1,12 @@
-//! A whole state into an empty store, from a dump in any order of its accounts.
+//! Import of a whole state into an empty store, from a dump with its accounts in any order.
 //!
-//! Accounts and slots go into sorted runs on disk, twice: in the order of the flat table, and in
-//! the order of the tries. Merging the second gives the root and all trie nodes, which are sorted
-//! in turn; only if the root is the right one are the tables filled, by appending. Memory is
-//! bounded by `ImportOptions::memory`, whatever the size of the dump or of one account in it.
+//! Accounts and slots are written to sorted runs on disk, twice: in the order of the flat table and
+//! in the order of the tries. Merging the latter gives the root and all trie nodes, which are
+//! sorted in turn. Only if the root is correct are the tables filled, by appending. Memory is
+//! bounded by `ImportOptions::memory`, regardless of the size of the dump or of one account in it.
 //!
-//! The store must be one that is thrown away when this fails: the tables are filled in several
-//! commits. Its first block is added with `Batch::append`, and then `Store::adopt_nodes`.
+//! The tables are filled in several commits, so the store must be discarded if the import fails.
+//! Its first block is added with `Batch::append`, followed by `Store::adopt_nodes`.
 
 mod reader;
 mod root;
@@ -33,34 +33,34 @@ use crate::error::{Error, Result};
 use crate::state::AccountState;
 use crate::store::entry;
 
-/// Rows and bytes that one commit appends.
+/// Rows and bytes appended by one commit.
 const PORTION_ROWS: usize = 100_000;
 const PORTION_BYTES: usize = 16 << 20;
-/// Codes that wait for their commit.
+/// The size of the codes written by one commit.
 const CODE_BYTES: usize = 16 << 20;
-/// The life of every account of a dump; the lives of later ones have numbers of commits.
+/// The generation of every account of a dump. Later generations are commit numbers.
 const GENERATION: u64 = 0;
 
-/// What is to be imported, and how.
+/// The parameters of an import.
 pub struct ImportOptions {
-    /// The block whose state it is.
+    /// The block whose state is imported.
     pub block: u64,
-    /// The root that the block names.
+    /// The state root in the block's header.
     pub root: B256,
-    /// For runs; the caller removes it.
+    /// The folder for runs; the caller removes it.
     pub folder: PathBuf,
-    /// Bytes of records in memory.
+    /// The limit for records in memory, in bytes.
     pub memory: usize,
 }
 
-/// What a dump had.
+/// The numbers of accounts and slots in a dump.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ImportStats {
     pub accounts: u64,
     pub slots: u64,
 }
 
-/// How far an import is, as other threads see it.
+/// The progress of an import, readable by other threads.
 #[derive(Default)]
 pub struct Progress {
     stage: AtomicUsize,
@@ -70,17 +70,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The names of the stages, in their order.
+    /// The names of the stages, in order.
     pub const STAGES: [&'static str; 4] = ["read", "root", "state", "nodes"];
 
-    /// The stage, what is done of it, and how much there is: bytes of the dump in the first
-    /// stage, records in the others.
+    /// The stage, the amount done and the total: bytes of the dump in the first stage, records in
+    /// the others.
     pub fn get(&self) -> (&'static str, u64, u64) {
         let stage = Self::STAGES[self.stage.load(Ordering::Relaxed)];
         (stage, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 
-    /// The import ends soon, with `DeadlineExceeded`.
+    /// Makes the import fail soon with `DeadlineExceeded`.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -98,13 +98,13 @@ impl Progress {
 }
 
 impl Store {
-    /// Fill the tables of an empty store with the state of a dump of `length` bytes.
+    /// Fills the tables of an empty store with the state of a dump of `length` bytes.
     ///
     /// # Errors
     ///
-    /// `BadState` for a dump that is not one, or has another root than `plan` names,
-    /// `RefusedCommit` in a store with blocks, `DeadlineExceeded` when it was stopped,
-    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the disk failed with.
+    /// `BadState` if the dump is malformed or has another root than `plan` names, `RefusedCommit`
+    /// if the store has blocks, `DeadlineExceeded` if it was stopped, `StoreReadOnly`, `StoreFull`,
+    /// `DiskFull`, or an I/O error.
     pub fn import_state(
         &self,
         dump: impl Read,
@@ -129,13 +129,11 @@ impl Store {
         Ok(imported)
     }
 
-    /// Say that the nodes that an import has stored are those of the latest block, which is the
-    /// first.
+    /// Declares that the imported nodes are those of the latest block, which must be the first.
     ///
     /// # Errors
     ///
-    /// `RefusedCommit` for a store that is not at this block, `StoreReadOnly`, or what the store
-    /// failed with.
+    /// `RefusedCommit` if the store is not at this block, `StoreReadOnly`, or another store error.
     pub fn adopt_nodes(&self, block: u64) -> Result<()> {
         self.write(|txn| {
             let mut heads = self.tables.heads(txn)?;
@@ -172,7 +170,7 @@ impl Store {
     }
 }
 
-/// The first stage: lines to records.
+/// The first stage: converts lines to records.
 struct Reading<'a> {
     store: &'a Store,
     plan: &'a ImportOptions,
@@ -253,7 +251,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A failure of a file of runs.
+/// Converts an I/O error of a run.
 fn failed(error: &std::io::Error) -> Error {
     if super::disk::is_full(error) {
         return Error::DiskFull(error.to_string());

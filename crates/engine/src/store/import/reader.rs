@@ -1,9 +1,9 @@
-//! A dump in JSON lines, read as it streams: `{"root": …}`, then a line for each account.
+//! Streaming reader of a dump in JSON lines: `{"root": …}`, then a line for each account.
 //!
-//! An account has `address`, `balance` and `nonce`, and may have `code` and `storage`, in any
-//! order, as reth's `init-state` reads them; the keys that geth's `dump --iterative` writes beside
-//! them (`codeHash`, `key`, `root`) are checked. No line is held whole: the storage of one
-//! account may be as long as it likes. Every refusal names the line.
+//! An account has `address` and `balance`, and may have `nonce`, `code` and `storage`, in any
+//! order, as reth's `init-state` reads them. The additional keys of geth's `dump --iterative`
+//! (`codeHash`, `key`, `root`) are checked. No line is held whole, so the storage of one account
+//! may have any length. Every error names the line.
 
 use std::io::{ErrorKind, Read};
 
@@ -15,11 +15,11 @@ use crate::error::{Error, Result};
 const BUFFER_BYTES: usize = 256 << 10;
 const LONGEST_KEY: usize = 66;
 const LONGEST_NUMBER: usize = 80;
-/// In hex digits; the longest code of any chain is far shorter.
+/// In hex digits; far above the longest code of any chain.
 const LONGEST_CODE: usize = 32 << 20;
 const WORD_DIGITS: usize = 64;
 
-/// The storage root that a dump states of an account.
+/// The storage root that a dump states for an account.
 pub type StatedRoot = Option<B256>;
 
 pub struct DumpedAccount {
@@ -36,14 +36,14 @@ pub struct DumpReader<R> {
     buffer: Vec<u8>,
     at: usize,
     end: usize,
-    /// Bytes before the buffer.
+    /// The number of bytes before the buffer.
     before: u64,
     line: u64,
     /// The last string or bare word.
     text: Vec<u8>,
 }
 
-/// Members of an account as they come.
+/// The members of an account read so far.
 #[derive(Default)]
 struct Members {
     address: Option<Address>,
@@ -68,17 +68,17 @@ impl<R: Read> DumpReader<R> {
         Self { source, buffer, at: 0, end: 0, before: 0, line: 1, text: Vec::new() }
     }
 
-    /// The line that is being read, from 1.
+    /// The current line, from 1.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// Bytes that were read.
+    /// The number of bytes read.
     pub fn position(&self) -> u64 {
         self.before + self.at as u64
     }
 
-    /// The first line.
+    /// Reads the root from the first line.
     pub fn root(&mut self) -> Result<B256> {
         if !self.begins_line()? {
             return Err(self.bad("the dump is empty"));
@@ -95,7 +95,7 @@ impl<R: Read> DumpReader<R> {
         root.ok_or_else(|| self.bad("the first line is not {\"root\": \"0x…\"}"))
     }
 
-    /// The next account, whose slots are in `slots`; none at the end.
+    /// The next account, with its slots in `slots`; `None` at the end.
     pub fn account(&mut self, slots: &mut HeldSlots) -> Result<Option<DumpedAccount>> {
         if !self.begins_line()? {
             return Ok(None);
@@ -240,7 +240,7 @@ impl<R: Read> DumpReader<R> {
         }
     }
 
-    /// Goes to the next line with something on it; false at the end of the dump.
+    /// Advances to the next line that is not blank; false at the end of the dump.
     fn begins_line(&mut self) -> Result<bool> {
         while self.blank()? == Some(b'\n') {
             self.at += 1;
@@ -256,7 +256,7 @@ impl<R: Read> DumpReader<R> {
         }
     }
 
-    /// Reads an object; each member is read by the caller, who is given its key.
+    /// Reads an object. `member` is called with each key and reads its value.
     fn object(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Result<()>) -> Result<()> {
         self.expect(b'{')?;
         if self.blank()? == Some(b'}') {
@@ -275,7 +275,7 @@ impl<R: Read> DumpReader<R> {
         }
     }
 
-    /// A string, a number or a literal, in `text`.
+    /// Reads a string, a number or a literal into `text`.
     fn scalar(&mut self, longest: usize) -> Result<Scalar> {
         if self.blank()? == Some(b'"') {
             self.string(longest)?;
@@ -292,7 +292,7 @@ impl<R: Read> DumpReader<R> {
         Ok(Scalar::Bare)
     }
 
-    /// A string without escapes, in `text`: what a dump holds is digits and names.
+    /// Reads a string without escapes into `text`: a dump contains only digits and names.
     fn string(&mut self, longest: usize) -> Result<()> {
         self.expect(b'"')?;
         self.text.clear();
@@ -337,7 +337,7 @@ impl<R: Read> DumpReader<R> {
         }
     }
 
-    /// The next byte that is not blank; the end of a line is not.
+    /// Skips blanks other than line ends and returns the next byte without consuming it.
     fn blank(&mut self) -> Result<Option<u8>> {
         while let Some(byte) = self.peek()? {
             if !matches!(byte, b' ' | b'\t' | b'\r') {
@@ -368,7 +368,7 @@ impl<R: Read> DumpReader<R> {
     }
 }
 
-/// A number of up to 32 bytes in hex digits, with 0x or without.
+/// Parses up to 32 bytes in hex digits, with or without 0x.
 fn word(text: &[u8]) -> Option<U256> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     if digits.is_empty() || digits.len() > WORD_DIGITS {

@@ -1,8 +1,8 @@
-//! The second stage: records in the order of the tries to a root and all nodes.
+//! The second stage: computes the root and all nodes from records in the order of the tries.
 //!
-//! A leaf's key is the hash of an address, then 0 for the account, or 1 and the hash of a slot.
-//! So an account comes before its slots, and one pass with one open branch for each level of two
-//! tries is enough.
+//! The key of a leaf is the hash of an address, then 0 for the account, or 1 and the hash of a
+//! slot. So an account precedes its slots, and one pass is enough, with one open branch for each
+//! level of two tries.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -23,7 +23,7 @@ const ACCOUNT: u8 = 0;
 const SLOT: u8 = 1;
 const HASH: usize = 32;
 
-/// The leaves of a dump, of which each account comes with its slots.
+/// The leaves of a dump: each account with its slots.
 pub struct LeafSorter(Sorter);
 
 /// Adds slots of one account.
@@ -68,7 +68,7 @@ impl AccountLeaves<'_> {
     }
 }
 
-/// An account whose slots are coming.
+/// An account whose slots are being read.
 struct OpenAccount {
     line: u64,
     address: Address,
@@ -83,7 +83,7 @@ impl OpenAccount {
     }
 }
 
-/// Gives the nodes if the root is the one that the plan names.
+/// Returns the nodes if the root is the one that `plan` names.
 pub fn root_of(leaves: LeafSorter, plan: &ImportOptions, progress: &Progress) -> Result<Sorter> {
     let nodes = RefCell::new(Sorter::new(&plan.folder, "nodes", plan.memory / 3));
     let mut accounts = BulkRoot::new(emit_to(&nodes, Owner::Accounts, plan.block));
@@ -132,7 +132,7 @@ fn emit_to(
     block: u64,
 ) -> impl FnMut(&Nibbles, &[u8]) -> Result<()> + '_ {
     move |path, node| {
-        // An empty storage trie has no row; nothing is emitted for one either.
+        // An empty storage trie has no row, and nothing is emitted for it.
         nodes.borrow_mut().push(&entry::versioned(&node_key(&owner, path), block), node)
     }
 }
@@ -152,7 +152,7 @@ fn open_account((key, value): &Record) -> Result<OpenAccount> {
     })
 }
 
-/// The hash in the key of a slot.
+/// The slot hash in the key of a leaf; `None` for an account.
 fn slot_of(key: &[u8]) -> Option<B256> {
     match key[HASH..] {
         [SLOT, ref slot @ ..] => Some(B256::from_slice(slot)),

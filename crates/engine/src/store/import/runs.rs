@@ -1,8 +1,8 @@
-//! Sorting more records than fit into memory: sorted runs in files, merged when they are read.
+//! External sorting: sorted runs in files, merged when they are read.
 //!
-//! A record is a key and a value, in a run as the length of the key (1), that of the value (2,
-//! big-endian), and both. Records with equal keys come one after the other, in no order. A sorter
-//! whose records fit into its memory writes no file.
+//! A record is a key and a value. A run stores it as the length of the key (1), the length of the
+//! value (2, big-endian), the key and the value. Records with equal keys are adjacent, in no
+//! defined order. A sorter whose records fit into its memory writes no file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use super::failed;
 use crate::error::{Error, Result};
 
-/// Runs that are merged at once: each needs a file and a buffer.
+/// The maximum number of runs merged at once: each needs a file and a buffer.
 const FAN_IN: usize = 64;
 const BUFFER_BYTES: usize = 256 << 10;
 const HEAD_BYTES: usize = 3;
-/// Of a record that takes part in the sorting, beside its bytes.
+/// Memory for sorting a record, in addition to its bytes.
 const ENTRY_BYTES: usize = size_of::<u32>();
 
 pub type Record = (Vec<u8>, Vec<u8>);
@@ -25,16 +25,16 @@ pub type Record = (Vec<u8>, Vec<u8>);
 pub struct Sorter {
     folder: PathBuf,
     name: &'static str,
-    /// Bytes of records in memory; below 4 GiB, so that an offset has 32 bits.
+    /// The limit for records in memory, in bytes; below 4 GiB, so that an offset has 32 bits.
     limit: usize,
     memory: Memory,
     runs: Vec<PathBuf>,
-    /// Files that were made so far.
+    /// The number of files created so far.
     made: usize,
     records: u64,
 }
 
-/// Records one after the other, and where each begins.
+/// Concatenated records, and the offset of each.
 #[derive(Default)]
 struct Memory {
     bytes: Vec<u8>,
@@ -94,7 +94,7 @@ impl Sorter {
         if self.memory.used() >= self.limit { self.spill() } else { Ok(()) }
     }
 
-    /// All records in the order of their keys.
+    /// Returns all records in key order.
     pub fn finish(mut self) -> Result<Merged> {
         self.memory.sort();
         while self.runs.len() > FAN_IN {
@@ -134,10 +134,10 @@ impl Sorter {
     }
 }
 
-/// Records in order; its runs are removed with it.
+/// Records in key order. Its runs are deleted when it is dropped.
 pub struct Merged {
     sources: Vec<Source>,
-    /// The first record of each source that has more.
+    /// The next record of each source that has more.
     heads: BinaryHeap<Reverse<(Record, usize)>>,
     runs: Vec<PathBuf>,
 }
@@ -178,7 +178,7 @@ impl Drop for Merged {
     fn drop(&mut self) {
         self.sources.clear();
         for run in &self.runs {
-            // The caller removes the folder with all that is left in it.
+            // The caller removes the folder with any remaining files.
             let _ = std::fs::remove_file(run);
         }
     }
@@ -203,7 +203,7 @@ fn value_length(record: &[u8]) -> usize {
 }
 
 fn write_record(run: &mut impl Write, key: &[u8], value: &[u8]) -> Result<()> {
-    // Both lengths were checked when the record came.
+    // `push` has checked both lengths.
     let [high, low] = (value.len() as u16).to_be_bytes();
     let parts = [&[key.len() as u8, high, low][..], key, value];
     parts.iter().try_for_each(|part| run.write_all(part)).map_err(|error| failed(&error))

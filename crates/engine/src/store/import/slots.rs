@@ -1,6 +1,7 @@
-//! The slots of one account until its address is known: a dump may name it after them.
+//! Holds the slots of one account until its address is known: a dump may name it after them.
 //!
-//! Few wait in memory, and more in a file without a name that is made once and used again.
+//! Few slots are held in memory; more are written to an unlinked file, which is created once and
+//! reused.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
@@ -18,7 +19,7 @@ pub struct HeldSlots {
     folder: PathBuf,
     memory: Vec<(U256, U256)>,
     file: Option<File>,
-    /// Slots in the file.
+    /// The number of slots in the file.
     written: usize,
 }
 
@@ -32,7 +33,7 @@ impl HeldSlots {
         if self.memory.len() >= IN_MEMORY { self.spill() } else { Ok(()) }
     }
 
-    /// Give all of them away; there are none after it.
+    /// Passes all slots to `take` and removes them.
     pub fn drain(&mut self, mut take: impl FnMut(U256, U256) -> Result<()>) -> Result<()> {
         if self.written > 0
             && let Some(file) = &mut self.file

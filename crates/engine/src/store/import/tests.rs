@@ -1,4 +1,4 @@
-//! A store that was filled from a dump is the one that its accounts make one by one.
+//! A store filled from a dump equals one that is built from the accounts one by one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -55,7 +55,7 @@ fn root(state: &State) -> B256 {
     trie.root(&none).unwrap()
 }
 
-/// Each account in one of the forms that dumps have.
+/// A dump with each account in one of the supported forms.
 fn dump(state: &State, root: B256, order: &[usize]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (place, (address, plain)) in state.iter().enumerate() {
@@ -83,7 +83,7 @@ fn dump(state: &State, root: B256, order: &[usize]) -> String {
             ),
         });
     }
-    // Any order will do.
+    // The accounts may be in any order.
     let mut keyed: Vec<_> = lines.into_iter().enumerate().collect();
     keyed.sort_by_key(|(place, _)| (order[place % order.len()], *place));
     let lines: Vec<String> = keyed.into_iter().map(|(_, line)| line).collect();
@@ -110,7 +110,7 @@ impl Rig {
         self.store.import_state(text.as_bytes(), text.len() as u64, &plan, &progress)
     }
 
-    /// Add the block, and give the root of the trie that stands on it.
+    /// Adds the block and returns the trie at that block.
     fn begin(&self) -> HeadTrie {
         let mut batch = self.store.batch().unwrap();
         let changes = Arc::new(Changes::default());
@@ -155,7 +155,7 @@ proptest! {
             prop_assert_eq!(found, expected);
         }
 
-        // The nodes are those that later changes need.
+        // Later changes find all nodes that they need.
         let mut both = state.clone();
         let mut later = changes(&more);
         for (address, change) in &mut later.accounts {
@@ -250,7 +250,7 @@ fn an_account_may_have_more_slots_than_wait_in_memory() {
     ]);
     let expected = root(&state);
     let rig = Rig::new();
-    // The form with the address at the end.
+    // The form in which the address is last.
     let text = dump(&state, expected, &[0]);
     let imported = rig.import(&text, expected, 3 << 20).unwrap();
     assert_eq!(imported, ImportStats { accounts: 2, slots: 120_001 });
