@@ -1,11 +1,11 @@
 //! A batch as bytes: the body of a commit in a log, which every store of the log applies.
 //!
-//! A body is the steps of a batch, one after the other, each a kind and its fields. The numbers
-//! of the commits before and after it and the version of this format, `FORMAT`, go with the
-//! message that carries it. Numbers are big-endian; `bytes` are a length (4) and the content;
-//! `entries` are a count (4), then each a length (1), the key, a length (2), the value, as in
-//! `entry`, those alone that the index changed; `codes` are a count (4), then each the hash (32)
-//! and `bytes`; `partials` are a count (4) and their numbers (8 each).
+//! A body is the sequence of the steps of a batch, each a kind and its fields. The message that
+//! carries it has the numbers of the commits before and after it, and the version of this format,
+//! `FORMAT`. Numbers are big-endian. `bytes` is a length (4) and the content. `entries` is a count
+//! (4), then for each entry a length (1), the key, a length (2) and the value, as in `entry`; a
+//! partial has only the changes of its own index. `codes` is a count (4), then for each code the
+//! hash (32) and `bytes`. `partials` is a count (4) and their numbers (8 each).
 //!
 //! | kind        | fields                                                                    |
 //! |-------------|---------------------------------------------------------------------------|
@@ -16,7 +16,7 @@
 //! | 4 drop      | partials, reason as bytes                                                 |
 //! | 5 revive    | partials                                                                  |
 //! | 6 rewind    | block (8)                                                                 |
-//! | 7 pending   | there (1), partial (8)                                                    |
+//! | 7 pending   | present (1), partial (8)                                                  |
 //! | 8 safe      | block (8)                                                                 |
 //! | 9 finalized | block (8)                                                                 |
 //! | 10 note     | boot id (16), monotonic nanoseconds (8)                                   |
@@ -24,29 +24,29 @@
 //! | 12 delete   | key as bytes                                                              |
 //! | 13 settle   | none; the last step                                                       |
 //! | 14 forget   | partials                                                                  |
-//! | 15 notes    | a note of another length than that of kind 10, as bytes                   |
-//! | 16 anchor   | number (8), block (8), hash (32), root (32), epoch (8), anew (1), entries |
-//! |             | of the index, codes, of which there are none                              |
+//! | 15 notes    | a note whose length differs from that of kind 10, as bytes                |
+//! | 16 anchor   | number (8), block (8), hash (32), root (32), epoch (8), replaces (1),     |
+//! |             | entries (index rows only), codes (always empty)                           |
 //!
-//! What is part of the log, and what is not:
+//! The log includes or omits the following:
 //!
-//! - *forget* changes which partials can be revived, so it has a kind.
-//! - *Notes* have grown: the deadline of the pending block may be followed by the quiet indices
-//!   after its last partial. Those are no more local than a partial is, so the note is carried
-//!   whole; what a commit here does with it is nothing, since the deadline is by the clock of
-//!   another machine. Who follows writes a note of its own (`Batch::writers_note`).
-//! - What was *learned* of a partial base is left out: a store of the log asks for it by itself.
-//! - *Nodes* of the trie are left out: a store computes them from the deltas, as after a crash.
-//! - *Local rows* (`Batch::put_local`) are left out: how far the indices of logs and of addresses
-//!   have come is another matter in every store, and so are their sections, which are written
-//!   outside of commits. Who follows lowers its own at a rewind (`Batch::rewinds_to`).
-//! - Rows of a dev chain, of snapshots and of loaded state, and the deletion of rows for their
-//!   age, are puts and deletes like any other.
-//! - `Store::load` is no commit: a store that was filled by it begins its log with a copy.
+//! - *Forget* changes which partials can be revived, so it is included.
+//! - *Notes* are included whole: the deadline of the pending block may be followed by the quiet
+//!   indices after its last partial, which are not local. A commit of a decoded batch does not
+//!   apply the note, since the deadline refers to the clock of another machine. A follower writes a
+//!   note of its own (`Batch::writers_note`).
+//! - *Learned* state of a partial base is omitted: each store of the log fetches it itself.
+//! - *Nodes* of the trie are omitted: a store computes them from the deltas, as after a crash.
+//! - *Local rows* (`Batch::put_local`) are omitted: the progress of the log and address indices
+//!   differs between stores, and so do their sections, which are written outside of commits. A
+//!   follower lowers its own progress at a rewind (`Batch::rewinds_to`).
+//! - Rows of a dev chain, of snapshots and of loaded state, and the deletion of expired rows, are
+//!   ordinary puts and deletes.
+//! - `Store::load` is not a commit: a store that was filled by it begins its log with a copy.
 //!
-//! A body has one form: whatever is read is written again as the same bytes. Reading refuses
-//! everything else, takes nothing on trust that a store would keep, and no more memory than a
-//! small multiple of what it is given.
+//! The encoding is canonical: decoding a body and encoding it again gives the same bytes. Decoding
+//! rejects everything else, verifies everything that a store would keep, and uses at most a small
+//! multiple of the memory of its input.
 
 mod decode;
 mod encode;
@@ -54,7 +54,7 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
-/// Of bodies. One that has another is not read.
+/// The version of the body format. Bodies of other versions are rejected.
 pub const FORMAT: u8 = 1;
 
 const APPEND: u8 = 1;

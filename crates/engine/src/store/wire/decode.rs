@@ -1,4 +1,4 @@
-//! Reading: every length is checked against what is there before anything is copied.
+//! Decoding: every length is checked against the remaining input before anything is copied.
 
 use alloy_primitives::{B256, Bytes, keccak256};
 
@@ -10,11 +10,11 @@ use crate::store::entry::{self, ACCOUNT, Entries, INDEX, MAX_INDEX_VALUE, RETIRE
 use crate::store::heads::MOST_COMMITS;
 
 impl Batch {
-    /// The batch whose commit follows `before` and makes `after`, from its body.
+    /// Decodes the body of the commit that follows `before` and makes `after`.
     ///
     /// # Errors
     ///
-    /// `Undecodable` with the reason for everything that `encode` does not write.
+    /// `Undecodable` with the reason for any body that `encode` does not produce.
     pub fn decode(body: &[u8], before: u64, after: u64) -> Result<Self> {
         if before >= after || after > MOST_COMMITS {
             return Err(broken(format!("commit {after} does not follow {before}")));
@@ -42,7 +42,8 @@ fn broken(why: impl Into<String>) -> Error {
 
 struct Reader<'b> {
     rest: &'b [u8],
-    /// The last number that a step has taken. Each takes a higher one, up to `last`.
+    /// The last number that a step has used. Each number is higher than the one before, up to
+    /// `last`.
     drawn: u64,
     last: u64,
 }
@@ -129,7 +130,7 @@ impl<'b> Reader<'b> {
             entries.push((key.to_vec(), value.to_vec()));
             before = key;
         }
-        // In order, they become a map without a search.
+        // Sorted entries become a map without a search.
         Ok(entries.into_iter().collect())
     }
 
@@ -140,7 +141,7 @@ impl<'b> Reader<'b> {
             if codes.last_key_value().is_some_and(|(before, _)| hash <= *before) {
                 return Err(broken("codes are not in the order of their hashes"));
             }
-            // No root says so: it has the hash alone.
+            // No root covers the code itself, only its hash.
             if keccak256(code) != hash {
                 return Err(broken(format!("code has another hash than {hash}")));
             }
@@ -184,7 +185,7 @@ impl<'b> Reader<'b> {
         Ok(numbers.iter().map(|number| u64::from_be_bytes(*number)).collect())
     }
 
-    /// A number that the batch has drawn.
+    /// A number that the batch has allocated.
     fn drawn(&mut self) -> Result<u64> {
         let number = self.number()?;
         if number <= self.drawn || number > self.last {
@@ -229,7 +230,7 @@ fn cut_short() -> Error {
     broken("it is cut short")
 }
 
-/// Whether a store could read it again.
+/// Checks that a store can read the entry back.
 fn check_entry(key: &[u8], value: &[u8]) -> Result<()> {
     entry::check_key(key)?;
     match key[0] {

@@ -1,15 +1,15 @@
-//! Writing: the steps that are part of the log, as they are.
+//! Encoding: the steps that are part of the log, unchanged.
 
 use super::*;
 use crate::error::{Error, Result};
 use crate::store::batch::{Batch, NewAnchor, NewBlock, NewPartial, NewState, Parent, Step};
 
 impl Batch {
-    /// The body of its commit. Of a batch that was read, what was added since is left out.
+    /// The body of the commit. Steps that were added to a decoded batch are omitted.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for index rows that are too long, and for a row of 4 GiB.
+    /// `InvalidArgument` if an index row is too long or a row has 4 GiB.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let steps = &self.steps[..self.read.unwrap_or(self.steps.len())];
         let mut body = Body(Vec::with_capacity(4096));
@@ -105,7 +105,7 @@ impl Body {
         let entries = new.entries()?;
         self.length(entries.len())?;
         for (key, value) in entries {
-            // `entry` makes neither longer than its length has room for.
+            // `entry` keeps both lengths within their fields.
             self.0.push(key.len() as u8);
             self.0.extend_from_slice(key);
             self.0.extend_from_slice(&(value.len() as u16).to_be_bytes());
@@ -119,7 +119,7 @@ impl Body {
         Ok(())
     }
 
-    /// A kind and the number that follows it.
+    /// Writes a kind and the number that follows it.
     fn number(&mut self, kind: u8, number: u64) {
         self.0.push(kind);
         self.0.extend_from_slice(&number.to_be_bytes());

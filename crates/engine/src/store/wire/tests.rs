@@ -1,4 +1,4 @@
-//! Bodies to the byte, and bodies of any bytes.
+//! Exact bytes of bodies, and decoding of arbitrary bytes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::state::{AccountChange, AccountState, Changes};
 use crate::store::batch::{Batch, Parent};
 
-/// One account with a slot, which is new, and its code.
+/// A new account with a slot and code.
 fn changes(who: u8, code: &[u8]) -> Changes {
     let code = Bytes::copy_from_slice(code);
     let code_hash = keccak256(&code);
@@ -30,7 +30,7 @@ fn undecodable(body: &[u8]) -> String {
     }
 }
 
-/// Where a step does not need others, the bytes are written down whole.
+/// The expected bytes are complete for steps that do not need others.
 #[test]
 fn steps_are_written_as_they_are_documented() {
     let deadline = [vec![0xbb; 16], vec![0, 0, 0, 0, 0, 0, 1, 0]].concat();
