@@ -1,9 +1,9 @@
-//! Trie nodes of proofs in the store, by their hashes, in two halves so that they are bounded.
+//! Trie nodes from proofs, stored by hash in two halves of bounded size.
 //!
-//! A node that a block changes is stored at its place once the root of that block is computed
-//! (`nodes`); until then, and for keys that are only read, its proof is all that has it. So the
-//! last ones are kept: they come into the young half, and when that is full, the old one is
-//! emptied in slices and becomes the young one. What is forgotten can be asked for again.
+//! A node that a block changes is stored at its path once the root of that block is computed
+//! (`nodes`). Until then, and for keys that are only read, the proof is the only source of the
+//! node, so recent ones are kept here. New nodes go into the young half. When it is full, the old
+//! half, which is emptied in slices, becomes the young one. Evicted nodes can be fetched again.
 //!
 //! | row in `codes`        | value                                       |
 //! |-----------------------|---------------------------------------------|
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 
 const HALVES: [u8; 2] = *b"no";
 const KEPT: &[u8] = b"k";
-/// Bytes of a half.
+/// The size of a half in bytes.
 const HALF: u64 = 256 << 20;
 const KEY_BYTES: usize = 33;
 
@@ -32,7 +32,7 @@ fn node_key(half: u8, hash: &B256) -> [u8; KEY_BYTES] {
     key
 }
 
-/// The hash in the key of a node.
+/// The hash in the key of a node; `None` for other keys.
 pub(super) fn hash_in(key: &[u8]) -> Option<B256> {
     let (half, hash) = key.split_first()?;
     (HALVES.contains(half) && hash.len() == 32).then(|| B256::from_slice(hash))
@@ -42,7 +42,7 @@ pub(super) fn is_kept_row(key: &[u8]) -> bool {
     key == KEPT
 }
 
-/// Which half nodes go into, and how much is in it.
+/// The young half, which receives nodes, and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeptNodes {
     young: u8,
@@ -82,7 +82,7 @@ impl Tables {
         self.codes.put(txn, KEPT, &kept.encode()).map_err(lmdb)
     }
 
-    /// A node into the young half; whether it is new there.
+    /// Puts a node into the young half; true if it is new there.
     pub(super) fn put_learned_node(
         &self,
         txn: &mut RwTxn,
@@ -101,7 +101,7 @@ impl Tables {
 }
 
 impl Slice<'_, '_> {
-    /// Empty the old half once the young one fills, and let them change places when it is full.
+    /// Empties the old half once the young one is half full, and swaps them when it is full.
     pub fn forget_learned_nodes(&mut self) -> Result<()> {
         self.forget_above(HALF)
     }
@@ -118,7 +118,7 @@ impl Slice<'_, '_> {
         let mut keys = Vec::new();
         for row in codes.prefix_iter(self.txn, &[kept.old()]).map_err(lmdb)? {
             let (key, _) = row.map_err(lmdb)?;
-            // Codes are in the same table, by hashes of any beginning.
+            // The table also holds codes, whose hashes can start with any byte.
             if hash_in(key).is_some() {
                 keys.push(key.to_vec());
             }
@@ -139,7 +139,7 @@ impl Slice<'_, '_> {
 }
 
 impl Lease {
-    /// A trie node of a proof, whatever its place, by its hash.
+    /// A trie node from a proof, by hash.
     pub fn learned_node(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
         if self.heads.anchor.is_none() {
             return Ok(None);

@@ -1,10 +1,10 @@
-//! What was learned of an anchor's state, stored below everything that blocks did since.
+//! State learned about an anchor, stored below all changes of later blocks.
 //!
-//! An account or a slot is a flat entry of the anchor's block, also where it says that there is
-//! nothing: so it is known for every state above, and no number is drawn. One that has an entry
-//! already is left as it is. What is right whatever the block is lies in the table
-//! of codes, by its hash: codes themselves, and trie nodes of proofs (`learned_nodes`). Hashes of
-//! blocks below the anchor are there too, until there is another anchor.
+//! An account or a slot becomes a flat entry of the anchor's block, also if it does not exist or is
+//! zero, so it is known for every state above. No commit number is allocated. A key that already
+//! has an entry is not changed. Data that is valid at any block is stored in the table of codes by
+//! its hash: codes, and trie nodes from proofs (`learned_nodes`). Hashes of blocks below the anchor
+//! are also stored there, until the anchor is replaced.
 //!
 //! | row in `codes`        | value                     |
 //! |-----------------------|---------------------------|
@@ -33,13 +33,13 @@ pub(super) fn block_key(number: u64) -> [u8; 9] {
     key
 }
 
-/// What a row of the table of codes is, by its key.
+/// The kind of a row in the table of codes, by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CodeRow {
-    /// A code or a node: its value has this hash.
+    /// A code or a node, whose value has this hash.
     Hashed(B256),
     Block,
-    /// How learned nodes are kept.
+    /// The state of the halves of learned nodes.
     KeptNodes,
 }
 
@@ -56,8 +56,8 @@ pub(super) fn code_row(key: &[u8]) -> Option<CodeRow> {
 }
 
 impl Store {
-    /// From now on views read what the store does not know here, where the base is partial and
-    /// of the same epoch.
+    /// Sets the fallback of views for unknown keys. It is used if the base is partial and of the
+    /// same epoch.
     pub fn set_fallback_state(&self, learned: Option<Arc<FetchedState>>) {
         *self.fallback_state.lock().unwrap_or_else(PoisonError::into_inner) = learned;
     }
@@ -66,12 +66,12 @@ impl Store {
         self.fallback_state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Store what was learned and is not stored yet; gives the number of rows. It changes no
-    /// answer but that something is unknown, so no number is drawn.
+    /// Stores what was learned and is not stored yet; returns the number of new rows. The only
+    /// change is that unknown keys become known, so no commit number is allocated.
     ///
     /// # Errors
     ///
-    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or another store error.
     pub fn learn(&self, learned: &FetchedState) -> Result<usize> {
         let view = self.view()?;
         let epoch = view.heads().anchor.map(|anchor| anchor.epoch);
@@ -79,7 +79,7 @@ impl Store {
         if epoch != Some(learned.epoch) || learned.unstored() == 0 {
             return Ok(0);
         }
-        // Nobody commits meanwhile: an anchor could be another one then.
+        // Blocks concurrent commits, which could replace the anchor.
         let layers = self.layers()?;
         let (rows, came) = learned.rows();
         let stored = self.write(|txn| {
@@ -95,7 +95,8 @@ impl Store {
 }
 
 impl Tables {
-    /// Rows of an epoch, if it is that of the base; gives how many are new, and none if not.
+    /// Stores rows of an epoch and returns the number of new ones; `None` if the base has another
+    /// epoch.
     pub(super) fn put_learned(
         &self,
         txn: &mut RwTxn,
@@ -144,8 +145,8 @@ impl Tables {
         }
     }
 
-    /// An entry of the anchor, unless there is one of any block: what a block has changed was
-    /// known before, and who learns it now has it from a later one.
+    /// Puts an entry of the anchor, unless the key has an entry of any block: a key that a block
+    /// changed was known before, so a value learned now is from a later block.
     fn put_below(
         &self,
         txn: &mut RwTxn,
@@ -170,7 +171,7 @@ impl Tables {
         Ok(is_new)
     }
 
-    /// Hashes below the former anchor may be of another chain than those below the next.
+    /// Deletes hashes below the old anchor, which may be of another chain than the next anchor.
     pub(super) fn forget_learned_blocks(&self, txn: &mut RwTxn) -> Result<()> {
         let mut keys = Vec::new();
         for row in self.codes.prefix_iter(txn, &[BLOCK]).map_err(lmdb)? {

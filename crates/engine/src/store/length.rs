@@ -1,8 +1,8 @@
-//! Whether the file of a store is as long as it has to be, before LMDB maps it.
+//! Checks that the file of a store is not truncated, before LMDB maps it.
 //!
-//! LMDB reads pages through its map, and a page that is mapped and not in the file kills the
-//! process (SIGBUS). The file may be shorter than what its meta page says by pages that are in
-//! no table: those are in the list of free pages. All of it is read here without a map.
+//! LMDB reads pages through its map, and access to a mapped page that is not in the file kills the
+//! process (SIGBUS). The file may be shorter than its meta page says only if the missing pages are
+//! in the list of free pages. Everything here is read without a map.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,11 +20,11 @@ const DEEPEST: usize = 32;
 
 /// # Errors
 ///
-/// `StoreDamaged` for a file that was cut off. What else is wrong with one, LMDB says.
+/// `StoreDamaged` if the file is truncated. LMDB reports other damage.
 pub(super) fn check(folder: &Path) -> Result<()> {
     let Ok(file) = File::open(folder.join("data.mdb")) else { return Ok(()) };
     while let Some(meta) = Meta::newest(&file) {
-        // Afterwards: the file grows before its meta page changes.
+        // Read after the meta page, because the file grows before its meta page changes.
         let pages = file.metadata().map_or(0, |it| it.len()) / meta.page_size;
         let missing = pages..meta.last_page + 1;
         if missing.is_empty() || FreePages::read(&file, &meta, pages) == Some(missing.collect()) {
@@ -71,7 +71,7 @@ impl Meta {
     }
 }
 
-/// The free pages of one commit from some page on.
+/// The free pages of one commit at or above page `pages`.
 struct FreePages<'a> {
     file: &'a File,
     page_size: usize,
@@ -80,7 +80,7 @@ struct FreePages<'a> {
 }
 
 impl<'a> FreePages<'a> {
-    /// None: the list is not in the file as it should be.
+    /// `None` if the file has no readable list of free pages.
     fn read(file: &'a File, meta: &Meta, pages: u64) -> Option<BTreeSet<u64>> {
         let page_size = usize::try_from(meta.page_size).ok()?;
         let mut free = Self { file, page_size, pages, found: BTreeSet::new() };
@@ -112,7 +112,7 @@ impl<'a> FreePages<'a> {
         Some(())
     }
 
-    /// Take a list: its length, then the numbers.
+    /// Adds the pages of a list: its length, then the page numbers.
     fn take(&mut self, list: &[u8]) -> Option<()> {
         for at in 1..=number(list, 0, 8)? as usize {
             let page = number(list, 8 * at, 8)?;
@@ -131,7 +131,7 @@ impl<'a> FreePages<'a> {
     }
 }
 
-/// A number as this machine writes it: LMDB's files belong to machines of one kind.
+/// Reads a little-endian number. LMDB uses the byte order of the machine.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let mut wide = [0; 8];
     wide[..size].copy_from_slice(bytes.get(at..at.checked_add(size)?)?);

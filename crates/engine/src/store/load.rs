@@ -1,8 +1,8 @@
-//! Filling an empty store with a state that comes sorted, as from a snapshot.
+//! Bulk loading of sorted state, as from a snapshot, into an empty store.
 //!
-//! Appending in key order fills pages one after the other and needs no search, so ten
-//! million accounts take seconds where inserting them one by one takes minutes. The
-//! first block is then added with `Batch::append` as usual.
+//! Appending in key order fills pages sequentially without searching: ten million accounts take
+//! seconds, where individual inserts take minutes. The first block is then added with
+//! `Batch::append` as usual.
 
 use alloy_primitives::Address;
 use heed::PutFlags;
@@ -14,13 +14,13 @@ use crate::state::AccountState;
 use crate::store::entry;
 
 impl Store {
-    /// Add accounts as of block 0. Addresses ascend within a call and from call to
-    /// call; each call is one commit.
+    /// Adds accounts as of block 0. Addresses must ascend within a call and from call to call. Each
+    /// call is one commit.
     ///
     /// # Errors
     ///
-    /// `RefusedCommit` in a store with blocks, `InvalidArgument` for addresses that do not
-    /// ascend, `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
+    /// `RefusedCommit` if the store has blocks, `InvalidArgument` if addresses do not ascend,
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or another store error.
     pub fn load(&self, accounts: &[(Address, AccountState)]) -> Result<()> {
         let flat = self.tables.flat;
         self.write(|txn| {

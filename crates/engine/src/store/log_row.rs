@@ -1,7 +1,7 @@
-//! Where a store stands in the log that it writes or follows.
+//! The position of a store in the log that it writes or follows.
 //!
-//! The row is written by the commit that it is about, in the same transaction. A store that
-//! makes a commit outside of the log is no part of the log any more, and loses its row.
+//! The row is written in the same transaction as the commit that it describes. A store that makes a
+//! commit outside of the log is no longer part of the log and loses its row.
 //!
 //! | row in `meta` | value                                       |
 //! |---------------|---------------------------------------------|
@@ -18,14 +18,14 @@ use crate::error::{Error, Result};
 
 const LOG: &[u8] = b"log";
 
-/// What a log says about its last commit here.
+/// The last commit of a log in this store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LogRow {
-    /// Of the writer that made it.
+    /// The epoch of the writer that made the commit.
     pub epoch: u64,
-    /// SHA-256 that stands for it and all commits before it.
+    /// SHA-256 that identifies this commit and all commits before it.
     pub link: B256,
-    /// Its number in the stream.
+    /// Its sequence number in the stream.
     pub sequence: u64,
 }
 
@@ -45,7 +45,7 @@ impl LogRow {
 }
 
 impl View {
-    /// `None` in a store that is no part of a log.
+    /// `None` if the store is not part of a log.
     ///
     /// # Errors
     ///
@@ -56,12 +56,12 @@ impl View {
 }
 
 impl Store {
-    /// Replace the note beside the log: it is local, so no number is drawn.
+    /// Replaces the note without a log entry. The note is local, so no commit number is allocated.
     ///
     /// # Errors
     ///
-    /// `StaleBatch` when the store is not at this commit, `StoreReadOnly`, `StoreFull`,
-    /// `DiskFull`, or what the store failed with.
+    /// `StaleBatch` if the store is not at this commit, `StoreReadOnly`, `StoreFull`, `DiskFull`,
+    /// or another store error.
     pub fn put_note(&self, commit: u64, note: &[u8]) -> Result<()> {
         self.write(|txn| {
             let mut heads = self.tables.heads(txn)?;

@@ -1,7 +1,7 @@
-//! Where logs may be: sections of their index (`logs::index`), and blooms of headers.
+//! Candidate blocks for log queries: sections of the log index (`logs::index`), and header blooms.
 //!
-//! Both are rows of Python's, which knows their keys. The key of a chunk is the prefix of its
-//! section and the first entry of the chunk.
+//! Both are Python-owned rows, whose keys are passed in. The key of a chunk is the prefix of its
+//! section followed by the first entry of the chunk.
 
 use std::ops::Bound;
 
@@ -16,10 +16,10 @@ use crate::logs::index::{self, Chunk, ENTRY, Merged, Source, Term, entry, entry_
 use crate::logs::search::{LookUp, Search};
 use crate::stored::items::{damaged, take_item, take_list};
 
-/// Terms and blocks after which a search pauses.
+/// A search pauses after this many terms or blocks.
 const MOST_LOOK_UPS: usize = 1 << 12;
 const MANY_BLOCKS: usize = 1024;
-/// Entries that take as long as a look-up.
+/// The number of entries that cost as much as a lookup.
 const ENTRIES_PER_LOOK_UP: usize = 128;
 /// Bytes before the header in its row.
 const DIFFICULTY: usize = 32;
@@ -27,13 +27,13 @@ const DIFFICULTY: usize = 32;
 const BEFORE_BLOOM: usize = 6;
 
 impl View {
-    /// Goes on with a search for up to `look_ups` terms of sections, fewer where they are in
-    /// many blocks. Gives the blocks of the sections that it finished.
+    /// Continues a search for up to `look_ups` terms of sections, fewer if they occur in many
+    /// blocks. Returns the blocks of the sections that it finished.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a prefix that is empty or too long, `StoreDamaged` for rows that
-    /// are no chunks, `StoreClosed`, `Store`.
+    /// `InvalidArgument` if a prefix is empty or too long, `StoreDamaged` if rows are not chunks,
+    /// `StoreClosed`, `Store`.
     pub fn search_logs(&self, search: &mut Search, look_ups: usize) -> Result<Vec<u64>> {
         let mut blocks = Vec::new();
         self.lease.read(|txn| {
@@ -58,13 +58,12 @@ impl View {
         Ok(blocks)
     }
 
-    /// Part of the merger of some sections: from an entry on, about `most` entries of each
-    /// source.
+    /// Merges a part of some sections: about `most` entries of each source, beginning at `from`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a prefix that is empty or too long, `StoreDamaged` for rows that
-    /// are no chunks, `StoreClosed`, `Store`.
+    /// `InvalidArgument` if a prefix is empty or too long, `StoreDamaged` if rows are not chunks,
+    /// `StoreClosed`, `Store`.
     pub fn merge_log_sections(
         &self,
         sources: &[Source<'_>],
@@ -74,7 +73,8 @@ impl View {
         sources.iter().try_for_each(|(prefix, _)| check_row_key(prefix))?;
         let (term, _) = parts(from.iter().fold(0, |all, byte| all << 8 | u128::from(*byte)));
         let mut read: Vec<(u128, u16)> = Vec::new();
-        // Where the first source to reach `most` stopped: the others go no further.
+        // The term at which the first source to reach `most` stopped. The other sources stop there
+        // too.
         let mut end: Option<Term> = None;
         self.lease.read(|txn| {
             for (prefix, shift) in sources {
@@ -84,7 +84,7 @@ impl View {
                     if end.is_some_and(|end| term >= end) {
                         return false;
                     }
-                    // A term is never cut in two: its entries in all sources go together.
+                    // A term is never split: its entries in all sources stay together.
                     let is_new = read.last().is_none_or(|(last, _)| parts(*last).0 != term);
                     if taken >= most && is_new {
                         end = Some(term);
@@ -110,13 +110,13 @@ impl View {
         Ok((index::chunks(merged), end.map(|end| entry_bytes(entry(end, 0)))))
     }
 
-    /// The blocks from `first` up to `stop` whose bloom does not rule out that the filter
-    /// matches. Their headers are rows under `prefix` and the number, after 32 other bytes.
+    /// The blocks from `first` up to, but not including, `stop` whose bloom may match the filter.
+    /// The key of a header row is `prefix` and the block number; the header follows 32 other bytes.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a prefix that is empty or too long, `StoreDamaged` for rows that
-    /// are no headers, `StoreClosed`, `Store`.
+    /// `InvalidArgument` if the prefix is empty or too long, `StoreDamaged` if rows are not
+    /// headers, `StoreClosed`, `Store`.
     pub fn blocks_in_bloom(
         &self,
         filter: &LogFilter,
@@ -147,7 +147,7 @@ impl View {
     }
 }
 
-/// The bloom in the row of a header.
+/// The bloom in a header row.
 fn header_bloom(row: &[u8]) -> Result<&[u8; 256]> {
     let mut header = row.get(DIFFICULTY..).ok_or_else(|| damaged("a header is cut short"))?;
     let mut fields = take_list(&mut header)?;
@@ -157,7 +157,7 @@ fn header_bloom(row: &[u8]) -> Result<&[u8; 256]> {
     take_item(&mut fields)?.try_into().map_err(|_| damaged("a bloom of another length"))
 }
 
-/// Gives the entries of a section from one on to `act`, in order, until it says false.
+/// Passes the entries of a section from `from` on to `act`, in order, until it returns false.
 fn each_entry(
     rows: Table,
     txn: &RoTxn<AnyTls>,

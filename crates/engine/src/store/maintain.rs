@@ -1,13 +1,12 @@
-//! The work that follows behind the heads, in bounded slices.
+//! Maintenance behind the heads, in bounded slices.
 //!
-//! Six kinds, in the order of `Slice::round`: clearing stale flat entries, folding sealed
-//! deltas into the flat table, clearing stale trie nodes, writing new ones, clearing the
-//! rest, pruning. Each kind has a share of a slice, so that none waits for the end of
-//! another's backlog. As many slices as fit into a given time are one durable transaction:
-//! LMDB copies each page that a transaction touches, and most of them are the same ones.
-//! Such a transaction draws no number and changes nothing that a reader could see: a state
-//! reads the same before, between and after. Where a slice stopped is a cursor row, so a
-//! killed writer goes on where it was.
+//! There are six kinds of work, in the order of `Slice::round`: clearing stale flat entries,
+//! folding sealed deltas into the flat table, clearing stale trie nodes, writing new trie nodes,
+//! clearing other garbage, and pruning. Each kind has a share of a slice, so that none waits for
+//! the backlog of another. As many slices as fit into a given time share one durable transaction:
+//! LMDB copies each page that a transaction touches, and slices mostly touch the same pages. Such a
+//! transaction allocates no commit number and changes nothing that a reader could observe. Cursor
+//! rows record where a slice stopped, so a restarted writer resumes there.
 
 use std::ops::Bound;
 use std::time::{Duration, Instant};
@@ -24,35 +23,34 @@ use crate::error::{Error, Result};
 use crate::store::delta;
 use crate::store::entry::{self, RETIRED};
 
-/// The entry key from which folding block `folded + 1` goes on.
+/// The entry key at which folding block `folded + 1` resumes.
 pub(super) const FOLD_CURSOR: &[u8] = b"fold";
-/// The entry key from which clearing the first row of stale flat entries goes on.
+/// The entry key at which clearing the first garbage row of flat entries resumes.
 const CLEAR_CURSOR: &[u8] = b"clear";
-/// The entry key from which pruning below block `earliest` goes on.
+/// The entry key at which pruning below block `earliest` resumes.
 const PRUNE_CURSOR: &[u8] = b"prune";
-/// All of them.
 pub(super) const CURSORS: [&[u8]; 3] = [FOLD_CURSOR, CLEAR_CURSOR, PRUNE_CURSOR];
-/// Of work; each has this part of a slice for itself.
+/// The number of kinds of work. Each has 1/`KINDS` of a slice for itself.
 const KINDS: usize = 6;
 
 impl Store {
-    /// Work on up to `entries` entries. Gives how many were worked on; none means
-    /// that nothing is due.
+    /// Processes up to `entries` entries. Returns the number processed; 0 means that no work is
+    /// due.
     ///
     /// # Errors
     ///
-    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or another store error.
     pub fn maintain(&self, entries: usize) -> Result<usize> {
         self.maintain_within(entries, Duration::ZERO, true)
     }
 
-    /// Work on slices of up to `entries` entries, in one durable transaction, until
-    /// nothing is due or the time is over; one slice at least. Pruning may be left for
-    /// another time: what goes lies on other pages than what comes.
+    /// Processes slices of up to `entries` entries, in one durable transaction, until no work is
+    /// due or the time is up; at least one slice. Prunes only if `prune` is set, because
+    /// pruning touches other pages than the rest of the work.
     ///
     /// # Errors
     ///
-    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or another store error.
     pub fn maintain_within(&self, entries: usize, time: Duration, prune: bool) -> Result<usize> {
         let begun = Instant::now();
         let mut layers = self.layers()?;
@@ -82,7 +80,7 @@ impl Store {
     }
 }
 
-/// Everything at once, inside a commit.
+/// Clears, folds and writes nodes without a limit, inside a commit.
 pub(super) fn settle(
     tables: &Tables,
     txn: &mut RwTxn,
@@ -107,12 +105,13 @@ pub(super) struct Slice<'a, 'e> {
 }
 
 impl Slice<'_, '_> {
-    /// One slice: every kind of work gets its share, then what is left goes to the kinds
-    /// that have more. Gives how many entries were worked on.
+    /// Processes one slice: each kind of work gets its share, then the rest goes to the kinds with
+    /// work left. Returns the number of entries processed.
     fn round(&mut self, entries: usize, keep: Option<&Keep>) -> Result<usize> {
         self.left = entries;
         for share in [entries.div_ceil(KINDS), entries] {
-            // Folding waits for stale flat entries, and storing nodes for stale nodes.
+            // Folding waits until stale flat entries are cleared, and writing nodes until stale
+            // nodes are.
             self.within(share, |slice| slice.clear(Garbage::is_flat))?;
             self.within(share, Self::fold)?;
             self.within(share, |slice| slice.clear(Garbage::is_of_nodes))?;
@@ -125,7 +124,7 @@ impl Slice<'_, '_> {
         Ok(entries - self.left)
     }
 
-    /// Do some of the work, on no more than `share` entries.
+    /// Runs `work` on at most `share` entries.
     fn within(&mut self, share: usize, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let withheld = self.left.saturating_sub(share);
         self.left -= withheld;
@@ -134,7 +133,7 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// Clear away trash of some kind, the oldest first.
+    /// Clears garbage of a kind, oldest first.
     fn clear(&mut self, of_kind: impl Fn(&Garbage) -> bool) -> Result<()> {
         while self.left > 0 {
             let Some((key, trash)) = self.next_garbage(&of_kind)? else { return Ok(()) };
@@ -159,7 +158,7 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// Whether a partial has this delta, or the block, which may be sealed by it once more.
+    /// True if a partial owns this delta, or the block is sealed with it again.
     fn is_needed(&self, delta: u64, block: u64) -> Result<bool> {
         let sealed = self.tables.sealed_block(self.txn, block)?;
         let is_sealed = sealed.is_some_and(|sealed| sealed.delta == delta);
@@ -184,7 +183,7 @@ impl Slice<'_, '_> {
         Ok(self.next_garbage(of_kind)?.is_some())
     }
 
-    /// Delete the flat entries that `delta` lists for `block`; true when all are gone.
+    /// Deletes the flat entries that `delta` lists for `block`; true when all are deleted.
     fn clear_flat(&mut self, delta: u64, block: u64) -> Result<bool> {
         self.walk(CLEAR_CURSOR, delta, |slice, key| {
             let key = entry::versioned(key, block);
@@ -196,13 +195,13 @@ impl Slice<'_, '_> {
     fn delete_delta(&mut self, number: u64) -> Result<bool> {
         let limit = self.left;
         let done = delta::delete(self.tables.deltas, self.txn, number, limit)?;
-        // A delta of few rows still counts, so that a slice ends.
+        // A small delta also counts, so that a slice ends.
         self.left -= if done { 1 } else { limit };
         Ok(done)
     }
 
-    /// Copy sealed deltas into the flat table, oldest first. Waits until stale
-    /// entries of rewound blocks are gone: they may lie at the same heights.
+    /// Copies sealed deltas into the flat table, oldest first. Waits until stale entries of rewound
+    /// blocks are cleared, because they may be at the same heights.
     fn fold(&mut self) -> Result<()> {
         let Some(latest) = self.heads.latest else { return Ok(()) };
         if self.heads.folded >= latest.number || self.has_garbage(Garbage::is_flat)? {
@@ -228,7 +227,7 @@ impl Slice<'_, '_> {
         })
     }
 
-    /// Up to the floors, below which no commit may refer to anything.
+    /// Prunes up to the floors, below which no commit may refer to anything.
     fn prune(&mut self, keep: &Keep) -> Result<()> {
         let Some(latest) = self.heads.latest else { return Ok(()) };
         let mut floors = self.tables.floors(self.txn, &self.heads)?;
@@ -248,9 +247,9 @@ impl Slice<'_, '_> {
         self.forget_learned_nodes()
     }
 
-    /// Forget partials of blocks below `oldest`, and schedule the deletion of their deltas
-    /// unless a sealed block uses them. The record goes first: a partial that can be found
-    /// has its whole delta.
+    /// Deletes partials of blocks below `oldest`, and schedules the deletion of their deltas unless
+    /// a sealed block uses them. The record is deleted first: a partial that can be found has its
+    /// whole delta.
     fn prune_partials(&mut self, oldest: u64) -> Result<()> {
         while self.left > 0 {
             let first = self.tables.partials.first(self.txn).map_err(lmdb)?;
@@ -265,8 +264,8 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// Raise `earliest` to `target`, block by block. It moves first, so that nobody
-    /// can begin to read what is then deleted.
+    /// Raises `earliest` to `target`, block by block. `earliest` is raised before anything is
+    /// deleted, so that no reader can open a state that is being pruned.
     fn prune_states(&mut self, target: u64) -> Result<()> {
         while self.left > 0 {
             let working = self.tables.meta.get(self.txn, PRUNE_CURSOR).map_err(lmdb)?.is_some();
@@ -282,8 +281,8 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// Delete what the entries of `block` have replaced, then schedule the deletion of
-    /// its delta: there is no state below it to rewind to.
+    /// Deletes the versions that the entries of `block` have replaced, then schedules the deletion
+    /// of its delta: there is no state below it to rewind to.
     fn prune_below(&mut self, block: u64) -> Result<()> {
         let delta = self.delta_of(block)?;
         let done = self.walk(PRUNE_CURSOR, delta, |slice, key| {
@@ -301,15 +300,15 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// Delete all versions of `key` below `block`, and the one of `block` itself
-    /// where it only says that there is nothing, unless that would be unknown without it.
+    /// Deletes all versions of `key` below `block`, and the version at `block` if it only says that
+    /// nothing exists, unless the key would be unknown without it.
     fn delete_older(&mut self, key: &[u8], block: u64) -> Result<()> {
         let anchor = self.heads.anchor;
         let says = anchor.is_some_and(|anchor| entry::may_be_unknown(key, anchor.generation));
         delete_superseded(self.tables.flat, self.txn, key, block, says)
     }
 
-    /// Delete the rows that begin with `prefix`, within the slice; true when all are gone.
+    /// Deletes the rows with `prefix`, within the slice; true when all are deleted.
     pub fn delete_prefix(&mut self, table: delta::Table, prefix: &[u8]) -> Result<bool> {
         let mut keys = Vec::new();
         for row in table.prefix_iter(self.txn, prefix).map_err(lmdb)?.take(self.left) {
@@ -336,9 +335,9 @@ impl Slice<'_, '_> {
         self.walk_entries(cursor, delta, |slice, key, _| act(slice, key))
     }
 
-    /// Go on through the entries of a delta from where `cursor` stands, as far as the
-    /// slice allows. `act` gives false when it has not finished with an entry. True,
-    /// and the cursor gone, when the end is reached.
+    /// Walks the entries of a delta from `cursor` on, as far as the slice allows. `act` returns
+    /// false if it has not finished an entry. Returns true and deletes the cursor at the end of the
+    /// delta.
     fn walk_entries(
         &mut self,
         cursor: &[u8],
@@ -370,8 +369,8 @@ impl Slice<'_, '_> {
 }
 
 impl Tables {
-    /// Forget a partial for its age, and schedule the deletion of its delta unless a sealed
-    /// block uses it.
+    /// Deletes an expired partial, and schedules the deletion of its delta unless a sealed block
+    /// uses it.
     fn forget_partial(&self, txn: &mut RwTxn, key: &[u8], block: u64) -> Result<()> {
         let number = Fields(key).number()?;
         let sealed = self.sealed_block(txn, block)?;
@@ -382,7 +381,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The same for all of blocks below `oldest`, in one go.
+    /// Deletes all partials of blocks below `oldest` at once.
     pub(super) fn forget_partials(&self, txn: &mut RwTxn, oldest: u64) -> Result<()> {
         let mut old = Vec::new();
         for row in self.partials.iter(txn).map_err(lmdb)? {
@@ -395,7 +394,7 @@ impl Tables {
         old.iter().try_for_each(|(key, block)| self.forget_partial(txn, key, *block))
     }
 
-    /// Leave something for later slices to clear.
+    /// Schedules garbage for later slices to clear.
     pub(super) fn schedule_deletion(&self, txn: &mut RwTxn, trash: Garbage) -> Result<()> {
         let next = match self.trash.last(txn).map_err(lmdb)? {
             Some((key, _)) => Fields(key).following()?,
@@ -405,8 +404,8 @@ impl Tables {
     }
 }
 
-/// Delete all versions of `key` below `block`, and the one of `block` itself where its
-/// value is empty, which reads the same as nothing at all, unless an empty value says more.
+/// Deletes all versions of `key` below `block`, and the version at `block` if its value is empty,
+/// which reads like no entry, unless `empty_says`: then an empty value has a meaning.
 pub(super) fn delete_superseded(
     table: delta::Table,
     txn: &mut RwTxn,

@@ -1,21 +1,21 @@
-//! How much of the address space a store's file has: how large to begin, how to go on.
+//! The size of a store's memory map: its initial value and its growth.
 //!
-//! The map is what LMDB may use of the file. It costs addresses and no memory, so it can
-//! be much larger than the file, and is doubled when that is not enough. What ends it is
-//! the system: 128 TiB on most machines, or what the process may map (`ulimit -v`).
+//! The map limits how much of the file LMDB can use. It takes address space but no memory, so it
+//! can be much larger than the file. It is doubled when it is full, up to the limit of the system:
+//! 128 TiB on most machines, or what the process may map (`ulimit -v`).
 
 use crate::error::{Error, Result};
 
-/// Numbers of bytes are whole pages of any system that we know.
+/// A multiple of the page size of all supported systems.
 const UNIT: usize = 1 << 16;
 
-/// The map of a store that is opened to write: at least as asked for, with room to grow.
+/// The map size of a store opened for writing: at least `asked`, and about twice the file size.
 pub(super) fn at_opening(asked: usize, file: u64) -> usize {
     let file = usize::try_from(file).unwrap_or(usize::MAX);
     asked.max(file.saturating_mul(2).min(usize::MAX / 2) / UNIT * UNIT)
 }
 
-/// Twice as much, if the system has so much: `StoreFull` otherwise.
+/// Returns twice the size, or `StoreFull` if the system cannot map that much.
 pub(super) fn twice(size: usize) -> Result<usize> {
     match size.checked_mul(2) {
         Some(larger) if can_map(larger) => Ok(larger),
@@ -23,11 +23,11 @@ pub(super) fn twice(size: usize) -> Result<usize> {
     }
 }
 
-/// LMDB lets go of the map before it has a new one, and is lost when there is none to be
-/// had; so that is tried beside it.
+/// True if the system can map `size` bytes. LMDB unmaps the file before it maps it again and is
+/// unusable if that fails, so a separate mapping is tried first.
 fn can_map(size: usize) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a mapping of its own, which nobody is told of and which goes at once.
+    // SAFETY: a separate mapping, which no other code knows and which is unmapped at once.
     unsafe {
         let address = libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0);
         address != libc::MAP_FAILED && libc::munmap(address, size) == 0

@@ -1,12 +1,12 @@
 //! The store: one LMDB environment with every retained state.
 //!
-//! Sealed state is flat and keyed by block (`entry`), the changes of blocks that are
-//! still moving are deltas (`delta`), and one row, the heads, says which is which.
-//! A commit is one durable transaction; nothing outside it can be seen half done.
+//! Folded state is flat and keyed by block (`entry`). Changes of recent blocks are deltas
+//! (`delta`), which are folded into the flat table once their block is sealed. One row, the heads,
+//! records how far folding has come. A commit is one durable transaction and becomes visible as a
+//! whole.
 //!
-//! One process may write, any number may read. Reading is `view`, changing heads and
-//! blocks is `commit`, and the work that follows behind (folding, pruning, clearing)
-//! is `maintain`, always in bounded slices.
+//! One process may write, any number may read. `view` reads, `commit` changes heads and blocks, and
+//! `maintain` does the background work (folding, pruning, clearing) in bounded slices.
 
 mod ancestor_hashes;
 mod batch;
@@ -68,7 +68,7 @@ pub use wire::FORMAT as COMMIT_FORMAT;
 
 use crate::error::{Error, Result};
 
-/// LMDB's limit; an empty key is no key.
+/// LMDB's longest key. Empty keys are invalid.
 const MAX_ROW_KEY: usize = 511;
 
 fn check_row_key(key: &[u8]) -> Result<()> {
@@ -80,7 +80,7 @@ fn check_row_key(key: &[u8]) -> Result<()> {
     }
 }
 
-/// Any failure of LMDB as one of ours.
+/// Converts an LMDB failure to an `Error`.
 pub(crate) fn lmdb(error: heed::Error) -> Error {
     use heed::MdbError;
     match error {

@@ -1,14 +1,13 @@
 //! Trie nodes in the store: versioned like state, written behind the head.
 //!
-//! Nodes are derived data: the root is in the header, so what a block wrote may wait
-//! in memory as a *layer* until there is room for it in a slice. `heads.nodes` says up
-//! to which block they are stored; after a crash the layers above are computed again
-//! from the blocks' deltas. Versions are kept for a window of their own, as far as a
-//! rewind may go without a rebuild.
+//! Nodes are derived data: the root is in the header, so the nodes that a block wrote may wait in
+//! memory as a *layer* until a slice stores them. `heads.nodes` is the last block whose nodes are
+//! stored; after a crash the layers above it are recomputed from the blocks' deltas. Versions are
+//! kept for a window of their own, which bounds how far a rewind can go without a rebuild.
 //!
-//! On a partial base only nodes are here that blocks have written since the anchor and whose
-//! layers were computed; the others come from proofs, under their hashes (`learning`). A
-//! block may then have no layer, so a row may be out of date: its hash says so.
+//! On a partial base, only nodes are stored that blocks wrote since the anchor and whose layers
+//! were computed. Other nodes come from proofs and are stored by hash (`learned_nodes`). A block
+//! may then have no layer, so a row may be outdated; its hash shows that.
 
 use std::sync::Arc;
 
@@ -28,13 +27,13 @@ use crate::store::entry;
 use crate::trie::NodeWrites;
 use crate::trie::{NodeReader, Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
 
-/// Rows of node changes are of the same size as the chunks of a delta.
+/// Rows of node changes have the size of a delta chunk.
 const CHANGES_BYTES: usize = 4 * 4096 - 16;
 
-/// The stored nodes as of one block, or of the last that is stored.
+/// Stored nodes as of one block, or of the last stored block if that is lower.
 pub struct StoredNodes {
     lease: Arc<Lease>,
-    /// `None` when there are none that may be read.
+    /// `None` if no stored nodes may be read.
     block: Option<u64>,
 }
 
@@ -44,7 +43,7 @@ impl StoredNodes {
         Self { lease: view.lease.clone(), block }
     }
 
-    /// As if none were stored.
+    /// Reads as if no nodes were stored.
     pub fn none(view: &View) -> Self {
         Self { lease: view.lease.clone(), block: None }
     }
@@ -79,14 +78,15 @@ impl Store {
         Ok(self.layers()?.up_to(block))
     }
 
-    /// Keep the nodes that a sealed block above a partial base wrote, which were computed after
-    /// it was committed; false where it is not of the chain any more, or they are stored.
+    /// Keeps the nodes that a sealed block above a partial base wrote and that were computed after
+    /// its commit. Returns false if the block is no longer on the chain, or if they are already
+    /// stored.
     ///
     /// # Errors
     ///
-    /// What reading the store failed with.
+    /// `StoreReadOnly`, or a store read error.
     pub fn keep_nodes(&self, block: u64, hash: B256, writes: Arc<NodeWrites>) -> Result<bool> {
-        let mut layers = self.layers()?; // nobody commits meanwhile
+        let mut layers = self.layers()?; // blocks concurrent commits
         let view = self.view()?;
         let heads = view.heads();
         let is_due = heads.anchor.is_some() && heads.nodes.is_none_or(|stored| stored < block);
@@ -98,7 +98,7 @@ impl Store {
         Ok(is_due && is_sealed)
     }
 
-    /// Keep a layer that was computed again, for the slices to store.
+    /// Keeps a recomputed layer for later slices to store.
     pub(super) fn restore_layer(&self, block: u64, writes: Arc<NodeWrites>) -> Result<()> {
         self.layers()?.push(block, writes);
         Ok(())
@@ -106,7 +106,7 @@ impl Store {
 }
 
 impl Slice<'_, '_> {
-    /// Store layers, oldest first. Waits until stale nodes of rewound blocks are gone.
+    /// Stores layers, oldest first. Waits until stale nodes of rewound blocks are cleared.
     pub fn write_nodes(&mut self) -> Result<()> {
         if self.layers.first().is_none() || self.has_garbage(Garbage::is_of_nodes)? {
             return Ok(());
@@ -114,14 +114,14 @@ impl Slice<'_, '_> {
         while self.left > 0 {
             let Some(layer) = self.layers.first_layer() else { return Ok(()) };
             let next = self.heads.nodes.map(|block| block + 1);
-            // Of a partial base roots are computed where enough is known; nodes are checked by
-            // their hashes wherever they are read.
+            // On a partial base, roots are computed only where enough is known. Nodes are verified
+            // by hash when they are read.
             let fits = |next| match self.heads.anchor {
                 Some(_) => next <= layer.block,
                 None => next == layer.block,
             };
             if !next.is_none_or(fits) {
-                // One is missing. The next one to open the trie computes it; all else goes on.
+                // A layer is missing. Opening the trie recomputes it; other work continues.
                 return Ok(());
             }
             let stored = self.write_layer(&layer, next.is_none())?;
@@ -138,8 +138,8 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// Gives how many writes of the layer are stored now. The first layer of a store
-    /// replaces nothing, so it needs no list of changes.
+    /// Returns how many writes of the layer are now stored. The first layer of a store replaces
+    /// nothing, so it needs no list of changes.
     fn write_layer(&mut self, layer: &Layer, first: bool) -> Result<usize> {
         let mut changes = NodeKeyRows::default();
         if layer.stored == 0 {
@@ -178,7 +178,7 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    /// Delete the nodes of a block that is no longer on the chain; true when done.
+    /// Deletes the nodes of a block that is no longer on the chain; true when done.
     pub fn clear_nodes(&mut self, block: u64) -> Result<bool> {
         let nodes = self.tables.nodes;
         self.walk_changes(block, |slice, kind, key| {
@@ -201,7 +201,7 @@ impl Slice<'_, '_> {
         Ok(self.left > 0)
     }
 
-    /// Raise `nodes_earliest`, keeping `window` blocks of versions, and those from `held` on.
+    /// Raises `nodes_earliest`, keeping the versions of `window` blocks and those from `held` on.
     pub fn prune_nodes(&mut self, window: u64, held: u64) -> Result<()> {
         let Some(stored) = self.heads.nodes else { return Ok(()) };
         let oldest = stored.saturating_sub(window).min(held);
@@ -218,14 +218,14 @@ impl Slice<'_, '_> {
                 return Ok(());
             }
             self.heads.nodes_earliest += 1;
-            // A block that wrote nothing counts too, so that a slice ends.
+            // A block without writes also counts, so that a slice ends.
             self.left = self.left.saturating_sub(1);
         }
         Ok(())
     }
 
-    /// Go through the list of what a block wrote, deleting it row by row; true when
-    /// none is left. A row is worked on whole unless `act` gives false.
+    /// Walks the list of a block's writes and deletes it row by row; true when no row is left. A
+    /// row is processed whole unless `act` returns false.
     fn walk_changes(
         &mut self,
         block: u64,
@@ -254,7 +254,7 @@ impl Slice<'_, '_> {
 pub(super) const NODE: u8 = 0;
 const RETIRED_OWNER: u8 = 1;
 
-/// A list of node keys in rows; each is its kind, its length and itself.
+/// A list of node keys in rows. Each key is stored as its kind, its length and its bytes.
 #[derive(Default)]
 struct NodeKeyRows {
     rows: Vec<Vec<u8>>,
@@ -295,7 +295,7 @@ mod tests {
         let row = |kind, key: &[u8]| [&[kind, key.len() as u8], key, &[9]].concat();
         assert_eq!(next_change(&row(NODE, &node)), Ok((NODE, &node[..], &[9][..])));
         assert!(next_change(&row(RETIRED_OWNER, &prefix)).is_ok());
-        // Retiring nobody would retire all, and no key of the table is so long.
+        // An empty prefix would retire every owner, and no key of the table is this long.
         for (kind, key) in
             [(RETIRED_OWNER, &[][..]), (NODE, &[0; 255]), (NODE, &prefix), (2, &node)]
         {

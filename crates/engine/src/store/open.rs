@@ -1,4 +1,4 @@
-//! Opening and closing: the folder, the lock of the one writer, the tables.
+//! Opening and closing: the folder, the writer lock, and the tables.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -18,9 +18,9 @@ use super::{disk, length, lmdb, map};
 use crate::error::{Error, Result};
 use crate::fetched_state::FetchedState;
 
-/// Address space, not disk: the file grows with what is in it, and this when it is full.
+/// Address space, not disk space: the file grows with its content, and the map when it is full.
 pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
-/// A process has a slot for each commit that it is reading. One takes 64 bytes.
+/// A process uses one reader slot of 64 bytes for each commit that it is reading.
 pub const DEFAULT_MAX_READERS: u32 = 16_384;
 
 pub(super) type Table = Database<Bytes, Bytes>;
@@ -37,8 +37,8 @@ pub struct Options {
     pub map_size: usize,
     pub max_readers: u32,
     pub retention: Retention,
-    /// Whether a commit returns when it is on the disk. Without it a process that is killed
-    /// loses nothing, but a machine that fails may leave a damaged file.
+    /// True if a commit returns only once it is on disk. If false, a killed process loses nothing,
+    /// but a machine failure may leave a damaged file.
     pub sync: bool,
 }
 
@@ -61,18 +61,19 @@ impl Options {
     }
 }
 
-/// How much is kept, in blocks behind `latest`.
+/// Retention windows, in blocks behind `latest`.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
     /// States of sealed blocks; `None` keeps all.
     pub states: Option<u64>,
     pub partials: u64,
-    /// Versions of trie nodes, which only rewinding needs.
+    /// Versions of trie nodes, which rewinds and proofs of older blocks need.
     pub nodes: u64,
 }
 
 impl Retention {
-    /// A partial's block has to be readable for as long as the partial is.
+    /// States must be kept for more blocks than partials: the block of a partial must stay readable
+    /// as long as the partial.
     fn check(&self) -> Result<()> {
         match self.states {
             Some(states) if states <= self.partials => Err(Error::invalid(format!(
@@ -92,28 +93,29 @@ impl Default for Retention {
 
 #[derive(Clone, Copy)]
 pub struct Tables {
-    /// The heads row and the cursors of work in slices. It is LMDB's own table, which lists
-    /// the others and is written with every commit: one page less for each.
+    /// The heads row and the cursors of sliced work. This is LMDB's main database, which lists the
+    /// other tables and is rewritten by every commit, so each commit writes one page less.
     pub meta: Table,
-    /// What `meta` was in stores of former versions, whose rows stay there.
+    /// The `meta` table of stores created by older versions, which keep their rows there.
     former_meta: Table,
     /// Flat state: entry key ‖ ~block → value.
     pub flat: Table,
     /// Deltas in chunks: number ‖ first entry key → chunk.
     pub deltas: Table,
-    /// Code by its hash; hashes of blocks before the first one (`ancestor_hashes`).
+    /// Code by hash; learned rows (`learning`); hashes of blocks before the first one
+    /// (`ancestor_hashes`).
     pub codes: Table,
     /// Sealed blocks by number.
     pub sealed: Table,
-    /// Partial blocks by their number.
+    /// Partial blocks by partial number.
     pub partials: Table,
-    /// Trie nodes: node key ‖ ~block → RLP, empty for a node that is gone.
+    /// Trie nodes: node key ‖ ~block → RLP, empty for a deleted node.
     pub nodes: Table,
-    /// Which trie nodes a block wrote: block ‖ chunk → keys.
+    /// Keys of the trie nodes that a block wrote: block ‖ chunk → keys.
     pub node_changes: Table,
-    /// What is to be cleared: a running number → `record::Garbage`.
+    /// Scheduled deletions: sequence number → `record::Garbage`.
     pub trash: Table,
-    /// Rows that Python owns.
+    /// Python-owned rows.
     pub rows: Table,
 }
 
@@ -121,18 +123,18 @@ pub struct Store {
     pub(super) env: Environment,
     pub(super) tables: Tables,
     pub(super) retention: Retention,
-    /// What the next view reads, unless there is a newer commit.
+    /// The snapshot that the next view shares, unless there is a newer commit.
     pub(super) shared: Mutex<Option<Lease>>,
-    /// What views read that the store does not know.
+    /// The fallback of views for keys that the store does not know.
     pub(super) fallback_state: Mutex<Option<Arc<FetchedState>>>,
     path: PathBuf,
     writer: Option<Writer>,
 }
 
-/// What only the writing process has.
+/// State that only the writing process has.
 struct Writer {
     layers: Mutex<PendingNodeLayers>,
-    /// The oldest block that the chain may be rewound to, whatever retention says.
+    /// The oldest block that must remain a rewind target, regardless of retention.
     held: AtomicU64,
 }
 
@@ -140,7 +142,7 @@ impl Store {
     /// # Errors
     ///
     /// `StoreMissing`, `StoreLocked`, `StoreOpenHere`, `UnknownStoreFormat`, `InvalidArgument` for
-    /// retention that cannot be, or what the disk failed with.
+    /// invalid options, or an I/O error.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
         match options.mode {
             Mode::Write => Self::open_to_write(path, options),
@@ -158,13 +160,13 @@ impl Store {
         let tables = loop {
             match make_tables(&env, path).map_err(|error| with_map_size(error, &env)) {
                 Err(Error::StoreFull(size)) => {
-                    // SAFETY: nobody else has this environment yet, and no transaction is open.
+                    // SAFETY: no other code has this environment yet, and no transaction is open.
                     unsafe { env.resize(map::twice(size)?) }.map_err(lmdb)?;
                 }
                 made => break made?,
             }
         };
-        // Readers that were killed may have left slots, which would keep old pages.
+        // Killed readers may have left reader slots, which would pin old pages.
         env.clear_stale_readers().map_err(lmdb)?;
         Ok(Self::with(env, tables, options, path, Some(lock)))
     }
@@ -180,7 +182,7 @@ impl Store {
             Tables::each(|name| env.open_database(&txn, name).map_err(lmdb)?.ok_or_else(missing))?;
         let tables = tables.with_heads_row_of(&txn)?;
         tables.heads(&txn)?;
-        // LMDB forgets tables opened in a transaction that was not committed.
+        // LMDB discards table handles that were opened in an uncommitted transaction.
         txn.commit().map_err(lmdb)?;
         Ok(Self::with(env, tables, options, path, None))
     }
@@ -202,7 +204,7 @@ impl Store {
         Self { env, tables, retention, shared, fallback_state, path, writer }
     }
 
-    /// Whether a view has to wait: the file is being mapped anew, or the store closed.
+    /// True if a view would have to wait because the map is being resized or the store closed.
     pub fn is_busy(&self) -> bool {
         self.env.is_busy()
     }
@@ -211,7 +213,7 @@ impl Store {
         &self.path
     }
 
-    /// How large the file may become before the map is raised.
+    /// The file size at which the map must be raised.
     ///
     /// # Errors
     ///
@@ -220,7 +222,7 @@ impl Store {
         Ok(self.env.using()?.info().map_size)
     }
 
-    /// How long the file is, with the pages that are free.
+    /// The length of the file, including free pages.
     ///
     /// # Errors
     ///
@@ -229,18 +231,18 @@ impl Store {
         file_bytes(&self.path).map_err(|error| cannot_open(&self.path, &error))
     }
 
-    /// Bytes of the file that hold something.
+    /// The number of bytes in use in the file.
     ///
     /// # Errors
     ///
     /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn used_bytes(&self) -> Result<u64> {
-        // A view finds out whether enough is mapped.
+        // Opening a view remaps the file if it has outgrown the map.
         self.view()?.close();
         self.env.using()?.non_free_pages_size().map_err(lmdb)
     }
 
-    /// The slots for readers that were taken so far, and how many there are.
+    /// The highest number of reader slots used so far, and the number of slots.
     ///
     /// # Errors
     ///
@@ -250,8 +252,8 @@ impl Store {
         Ok((info.number_of_readers, info.maximum_number_of_readers))
     }
 
-    /// Free the slots of readers that died inside a view. Cheap; to be called every
-    /// few seconds by the writer, so that a killed reader does not keep pages.
+    /// Frees the slots of readers that died inside a view. Cheap: the writer should call it every
+    /// few seconds, so that a killed reader does not pin pages.
     ///
     /// # Errors
     ///
@@ -260,16 +262,16 @@ impl Store {
         self.env.using()?.clear_stale_readers().map_err(lmdb)
     }
 
-    /// From now on everything that hangs on this store answers `StoreClosed`: views,
-    /// states, tries. The folder can be opened again, in this process too. Waits for a
-    /// commit or a read that is under way.
+    /// Closes the store. Views, states and tries of this store return `StoreClosed` from then on.
+    /// Waits for a commit or read in progress. The folder can then be opened again, also by this
+    /// process.
     pub fn close(&self) {
         self.drop_shared_snapshot();
         self.env.close();
     }
 
-    /// From now on nothing is pruned that a rewind to this block needs, or a partial above it;
-    /// `None` leaves it to retention again. It is for this opening of the store.
+    /// Prevents pruning of everything that a rewind to this block, or a partial above it, needs.
+    /// `None` removes the hold. It is not persisted.
     ///
     /// # Errors
     ///
@@ -287,17 +289,17 @@ impl Store {
 
     pub(super) fn layers(&self) -> Result<MutexGuard<'_, PendingNodeLayers>> {
         let writer = self.writer.as_ref().ok_or(Error::StoreReadOnly)?;
-        // A panic while it was held left only layers that are derived data.
+        // A poisoned lock is usable: the layers are derived data.
         Ok(writer.layers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// One durable transaction; whatever `change` wrote is gone when it fails. It is made
-    /// again, with a larger map, when the map was full.
+    /// Runs `change` in one durable transaction and rolls it back on failure. If the map is full,
+    /// it is raised and `change` runs again.
     pub(super) fn write<T>(&self, mut change: impl FnMut(&mut RwTxn) -> Result<T>) -> Result<T> {
         if self.writer.is_none() {
             return Err(Error::StoreReadOnly);
         }
-        // It would keep the pages that this transaction frees.
+        // The shared snapshot would pin the pages that this transaction frees.
         self.drop_shared_snapshot();
         loop {
             match self.write_once(&mut change) {
@@ -327,7 +329,7 @@ impl Store {
     }
 }
 
-/// LMDB does not say what the map is full at.
+/// Adds the map size, which LMDB does not report.
 fn with_map_size(error: Error, env: &Env<WithoutTls>) -> Error {
     match error {
         Error::StoreFull(_) => Error::StoreFull(env.info().map_size),
@@ -335,12 +337,12 @@ fn with_map_size(error: Error, env: &Env<WithoutTls>) -> Error {
     }
 }
 
-/// Open the tables and make those that are missing, with the heads row of an empty store.
+/// Opens the tables and creates missing ones, with the heads row of an empty store.
 fn make_tables(env: &Env<WithoutTls>, path: &Path) -> Result<Tables> {
     let mut txn = env.write_txn().map_err(lmdb)?;
     let tables = Tables::each(|name| env.create_database(&mut txn, name).map_err(lmdb))?;
     if tables.heads_row(&txn)?.is_none() && tables.former_meta.is_empty(&txn).map_err(lmdb)? {
-        // A version that looks for the heads here refuses the store by its format.
+        // A version that reads the heads from this table rejects the store by this format.
         tables.former_meta.put(&mut txn, HEADS, &[HEADS_AT_THE_ROOT]).map_err(lmdb)?;
         let heads = Heads::new(random_id()?);
         tables.meta.put(&mut txn, HEADS, &heads.encode()).map_err(lmdb)?;
@@ -352,7 +354,7 @@ fn make_tables(env: &Env<WithoutTls>, path: &Path) -> Result<Tables> {
 }
 
 pub(super) const HEADS: &[u8] = b"heads";
-/// In place of the heads row of format 1, in the table where that had it.
+/// Stored instead of the heads row in the table where older stores have it.
 const HEADS_AT_THE_ROOT: u8 = 2;
 
 impl Tables {
@@ -406,7 +408,7 @@ impl Tables {
         [meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows]
     }
 
-    /// The tables with `meta` where the store has its heads row.
+    /// Sets `meta` to the table that holds the heads row.
     fn with_heads_row_of(self, txn: &RoTxn<AnyTls>) -> Result<Self> {
         match self.former_meta.get(txn, HEADS).map_err(lmdb)? {
             Some([HEADS_AT_THE_ROOT]) => Ok(self),
@@ -435,16 +437,16 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
     if options.mode == Mode::Write {
         open.map_size(map::at_opening(options.map_size, file_bytes(path).unwrap_or(0)));
         if !options.sync {
-            // SAFETY: the system keeps what was written until the machine itself fails; who
-            // asks for this throws the file away then.
+            // SAFETY: the operating system keeps written data unless the machine fails. A caller
+            // that disables `sync` must discard the file in that case.
             unsafe { open.flags(EnvFlags::NO_SYNC) };
         }
     } else {
-        // SAFETY: the flag asks for less than the default; without a map size, LMDB
-        // takes the one the writer left in the file.
+        // SAFETY: read-only access is less than the default. Without a map size, LMDB uses the one
+        // that the writer stored in the file.
         unsafe { open.flags(EnvFlags::READ_ONLY) };
     }
-    // SAFETY: the file is changed by LMDB only; no process maps it otherwise.
+    // SAFETY: only LMDB modifies the file; no process maps it otherwise.
     unsafe { open.open(path) }.map_err(|error| match error {
         heed::Error::EnvAlreadyOpened => Error::StoreOpenHere(path.display().to_string()),
         heed::Error::Io(error) if !disk::is_full(&error) => cannot_open(path, &error),
@@ -465,7 +467,7 @@ fn lock_for_writing(path: &Path) -> Result<File> {
     }
 }
 
-/// The lock of the writer cannot tell a second store of this process from another process.
+/// The writer lock cannot distinguish a second store in this process from another process.
 fn refuse_if_open_here(path: &Path) -> Result<()> {
     let canonical = path.canonicalize().map_err(|error| cannot_open(path, &error))?;
     match heed::env_closing_event(canonical) {
@@ -476,7 +478,7 @@ fn refuse_if_open_here(path: &Path) -> Result<()> {
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> Error {
     let why = format!("cannot open {}: {error}", path.display());
-    // Refused before the system was asked: a path with a zero byte, an odd map size.
+    // Rejected before the system call: a path with a zero byte, or an invalid map size.
     match (error.kind(), error.raw_os_error()) {
         (ErrorKind::InvalidInput, None) => Error::invalid(why),
         _ => Error::Store(why),

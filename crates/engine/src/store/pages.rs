@@ -1,33 +1,33 @@
-//! What the file holds: the rows and pages of each table, and the pages that are free.
+//! File statistics: the rows and pages of each table, and the free pages.
 
 use super::lmdb;
 use super::open::{Store, Table, Tables};
 use crate::error::Result;
 
-/// One table of the file.
+/// Statistics of one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableSize {
     pub name: &'static str,
     pub rows: usize,
-    /// Those of long rows included.
+    /// Including overflow pages.
     pub pages: usize,
-    /// Pages on the way to a row.
+    /// The depth of the B-tree.
     pub depth: u32,
 }
 
-/// The whole file.
+/// Statistics of the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSize {
     pub page_bytes: u32,
-    /// Up to the last that was ever used.
+    /// Pages up to the last one that was ever used.
     pub pages: usize,
-    /// Which the next commits use first.
+    /// Pages that the next commits use first.
     pub free_pages: usize,
     pub tables: Vec<TableSize>,
 }
 
 impl Store {
-    /// The tables by name, each with its pages, those of long rows included.
+    /// The number of pages of each table, including overflow pages.
     ///
     /// # Errors
     ///
@@ -36,13 +36,13 @@ impl Store {
         Ok(self.sizes()?.tables.into_iter().map(|table| (table.name, table.pages)).collect())
     }
 
-    /// The sizes of the last commit.
+    /// The statistics of the last commit.
     ///
     /// # Errors
     ///
     /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn sizes(&self) -> Result<FileSize> {
-        // A view finds out whether enough is mapped.
+        // Opening a view remaps the file if it has outgrown the map.
         self.view()?.close();
         let env = self.env.using()?;
         let txn = env.read_txn().map_err(lmdb)?;

@@ -1,13 +1,13 @@
-//! The trie of a state above a partial base, as far as its nodes are known, and proofs of it.
+//! The trie of a state above a partial base, as far as its nodes are known, and proofs from it.
 //!
-//! That of a sealed block begins at its root, which the caller has from its header: a proof
-//! needs the path to its own key and nothing else. That of a block in progress needs the paths to
-//! all that it changed. It begins at the last block whose nodes are stored, if that is one of
-//! the last, and else at the sealed block below. What changed since is applied at once, as if it
-//! were one block.
+//! The trie of a sealed block starts at its root, which the caller has from the header: a proof
+//! only needs the path to its own key. The trie of a block in progress needs the paths to all keys
+//! that the block changed. It starts at the last block whose nodes are stored if that is recent,
+//! otherwise at the sealed block below. All changes since then are applied at once, like those of
+//! one block.
 //!
-//! Where nodes are missing, `MissingTrieNodes` names the keys whose proofs at that block have them
-//! (`trie::paths`). Values that are not known come from the leaves.
+//! If nodes are missing, `MissingTrieNodes` names the keys whose proofs at that block contain them
+//! (`trie::paths`). Unknown values are read from the leaves.
 
 use alloy_primitives::{Address, B256, U256};
 
@@ -22,12 +22,13 @@ use crate::evm::deadline::Watch;
 use crate::state::{Changes, StateReader};
 use crate::trie::{Keys, paths};
 
-/// Blocks above the stored nodes that are replayed. With more the trie begins at the state's.
+/// The maximum number of blocks replayed above the stored nodes. With more, the trie starts at the
+/// sealed block of the state.
 const MOST_REPLAYED: u64 = 16;
 
 impl BranchTrie {
-    /// `root` is that of the sealed block that the state is of, or stands on. Without it the
-    /// stored nodes have to lead there.
+    /// `root` is the root of the sealed block of the state, or of the one that it builds on.
+    /// Without it, the trie must start at the stored nodes.
     pub(super) fn open_partial(
         state: &State,
         root: Option<B256>,
@@ -52,8 +53,8 @@ impl BranchTrie {
         Ok(trie)
     }
 
-    /// From the last stored nodes to the sealed block below the state; none where they do not
-    /// lead to its root.
+    /// The trie from the last stored nodes up to the sealed block below the state; `None` if they
+    /// are not recent or do not lead to its root.
     fn begun_at_nodes(
         view: &View,
         base: u64,
@@ -83,7 +84,7 @@ impl BranchTrie {
 }
 
 impl State {
-    /// A proof above a partial base: `MissingTrieNodes`.
+    /// Proves above a partial base; `MissingTrieNodes` if nodes are unknown.
     pub(super) fn prove_partial(
         &self,
         address: &Address,
@@ -109,7 +110,7 @@ impl State {
         watch: &mut Watch,
     ) -> Result<Proof> {
         let account = match self.account(address) {
-            // No block has touched it, so the generation of the base is its own.
+            // No block has touched it, so it has the generation of the base.
             Err(Error::StateMissing(_)) => {
                 let anchor = self.lease().heads.anchor;
                 trie.account(address, anchor.map_or(0, |anchor| anchor.generation))?

@@ -1,28 +1,28 @@
 //! Trie nodes that sealed blocks wrote and that are not stored yet, in layers.
 //!
-//! A node is looked for in every layer, the newest first, and many blocks may be sealed at
-//! once: so layers are also put together in groups, and those in larger ones. A reader looks
-//! into some dozen maps at most. Storing them is the business of `nodes`.
+//! A lookup checks every layer, newest first, and many blocks may be sealed at once. So layers are
+//! also merged into groups, and groups into larger ones: a lookup checks a few dozen maps at most.
+//! `nodes` stores the layers.
 
 use std::sync::Arc;
 
 use crate::trie::NodeWrites;
 
-/// How many layers become one group.
+/// The number of layers merged into one group.
 const LAYERS_OF_GROUP: usize = 16;
-/// Groups of one size that become one of the next.
+/// The number of groups of one size merged into one of the next size.
 const GROUPS_OF_GROUP: usize = 8;
 
-/// What sealed blocks wrote that is not stored yet.
+/// Writes of sealed blocks that are not stored yet.
 #[derive(Clone, Default)]
 pub struct PendingNodeLayers {
     /// Oldest first.
     layers: Vec<Layer>,
-    /// Of the oldest layers, oldest first; some of them may be stored meanwhile.
+    /// Groups of the oldest layers, oldest first. Some of these layers may already be stored.
     groups: Vec<Group>,
 }
 
-/// The writes of successive layers, the last of each key.
+/// The merged writes of successive layers; the last write of each key wins.
 #[derive(Clone)]
 struct Group {
     /// The block of its last layer.
@@ -35,7 +35,7 @@ struct Group {
 pub(super) struct Layer {
     pub(super) block: u64,
     pub(super) writes: Arc<NodeWrites>,
-    /// How many of the writes are stored.
+    /// The number of writes that are stored.
     pub(super) stored: usize,
 }
 
@@ -46,7 +46,7 @@ impl PendingNodeLayers {
         self.group();
     }
 
-    /// Forget what was above `block`. Layers of a group that is cut are put together anew.
+    /// Drops the layers above `block`. The remaining layers of a truncated group are grouped again.
     pub fn rewind(&mut self, block: u64) {
         let kept = self.layers.partition_point(|layer| layer.block <= block);
         self.layers.truncate(kept);
@@ -55,14 +55,14 @@ impl PendingNodeLayers {
         self.group();
     }
 
-    /// What was stored of the layers is to be discarded.
+    /// Marks all layers as not stored, because the stored nodes will be deleted.
     pub fn reset_progress(&mut self) {
         for layer in &mut self.layers {
             layer.stored = 0;
         }
     }
 
-    /// The oldest block whose layer waits.
+    /// The oldest block with a pending layer.
     pub fn first(&self) -> Option<u64> {
         self.layers.first().map(|layer| layer.block)
     }
@@ -71,15 +71,15 @@ impl PendingNodeLayers {
         self.layers.first().cloned()
     }
 
-    /// Note how many writes of the oldest layer are stored.
+    /// Records how many writes of the oldest layer are stored.
     pub(super) fn set_progress(&mut self, stored: usize) {
         if let Some(first) = self.layers.first_mut() {
             first.stored = stored;
         }
     }
 
-    /// The last block whose nodes are known, with those of every block before it, where
-    /// those up to `stored` are stored and none above `block` counts.
+    /// The last block up to `block` whose nodes are known, with those of all blocks before it.
+    /// `stored` is the last block whose nodes are stored.
     pub fn last_known(&self, stored: Option<u64>, block: u64) -> Option<u64> {
         let layers = self.layers.iter().filter(|layer| layer.block <= block);
         layers.fold(stored, |known, layer| match known {
@@ -88,7 +88,7 @@ impl PendingNodeLayers {
         })
     }
 
-    /// The writes up to `block`, oldest first, in few maps.
+    /// The writes up to `block`, oldest first, merged into few maps.
     pub(super) fn up_to(&self, block: u64) -> Vec<Arc<NodeWrites>> {
         let groups = &self.groups[..self.groups.partition_point(|group| group.last <= block)];
         let grouped = groups.last().map(|group| group.last);
@@ -97,7 +97,7 @@ impl PendingNodeLayers {
         groups.iter().map(|group| group.writes.clone()).chain(layers).collect()
     }
 
-    /// Puts layers together once there are enough, and groups of one size.
+    /// Merges layers into a group, and groups of one size into a larger one, once there are enough.
     fn group(&mut self) {
         let grouped = self.groups.last().map(|group| group.last);
         let loose = self.layers.iter().rev().take_while(|layer| grouped < Some(layer.block));
@@ -119,7 +119,7 @@ impl PendingNodeLayers {
         }
     }
 
-    /// The oldest layer is stored.
+    /// Removes the oldest layer after it was stored.
     pub(super) fn stored_first(&mut self) {
         self.layers.remove(0);
         match self.first() {
@@ -129,7 +129,8 @@ impl PendingNodeLayers {
     }
 }
 
-/// The last write of each key. Nobody reads from it who is retired.
+/// Merges writes; the last write of each key wins. Retired owners are omitted, since lookups do not
+/// use them.
 fn merged<'a>(oldest_first: impl Iterator<Item = &'a NodeWrites>) -> Arc<NodeWrites> {
     let mut all = NodeWrites::default();
     for writes in oldest_first {

@@ -1,18 +1,18 @@
-//! Proofs of an account and its slots, at any state that is kept (EIP-1186).
+//! Proofs of an account and its slots, at any retained state (EIP-1186).
 //!
-//! There are three ways, tried in this order:
+//! There are three methods, tried in this order:
 //!
-//! - Within the window of nodes the trie is read from them. What is not stored as nodes
-//!   yet is replayed from its delta (`branch_trie`).
-//! - Below it the trie of the oldest block with nodes is led back: what has changed since
-//!   gets the value that it had. That costs as much as has changed.
-//! - Where too much has changed, or no nodes are kept, every leaf of the state is hashed
-//!   (`flat_proof`). That costs as much as there is.
+//! - Within the window of stored nodes, the trie is read from them. Blocks whose nodes are not
+//!   stored yet are replayed from their deltas (`branch_trie`).
+//! - Below the window, the trie of the oldest block with nodes is unwound: keys that have changed
+//!   since get their old values. The cost grows with the number of changes.
+//! - If too much has changed, or no nodes are stored, every leaf of the state is hashed
+//!   (`flat_proof`). The cost grows with the size of the state.
 //!
-//! Above a partial base there is one way (`partial_trie`).
+//! Above a partial base there is one method (`partial_trie`).
 //!
-//! Each stops at its deadline. In place, where others wait for the thread, only the first
-//! is begun.
+//! Each method stops at its deadline. In place, on a thread that must not block, only the first
+//! method is tried.
 
 use alloy_primitives::{Address, B256, U256};
 
@@ -25,35 +25,34 @@ use crate::evm::deadline::{Limits, Watch};
 use crate::state::{AccountState, StateReader};
 use crate::trie::proof::ProofNodes;
 
-/// Accounts and slots that are led back at most: some 2 kB each in memory, and 30 µs.
+/// The maximum number of accounts and slots to unwind, at about 2 kB of memory and 30 µs each.
 pub(super) const MAX_UNWIND: usize = 20_000;
 
-/// What a state says of an account and some of its slots, with the nodes that prove it.
+/// The values of an account and some of its slots, with the nodes that prove them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
     pub account: Option<AccountState>,
-    /// From the root of the state down.
+    /// From the state root down.
     pub account_nodes: ProofNodes,
     pub storage_root: B256,
-    /// For each slot its value, and nodes from the storage root down.
+    /// The value of each slot, with the nodes from the storage root down.
     pub slots: Vec<(U256, ProofNodes)>,
 }
 
 impl State {
     /// # Errors
     ///
-    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed
-    /// with.
+    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or a store read error.
     pub fn prove(&self, address: &Address, slots: &[U256], limits: Limits) -> Result<Proof> {
         self.prove_by(address, slots, limits, MAX_UNWIND)
     }
 
-    /// The same above a partial base, where `root` is that of the sealed block that the state
-    /// is of, or stands on.
+    /// Proves a state whose base may be partial. `root` is the root of the sealed block of the
+    /// state, or of the one that it builds on.
     ///
     /// # Errors
     ///
-    /// `MissingTrieNodes`, `IncompleteState`, and as above.
+    /// `MissingTrieNodes`, `IncompleteState`, and the errors of `prove`.
     pub fn prove_under(
         &self,
         root: Option<B256>,
@@ -91,7 +90,7 @@ impl State {
     }
 }
 
-/// The trie of a state, from stored nodes; none where they do not help.
+/// The trie of a state from stored nodes; `None` if they cannot be used.
 fn open_trie(state: &State, unwound_trie: usize, watch: &mut Watch) -> Result<Option<BranchTrie>> {
     let view = View { lease: state.lease().clone() };
     let heads = view.heads();

@@ -1,4 +1,4 @@
-//! Rows about blocks: which delta a sealed block has, and where a partial stands.
+//! Rows of blocks: the delta of a sealed block, and the position and status of a partial block.
 
 use alloy_primitives::B256;
 
@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SealedBlock {
     pub hash: B256,
-    /// The number of the delta with its changes; 0 for a first block, whose state
-    /// went straight into the flat table.
+    /// The number of the delta with its changes; 0 for a first block, whose state was written
+    /// directly to the flat table.
     pub delta: u64,
 }
 
@@ -27,15 +27,15 @@ impl SealedBlock {
     }
 }
 
-/// The row of a partial block. Nothing of it changes but its status.
+/// The row of a partial block. Only its status changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partial {
     pub block: u64,
     pub index: u64,
     pub hash: B256,
-    /// What its block stands on.
+    /// The block or partial that its block builds on.
     pub start: Start,
-    /// The hash its block names as its parent's, which BLOCKHASH answers.
+    /// The parent hash that its block names, which BLOCKHASH returns.
     pub parent_hash: B256,
     pub status: Status,
 }
@@ -44,7 +44,7 @@ pub struct Partial {
 pub enum Start {
     /// A sealed block; its hash is the partial's `parent_hash`.
     Sealed(u64),
-    /// The last partial of a block that was not sealed yet.
+    /// The last partial of a block that was not sealed at that time.
     Partial(u64),
 }
 
@@ -55,8 +55,8 @@ pub enum Status {
     Dropped {
         reason: String,
     },
-    /// It was sealed and the chain was rewound below it, by a version that cleared its delta
-    /// then, so there is no way back.
+    /// It was sealed and then rewound by an older version, which deleted its delta, so it cannot be
+    /// revived.
     Rewound,
 }
 
@@ -113,27 +113,27 @@ impl Partial {
     }
 }
 
-/// What is to be cleared away after the heads have moved off it.
+/// Data to delete after the heads have moved off it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garbage {
-    /// A delta nothing refers to any more.
+    /// A delta that nothing refers to.
     Delta(u64),
-    /// Flat entries of a block that is no longer on the chain, listed by its delta,
-    /// then the delta itself.
+    /// Flat entries of a block that is no longer on the chain, listed by its delta; then the delta
+    /// itself, unless it is still needed.
     Flat { delta: u64, block: u64 },
     /// Trie nodes of a block that is no longer on the chain.
     Nodes { block: u64 },
-    /// All trie nodes there are: the chain was rewound below their window.
+    /// All trie nodes: the chain was rewound below their window.
     AllNodes,
 }
 
 impl Garbage {
-    /// What folding has to wait for.
+    /// True if folding must wait for it.
     pub fn is_flat(&self) -> bool {
         matches!(self, Self::Flat { .. })
     }
 
-    /// What storing nodes has to wait for.
+    /// True if storing nodes must wait for it.
     pub fn is_of_nodes(&self) -> bool {
         matches!(self, Self::Nodes { .. } | Self::AllNodes)
     }

@@ -1,6 +1,6 @@
-//! Going back to an older block: what is above it is no longer sealed, and waits to be removed.
+//! Rewinding to an older block: the blocks above it are unsealed and scheduled for deletion.
 //!
-//! Nothing large is deleted here: what goes is named as trash, which `maintain` takes away.
+//! Nothing large is deleted here: it is scheduled as garbage, which `maintain` clears.
 
 use super::commit::{Applying, check, refused};
 use super::heads::BlockRef;
@@ -9,13 +9,13 @@ use super::maintain::FOLD_CURSOR;
 use super::record::{Garbage, Status};
 use crate::error::Result;
 
-/// Why a partial was dropped that had been sealed.
+/// The drop reason of a partial that was sealed and then rewound.
 const REWOUND: &str = "rewound";
 
 impl Applying<'_, '_> {
     pub(super) fn rewind(&mut self, block: u64) -> Result<()> {
         let latest = self.heads.latest.ok_or_else(|| refused("the store is empty"))?;
-        // Only a store that once kept less has fewer states than the rule says.
+        // `earliest` is above the floor only if the store was once opened with a smaller retention.
         let lowest = self.floors.states.max(self.heads.earliest);
         check((lowest..=latest.number).contains(&block), || {
             format!("cannot rewind to {block}: states {lowest} to {} are kept", latest.number)
@@ -37,8 +37,8 @@ impl Applying<'_, '_> {
         self.rewind_nodes(block)
     }
 
-    /// The last block that has flat entries, one that is being folded included. Its
-    /// cursor goes if the block does.
+    /// The last block that has flat entries, including one that is being folded. Deletes the fold
+    /// cursor if that block is rewound.
     fn last_flat(&mut self, target: u64) -> Result<u64> {
         let (meta, folded) = (self.tables.meta, self.heads.folded);
         let folding = meta.get(self.txn, FOLD_CURSOR).map_err(lmdb)?.is_some();
@@ -51,7 +51,7 @@ impl Applying<'_, '_> {
     fn unseal(&mut self, block: u64, has_flat_entries: bool) -> Result<()> {
         let delta = self.sealed(block)?.delta;
         self.tables.sealed.delete(self.txn, &block.to_be_bytes()).map_err(lmdb)?;
-        // The delta of a partial goes with the partial, which may be revived until then.
+        // The delta of a partial is deleted with the partial, which may be revived until then.
         let is_partial = match self.partial(delta) {
             Ok(mut partial) => {
                 partial.status = Status::Dropped { reason: REWOUND.to_owned() };
@@ -67,13 +67,13 @@ impl Applying<'_, '_> {
         }
     }
 
-    /// Nodes above `block` are stale. Those of the block being written may be stored
-    /// in part, so they count as stored.
+    /// Nodes above `block` are stale. The block that is being written may be partly stored, so it
+    /// is cleared as well.
     fn rewind_nodes(&mut self, block: u64) -> Result<()> {
         self.layers.rewind(block);
         let kept = self.heads.nodes.filter(|_| block >= self.heads.nodes_earliest);
         let Some(nodes) = kept else {
-            // None, or a first layer in part, or none that reach down far enough.
+            // No nodes, a partly stored first layer, or nodes that do not reach down to `block`.
             self.heads.nodes = None;
             self.layers.reset_progress();
             return self.tables.schedule_deletion(self.txn, Garbage::AllNodes);

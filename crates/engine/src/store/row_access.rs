@@ -1,4 +1,4 @@
-//! Rows of Python's: looked at where they lie in the map, and written beside commits.
+//! Python-owned rows: read in place from the map, and written outside of commits.
 
 use super::open::Store;
 use super::view::View;
@@ -6,12 +6,13 @@ use super::{check_row_key, lmdb};
 use crate::error::Result;
 
 impl View {
-    /// What `read` makes of some rows, without a copy of them; those that are not there are
-    /// `None`. Nothing else can be read from this view meanwhile.
+    /// Passes rows to `read` without copying them; a missing row is `None`. `read` must not read
+    /// from this view itself.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a key that is empty or too long, what `read` gives, `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `InvalidArgument` if a key is empty or too long, the errors of `read`, `StoreClosed`,
+    /// `StoreDamaged`, `Store`.
     pub fn with_rows<const N: usize, T>(
         &self,
         keys: [&[u8]; N],
@@ -29,13 +30,13 @@ impl View {
 }
 
 impl Store {
-    /// Writes and deletes rows of Python's that change no answer, in one durable transaction.
-    /// No number is drawn, so that caches and batches stay valid.
+    /// Writes and deletes Python-owned rows that no answer depends on, in one durable transaction.
+    /// No commit number is allocated, so caches and batches stay valid.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a key that is empty or too long, `StoreReadOnly`, `StoreFull`,
-    /// `DiskFull`, or what the store failed with.
+    /// `InvalidArgument` if a key is empty or too long, `StoreReadOnly`, `StoreFull`, `DiskFull`,
+    /// or another store error.
     pub fn put_rows(&self, put: &[(&[u8], &[u8])], deleted: &[&[u8]]) -> Result<()> {
         put.iter().try_for_each(|(key, _)| check_row_key(key))?;
         deleted.iter().try_for_each(|key| check_row_key(key))?;

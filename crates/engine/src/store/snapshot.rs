@@ -1,14 +1,13 @@
-//! One commit, kept readable: a read transaction, the heads row as of it, and its leases.
+//! A readable commit: a read transaction, the heads row as of it, and its leases.
 //!
-//! A process has one snapshot of a commit, however many requests read it. Each of them
-//! has a `Lease`. The transaction ends with the last lease, so what keeps old pages and
-//! a slot in LMDB's table of readers is the number of commits that are being read, not
-//! the number of requests.
+//! A process has one snapshot of a commit, however many requests read it. Each request has a
+//! `Lease`. The transaction ends with the last lease, so the old pages and LMDB reader slots in use
+//! depend on the number of commits that are being read, not on the number of requests.
 //!
-//! LMDB gives a reader its number first and its pages afterwards. A process that is
-//! preempted in between while two commits pass reads pages of the second under the
-//! number of the first. `begin` notices that and begins anew, so the number of a
-//! snapshot is the number of what it reads.
+//! LMDB assigns a reader its transaction number first and its pages afterwards. A process that is
+//! preempted in between while two commits pass reads pages of the second under the number of the
+//! first. `begin` detects this and retries, so the number of a snapshot is the number of the data
+//! that it reads.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -26,39 +25,39 @@ use crate::error::{Error, Result};
 use crate::fetched_state::FetchedState;
 
 pub(super) struct Snapshot {
-    /// The number of the transaction, which no other one ever has.
+    /// The transaction number, which is never reused.
     pub number: usize,
     pub tables: Tables,
     pub heads: Arc<Heads>,
     txn: RwLock<Option<SharedTxn>>,
     leases: AtomicUsize,
-    /// By the store, which was closed.
+    /// Set when the store is closed.
     ended: AtomicBool,
-    /// Where the states lie that were asked for last: mostly of `latest` and `pending`.
+    /// Sources of the states requested last, mostly of `latest` and `pending`.
     known: Mutex<Vec<(StateOf, Arc<Sources>)>>,
 }
 
-/// What a state is of.
+/// The block that a state is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateOf {
     Block(u64),
     Partial(u64),
 }
 
-/// States of a snapshot that are remembered; with more, all are forgotten.
+/// The number of states cached per snapshot. The cache is cleared when it is full.
 const KNOWN_STATES: usize = 4;
 
-/// A read transaction that several threads may read at once.
+/// A read transaction that several threads may read concurrently.
 pub(super) struct SharedTxn(RoTxn<'static, WithoutTls>);
 
-// SAFETY: reading changes a read-only transaction of LMDB in one place: the first use of
-// a table loads its root (`mdb_page_search`, DB_STALE). `load_roots` has done that for
-// every table before anybody else has the transaction. Cursors of such a transaction are
-// not tracked in it. The one field that can still change is the flag of a damaged file.
+// SAFETY: reading modifies a read-only LMDB transaction in one place: the first use of a table
+// loads its root (`mdb_page_search`, DB_STALE). `load_roots` does that for every table before the
+// transaction is shared. Cursors of a read-only transaction are not tracked in it. The only field
+// that can still change is the flag for a damaged file.
 unsafe impl Sync for SharedTxn {}
 
 impl Snapshot {
-    /// A snapshot of the last commit, with its first lease.
+    /// Begins a snapshot of the last commit, with its first lease.
     pub fn begin(env: &Env<WithoutTls>, tables: Tables) -> Result<Lease> {
         let txn = begin(env)?;
         load_roots(&txn, &tables)?;
@@ -75,7 +74,7 @@ impl Snapshot {
         Ok(Lease { snapshot, closed: AtomicBool::new(false), learned: None })
     }
 
-    /// What `find` finds out about a state, or what was found out before.
+    /// Returns the cached sources of a state, or those that `find` returns.
     pub fn sources(
         &self,
         of: StateOf,
@@ -102,25 +101,25 @@ impl Snapshot {
         self.txn.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// End the transaction, leased or not. Waits for reads in progress.
+    /// Ends the transaction, leased or not. Waits for reads in progress.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
         *self.txn.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// One lease less. A thread that still reads ends the transaction when it lets go
-    /// of the snapshot: nobody waits here.
+    /// Releases one lease without blocking. A thread that is still reading ends the transaction
+    /// when it drops the snapshot.
     fn release(&self) {
         self.leases.fetch_sub(1, Ordering::AcqRel);
         self.end_if_unused();
     }
 
-    /// Nobody reads until this is dropped.
+    /// Blocks all reads until the guard is dropped.
     pub fn pause(&self) -> RwLockWriteGuard<'_, Option<SharedTxn>> {
         self.txn.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// End the transaction, if it has no lease and nobody reads at this moment.
+    /// Ends the transaction if it has no lease and no read is in progress.
     pub fn end_if_unused(&self) {
         if self.leases.load(Ordering::Acquire) > 0 {
             return;
@@ -137,7 +136,7 @@ impl Snapshot {
 pub(super) struct Lease {
     snapshot: Arc<Snapshot>,
     closed: AtomicBool,
-    /// What is asked for that the store does not know; none where the base is complete.
+    /// The fallback for keys that the store does not know; `None` if the base is complete.
     pub learned: Option<Arc<FetchedState>>,
 }
 
@@ -155,14 +154,14 @@ impl Lease {
 
     /// Another lease of the same snapshot.
     pub fn share(&self) -> Result<Self> {
-        // Counted first: between looking and counting, the last lease could go.
+        // Incremented before the check: otherwise the last lease could be released in between.
         self.snapshot.leases.fetch_add(1, Ordering::AcqRel);
         let (snapshot, learned) = (self.snapshot.clone(), self.learned.clone());
         let lease = Self { snapshot, closed: AtomicBool::new(false), learned };
         if self.closed.load(Ordering::Acquire) { Err(Error::StoreClosed) } else { Ok(lease) }
     }
 
-    /// The same lease above what was learned, if that is of the base.
+    /// Adds learned values to the lease, if they are of its base.
     pub fn above(mut self, learned: Option<&Arc<FetchedState>>) -> Self {
         let epoch = self.heads.anchor.map(|anchor| anchor.epoch);
         self.learned = learned.filter(|learned| Some(learned.epoch) == epoch).cloned();
@@ -194,11 +193,10 @@ impl Drop for Lease {
     }
 }
 
-/// A transaction whose number is the number of what it reads.
+/// Begins a transaction whose number is the number of the data that it reads.
 ///
-/// The pages that belong to number n are replaced by the commit n + 2, which begins when
-/// n + 1 is over. A second transaction that gets the number n says that n + 1 was not
-/// over after the first had its pages.
+/// The pages of number n are replaced by commit n + 2, which begins after n + 1 has finished. If a
+/// second transaction gets the number n, then n + 1 had not finished when the first got its pages.
 fn begin(env: &Env<WithoutTls>) -> Result<RoTxn<'static, WithoutTls>> {
     let open = || {
         let txn = open(env);
@@ -209,7 +207,7 @@ fn begin(env: &Env<WithoutTls>) -> Result<RoTxn<'static, WithoutTls>> {
         .unwrap_or_else(|| Err(Error::Store("commits are faster than a view".into())))
 }
 
-/// The first value that the next one has the same number as; none among very many.
+/// The first value whose successor has the same number; `None` after `MOST_TRIES` attempts.
 fn first_repeated<T>(
     mut open: impl FnMut() -> Result<T>,
     number: impl Fn(&T) -> usize,
@@ -228,13 +226,13 @@ fn first_repeated<T>(
     None
 }
 
-/// Opening takes a microsecond and a commit takes fifty, so a second try is rare.
+/// Opening takes 1 µs and a commit 50 µs, so a retry is rare.
 const MOST_TRIES: usize = 10_000;
 
 fn open(env: &Env<WithoutTls>) -> Result<RoTxn<'static, WithoutTls>> {
     env.clone().static_read_txn().or_else(|error| match error {
         heed::Error::Mdb(heed::MdbError::ReadersFull) => {
-            // Readers that were killed may have left their slots.
+            // Killed readers may have left their slots.
             env.clear_stale_readers().map_err(lmdb)?;
             env.clone().static_read_txn().map_err(lmdb)
         }

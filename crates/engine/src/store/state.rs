@@ -1,13 +1,13 @@
 //! State as of one block or partial block of a view.
 //!
-//! A state is a short chain of deltas above the flat table at one block: an entry is
-//! looked up in each delta in turn, newest first, and then by one seek in the flat
-//! table. Until a sealed block is folded its delta answers for it, so that reads
-//! before, during and after folding agree. Entries that folding has already written
-//! lie above the flat block and are not seen.
+//! A state is a short chain of deltas above the flat table at one block. A lookup checks each
+//! delta, newest first, and then seeks once in the flat table. A sealed block is read from its
+//! delta until it is folded, so reads before, during and after folding agree. Entries that folding
+//! has already written are above the flat block and are not visible.
 //!
-//! What is in none of them does not exist, unless the base is partial (`Heads::anchor`): then it
-//! is what was learned beside the store, or unknown, which is `StateMissing` with that key.
+//! A key in none of them does not exist, unless the base is partial (`Heads::anchor`). Then its
+//! value is what was fetched outside the store, or it is unknown, which is `StateMissing` with that
+//! key.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,22 +31,22 @@ use crate::store::entry::{self, ACCOUNT};
 pub struct State {
     lease: Arc<Lease>,
     sources: Arc<Sources>,
-    /// Asked for what the store does not know.
+    /// The fallback for keys that the store does not know.
     learned: Option<Arc<FetchedState>>,
 }
 
-/// Where the entries of a state are looked up.
+/// The deltas and blocks in which the entries of a state are looked up.
 #[derive(Clone, Default)]
 pub(super) struct Sources {
     /// Numbers of deltas, newest first.
     deltas: Vec<u64>,
-    /// The flat table is read at this block.
+    /// The block at which the flat table is read.
     flat: u64,
-    /// The sealed block that the state is of, or that its partial blocks stand on.
+    /// The sealed block of the state, or the one that its partial blocks build on.
     base: u64,
     /// The last block whose hash this state knows.
     top: u64,
-    /// Hashes that unsealed blocks of the chain name as their parents', by number.
+    /// Parent hashes that unsealed blocks of the chain name, by block number.
     announced: Vec<(u64, B256)>,
 }
 
@@ -79,7 +79,7 @@ impl State {
         Ok(Self { lease: lease.clone(), sources, learned: lease.learned.clone() })
     }
 
-    /// The same above other learned values, if they are of its base.
+    /// Returns this state with other learned values, or with none if they are not of its base.
     #[must_use]
     pub fn with_learned(&self, learned: Option<&Arc<FetchedState>>) -> Self {
         let epoch = self.lease.heads.anchor.map(|anchor| anchor.epoch);
@@ -87,7 +87,7 @@ impl State {
         Self { learned, ..self.clone() }
     }
 
-    /// Fails on a partial base: what is not in the store may exist all the same.
+    /// Fails on a partial base, where a key that is not in the store may still exist.
     pub(super) fn check_whole(&self, what: &'static str) -> Result<()> {
         match self.lease.heads.anchor {
             None => Ok(()),
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// Which of these keys are unknown, and which codes of the accounts that are known.
+    /// Returns which of these keys are unknown, and which codes of the known accounts.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl State {
         &self.lease
     }
 
-    /// The block that it is of, or the sealed one that its partial blocks stand on.
+    /// The sealed block of the state, or the one that its partial blocks build on.
     pub fn sealed_block(&self) -> u64 {
         self.sources.base
     }
@@ -148,7 +148,7 @@ impl State {
         (0..count).rev().map(|at| (below(at), deltas[at])).collect()
     }
 
-    /// The entry as seen from this state, where it lies in the map.
+    /// The entry as seen from this state, borrowed from the map.
     fn entry<'t>(&self, txn: &'t RoTxn<AnyTls>, key: &[u8]) -> Result<Option<&'t [u8]>> {
         let tables = &self.lease.tables;
         for &number in &self.sources.deltas {
@@ -161,22 +161,22 @@ impl State {
         Ok(found.filter(|(found, _)| is_version_of(found, key)).map(|(_, value)| value))
     }
 
-    /// A row of Python's that came with a block of this state's chain.
+    /// A Python-owned row that was committed with a block of this state's chain.
     ///
     /// # Errors
     ///
-    /// `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `InvalidArgument` if the key is empty or too long, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn index(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let key = entry::index_key(key)?;
         self.lease.read(|txn| Ok(self.entry(txn, &key)?.map(<[u8]>::to_vec)))
     }
 
-    /// Up to `limit` existing accounts with addresses above `after`, in order. Fewer
-    /// than `limit` means that there are no more.
+    /// Up to `limit` existing accounts with addresses above `after`, in order. Fewer than `limit`
+    /// means that there are no more.
     ///
     /// # Errors
     ///
-    /// `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `IncompleteState` on a partial base, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn accounts(
         &self,
         after: Option<&Address>,
@@ -191,11 +191,12 @@ impl State {
         })
     }
 
-    /// Up to `limit` non-zero slots of one life of an account above `after`, in order.
+    /// Up to `limit` non-zero slots above `after` of one generation of an account, in order.
     ///
     /// # Errors
     ///
-    /// `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `IncompleteState` on a partial base if the generation is not a later one, `StoreClosed`,
+    /// `StoreDamaged`, `Store`.
     pub fn slots(
         &self,
         address: &Address,
@@ -216,7 +217,7 @@ impl State {
         })
     }
 
-    /// All slots are known of a life that began after the anchor.
+    /// All slots are known only for generations that began after the anchor.
     fn check_slots(&self, generation: u64) -> Result<()> {
         match self.lease.heads.anchor {
             Some(anchor) if generation <= anchor.generation => {
@@ -226,7 +227,7 @@ impl State {
         }
     }
 
-    /// An account of which the store says nothing.
+    /// Returns an account that has no entry in the store.
     fn learned_account(&self, address: &Address) -> Result<Option<AccountState>> {
         let Some(anchor) = &self.lease.heads.anchor else { return Ok(None) };
         match self.learned.as_ref().and_then(|learned| learned.account(address)) {
@@ -237,7 +238,7 @@ impl State {
         }
     }
 
-    /// A slot of which the store says nothing.
+    /// Returns a slot that has no entry in the store.
     fn learned_slot(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
         match self.lease.heads.anchor {
             Some(anchor) if generation <= anchor.generation => {}
@@ -250,8 +251,8 @@ impl State {
         }
     }
 
-    /// A slot that is not known. Where a later block has ended the account's life, proofs of that
-    /// one and those above say nothing about it.
+    /// Returns the missing key for an unknown slot. If a later block ended the account's
+    /// generation, proofs at that block and above do not contain the slot.
     fn missed_slot(&self, address: &Address, slot: &U256) -> Result<MissingKeys> {
         let mut missed = MissingKeys::slot(*address, *slot);
         if let Some(latest) = self.lease.heads.latest
@@ -262,8 +263,8 @@ impl State {
         Ok(missed)
     }
 
-    /// Whether an account lives as it did at the anchor, as far as is known: only then does a
-    /// proof of this state show what its slots were below.
+    /// True if the account still has the generation that it had at the anchor, as far as is known.
+    /// Only then does a proof at this state show the slots of that generation.
     ///
     /// # Errors
     ///
@@ -288,8 +289,8 @@ impl State {
         stored.or_else(known).ok_or_else(|| MissingKeys::block(number).into())
     }
 
-    /// Walk the keys with `prefix` from `from` on, in portions, and keep what `keep`
-    /// makes of each entry as seen from this state.
+    /// Walks the keys with `prefix` from `from` on, in portions, and collects what `keep` returns
+    /// for each entry as seen from this state.
     fn collect<T>(
         &self,
         mut from: Vec<u8>,
@@ -319,8 +320,8 @@ impl State {
         Ok(kept)
     }
 
-    /// The first `limit` keys with `prefix` at or above `from` that the flat table or
-    /// a delta knows, whatever their value.
+    /// The first `limit` keys with `prefix` at or above `from` that the flat table or a delta
+    /// contains, regardless of their values.
     fn keys(
         &self,
         txn: &RoTxn<AnyTls>,
@@ -382,7 +383,7 @@ impl Sources {
                 Status::Dropped { .. } | Status::Rewound => {
                     return Err(Error::DroppedPartial(number));
                 }
-                // Below the one asked for, a sealed partial is its sealed block.
+                // Below the requested partial, a sealed partial is read as its sealed block.
                 Status::Sealed if !self.deltas.is_empty() => {
                     return self.descend_sealed(lease, txn, partial.block);
                 }
@@ -465,7 +466,7 @@ impl StateReader for State {
     }
 }
 
-/// The versions of a key follow it by eight bytes; keys are prefix-free.
+/// A version is the key followed by eight bytes; keys are prefix-free.
 fn is_version_of(found: &[u8], key: &[u8]) -> bool {
     found.len() == key.len() + 8 && found.starts_with(key)
 }

@@ -1,9 +1,9 @@
-//! What one request reads: the last commit, whole, until it is closed.
+//! A view: the last commit as a consistent snapshot for one request, until it is closed.
 //!
-//! Views of one commit share its snapshot (`snapshot`), so to open one costs a look at
-//! the number of the last commit. A view keeps old pages from being reused, so it lives
-//! for one request. Closing is explicit; a state taken from a closed view answers
-//! `StoreClosed`, and so does every view of a store that was closed.
+//! Views of one commit share its snapshot (`snapshot`), so opening one only checks the number of
+//! the last commit. A view keeps old pages from being reused, so it should live for one request.
+//! Closing is explicit; a state of a closed view returns `StoreClosed`, and so does every view of a
+//! closed store.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -34,7 +34,7 @@ impl Store {
         }
         let lease = self.env.snapshot(self.tables)?;
         match &*shared {
-            // A commit that is being made has a number already, but cannot be read yet.
+            // A commit in progress already has a number, but cannot be read yet.
             Some(known) if known.number == lease.number => {
                 known.share().map(|lease| self.view_of(lease))
             }
@@ -45,8 +45,8 @@ impl Store {
         }
     }
 
-    /// Let go of the snapshot that is kept for the next view, if it is not of the last
-    /// commit any more. For a process that may rest: it would keep old pages.
+    /// Drops the snapshot that is kept for the next view if it is not of the last commit. For a
+    /// process that may become idle: the snapshot would pin old pages.
     pub fn drop_stale_snapshot(&self) {
         let last = self.last_number().ok();
         let mut shared = self.shared();
@@ -55,12 +55,12 @@ impl Store {
         }
     }
 
-    /// The same, whatever it is of.
+    /// Drops the snapshot that is kept for the next view, even if it is current.
     pub(super) fn drop_shared_snapshot(&self) {
         *self.shared() = None;
     }
 
-    /// Only a base that is partial is looked below.
+    /// Learned values are only used above a partial base.
     fn view_of(&self, lease: Lease) -> View {
         match lease.heads.anchor {
             None => View::of(lease),
@@ -82,7 +82,7 @@ impl View {
         Self { lease: Arc::new(lease) }
     }
 
-    /// The same for all views of one transaction.
+    /// Shared by all views of one commit.
     pub fn heads(&self) -> &Arc<Heads> {
         &self.lease.heads
     }
@@ -109,7 +109,7 @@ impl View {
         self.lease.read(|txn| self.lease.tables.partial(txn, number))
     }
 
-    /// How many things heads have moved off that are not cleared away yet.
+    /// The number of scheduled deletions.
     ///
     /// # Errors
     ///
@@ -136,11 +136,11 @@ impl View {
         State::of_partial(&self.lease, number)
     }
 
-    /// A row of Python's.
+    /// A Python-owned row.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a key that is empty or too long, `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `InvalidArgument` if a key is empty or too long, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn row(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         check_row_key(key)?;
         self.lease.read(|txn| {
@@ -149,11 +149,12 @@ impl View {
         })
     }
 
-    /// Up to `limit` rows of Python's whose keys begin with `prefix`, in order.
+    /// Up to `limit` Python-owned rows whose keys start with `prefix`, in order.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a prefix that is empty or too long, `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `InvalidArgument` if the prefix is empty or too long, `StoreClosed`, `StoreDamaged`,
+    /// `Store`.
     pub fn rows(&self, prefix: &[u8], limit: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         check_row_key(prefix)?;
         self.lease.read(|txn| {

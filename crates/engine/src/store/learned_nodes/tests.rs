@@ -26,7 +26,7 @@ impl Kept {
         let mut batch = store.batch().unwrap();
         batch.begin_at(5, B256::ZERO, B256::ZERO, 1, Default::default());
         store.commit(batch).unwrap();
-        // A code whose hash begins like the key of a node is not taken for one.
+        // A code whose hash starts like the key of a node is not mistaken for one.
         let code = (0..).map(node).find(|code| keccak256(code)[0] == HALVES[1]).unwrap();
         let learned = FetchedState::new(1, 1 << 20);
         learned.put_code(code);
@@ -44,7 +44,7 @@ impl Kept {
         view.lease.learned_node(&keccak256(node(number))).unwrap().is_some()
     }
 
-    /// Works on at most `left` entries in one slice; gives how many it worked on.
+    /// Processes at most `left` entries in one slice; returns the number processed.
     fn work(&self, left: usize) -> usize {
         let work = |txn: &mut RwTxn| {
             let (tables, heads) = (self.store.tables, self.store.tables.heads(txn)?);
@@ -62,7 +62,7 @@ impl Kept {
     }
 }
 
-/// A node takes 73 bytes: fourteen fill a half.
+/// A node takes 73 bytes, so fourteen fill a half.
 #[test]
 fn the_oldest_nodes_go_when_both_halves_are_full() {
     let kept = Kept::new();

@@ -1,4 +1,4 @@
-//! Groups of layers against the layers themselves.
+//! Groups of layers compared with the layers themselves.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a reader finds who looks into the maps, newest first; `None` where none has the key.
+/// The result of a lookup in the maps, newest first; `None` if no map has the key.
 fn found(maps: &[Arc<NodeWrites>], key: u8) -> Option<Option<Vec<u8>>> {
     maps.iter().rev().find_map(|writes| writes.nodes.get(&[key][..]).cloned())
 }
@@ -60,7 +60,7 @@ proptest! {
                     unstored.push(block, all[all.len() - 1].clone());
                 }
                 Step::Rewind(back) => {
-                    // Not below what is stored: then the store would discard that, too.
+                    // Not below the stored layers, which the store would discard as well.
                     let kept = all.len().saturating_sub(back as usize).max(stored).max(1);
                     all.truncate(kept);
                     unstored.rewind(kept as u64 - 1);
@@ -79,7 +79,7 @@ proptest! {
                 let maps = unstored.up_to(block as u64);
                 for key in 0..40 {
                     let expected = found(&all[stored..=block], key);
-                    // A group may also show what is stored already.
+                    // A group may also contain writes that are already stored.
                     let or_stored = found(&all[..=block], key);
                     let shown = found(&maps, key);
                     prop_assert!(shown == or_stored || (expected.is_none() && shown.is_none()));
