@@ -1,4 +1,4 @@
-//! Transactions of a block as JSON, made from its rows.
+//! Transactions of a block as JSON, built from its rows.
 
 use alloy_primitives::Address;
 
@@ -12,24 +12,24 @@ use crate::{
     error::{Error, Result},
 };
 
-/// What transactions of one row are shown with.
+/// The context in which the transactions of one row are shown.
 #[derive(Debug, Clone, Copy)]
 pub struct TransactionView<'a> {
     pub header: &'a Header,
     /// The index in the block of the row's first transaction.
     pub first: u64,
-    /// Whether the rules on signatures of EIP-2 are in force.
+    /// True if the signature rules of EIP-2 are active.
     pub homestead: bool,
-    /// The senders of the row's transactions; without them they are recovered.
+    /// The senders of the row's transactions; if `None`, they are recovered.
     pub senders: Option<&'a [u8]>,
 }
 
-/// Each transaction as `transaction_json::fragment` writes it. They stand in their row from
-/// `start` on; `receipts` are theirs.
+/// Each transaction as `transaction_json::fragment` writes it. `start` is the index in the row of
+/// the first one; `receipts` has one receipt for each.
 ///
 /// # Errors
 ///
-/// `StoreDamaged` when a receipt or a sender is missing, `Undecodable` for other bytes.
+/// `StoreDamaged` if a receipt or a sender is missing, `Undecodable` for malformed bytes.
 pub fn fragments(
     raws: &[&[u8]],
     receipts: &[&[u8]],
@@ -58,7 +58,7 @@ fn sender(senders: &[u8], index: usize) -> Result<Address> {
     senders.get(index).map(Address::from).ok_or_else(|| damaged("a sender is missing"))
 }
 
-/// The nonce of a deposit and the version of its receipt, where both are stored.
+/// The nonce and the receipt version of a deposit, if both are stored.
 fn deposit_fields(receipt: &[u8]) -> Result<Option<(u64, u64)>> {
     if receipt.first() != Some(&DEPOSIT_TYPE) {
         return Ok(None);

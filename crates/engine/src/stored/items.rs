@@ -1,9 +1,9 @@
-//! Rows of transactions and receipts, read where they lie.
+//! Rows of transactions and receipts, read in place.
 //!
-//! A row of *items* is a count (4 bytes), then each item as its length (4) and its bytes.
-//! To find one item, lengths are added up; to number the logs of a receipt, the RLP headers
-//! of those before it are walked. Nothing is copied or decoded that was not asked for.
-//! Bytes that are no such row are `StoreDamaged`, whatever they claim.
+//! A row of *items* is a count (4 bytes), then each item as its length (4) and its bytes. An item
+//! is found by adding up lengths; the logs of a receipt are numbered by walking the RLP headers of
+//! the receipts before it. Only requested data is copied or decoded. Malformed rows are
+//! `StoreDamaged`.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 const LENGTH: usize = 4;
 
-/// The items of a row, from the first on.
+/// The remaining items of a row.
 #[derive(Debug, Clone)]
 pub struct Items<'a> {
     rest: &'a [u8],
@@ -22,32 +22,32 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// The items that the row begins with.
+    /// Reads the items at the start of a row.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged` when the row is not laid out as it must be.
+    /// `StoreDamaged` if the row is malformed.
     pub fn new(row: &'a [u8]) -> Result<Self> {
         let mut rest = row;
         let left = take_length(&mut rest)?;
         Ok(Self { rest, left })
     }
 
-    /// How many items the row says are left.
+    /// The number of items left, according to the row.
     pub fn left(&self) -> usize {
         self.left as usize
     }
 
-    /// What follows the items that were taken.
+    /// The bytes after the items taken so far.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next item; none after the last.
+    /// The next item; `None` after the last.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged` when the row is not laid out as it must be.
+    /// `StoreDamaged` if the row is malformed.
     pub fn take(&mut self) -> Result<Option<&'a [u8]>> {
         if self.left == 0 {
             return Ok(None);
@@ -60,11 +60,11 @@ impl<'a> Items<'a> {
         Ok(Some(item))
     }
 
-    /// The item at an index; none beyond the last.
+    /// The item at an index; `None` beyond the last.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged` when the row is not laid out as it must be.
+    /// `StoreDamaged` if the row is malformed.
     pub fn at(mut self, index: usize) -> Result<Option<&'a [u8]>> {
         if index >= self.left() {
             return Ok(None);
@@ -76,7 +76,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// What a receipt tells without being decoded.
+/// Facts about a receipt that are read without decoding it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiptFacts {
     /// Gas used in the block up to and including its transaction.
@@ -84,11 +84,11 @@ pub struct ReceiptFacts {
     pub logs: u64,
 }
 
-/// Walks over one receipt as it is in its trie.
+/// Reads the facts of a receipt as encoded in its trie.
 ///
 /// # Errors
 ///
-/// `StoreDamaged` for bytes that are no receipt.
+/// `StoreDamaged` if the bytes are not a receipt.
 pub fn receipt_facts(encoded: &[u8]) -> Result<ReceiptFacts> {
     let mut outer = match encoded {
         [1..0x80, rest @ ..] => rest,
@@ -107,21 +107,21 @@ pub fn receipt_facts(encoded: &[u8]) -> Result<ReceiptFacts> {
     Ok(ReceiptFacts { cumulative_gas, logs })
 }
 
-/// A receipt of a row, and what the receipts of the row before it come to.
+/// A receipt of a row, with totals of the receipts before it in the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundReceipt<'a> {
     pub encoded: &'a [u8],
-    /// Gas of the block up to it; none where it is the first of its row.
+    /// Cumulative gas of the receipt before it; `None` if it is the first of its row.
     pub gas_before: Option<u64>,
-    /// Logs of the receipts before it in the row.
+    /// The number of logs in the receipts before it in the row.
     pub logs_before: u64,
 }
 
-/// The receipt at an index of a row; none beyond the last.
+/// The receipt at an index of a row; `None` beyond the last.
 ///
 /// # Errors
 ///
-/// `StoreDamaged` when the row is not laid out as it must be.
+/// `StoreDamaged` if the row is malformed.
 pub fn receipt_at(row: &[u8], index: usize) -> Result<Option<FoundReceipt<'_>>> {
     let mut items = Items::new(row)?;
     if index >= items.left() {
@@ -138,11 +138,12 @@ pub fn receipt_at(row: &[u8], index: usize) -> Result<Option<FoundReceipt<'_>>> 
     Ok(items.take()?.map(|encoded| FoundReceipt { encoded, gas_before, logs_before }))
 }
 
-/// How many receipts a row has, their logs, and the gas of the block up to the last of them.
+/// The number of receipts in a row, the number of their logs, and the cumulative gas of the last
+/// one.
 ///
 /// # Errors
 ///
-/// `StoreDamaged` when the row is not laid out as it must be.
+/// `StoreDamaged` if the row is malformed.
 pub fn receipts_end(row: &[u8]) -> Result<(usize, u64, Option<u64>)> {
     let mut items = Items::new(row)?;
     let count = items.left();
@@ -155,7 +156,7 @@ pub fn receipts_end(row: &[u8]) -> Result<(usize, u64, Option<u64>)> {
     Ok((count, logs, gas))
 }
 
-/// The payload of the next RLP item, of whichever kind.
+/// The payload of the next RLP item of any kind.
 pub(crate) fn take_item<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     take(rest).map(|(payload, _)| payload)
 }

@@ -1,4 +1,4 @@
-//! Rows of blocks, read where they lie: transactions, receipts, and the tips they paid.
+//! Rows of blocks, read in place: transactions, receipts, and the tips they paid.
 
 pub mod fragments;
 pub mod items;

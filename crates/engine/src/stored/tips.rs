@@ -1,8 +1,8 @@
-//! What the transactions of a block paid above its base fee, ready for percentiles.
+//! Tips that the transactions of a block paid above its base fee, prepared for percentiles.
 //!
-//! Bids are read from the rows of transactions and receipts by walking their RLP headers,
-//! some 100 ns each. Deposits bid nothing and are left out. A block of 2,000 transactions is
-//! kept in 24 kB: a tip in 64 bits and the gas up to it in 32, unless one needs more.
+//! Bids are read from the rows of transactions and receipts by walking their RLP headers, about 100
+//! ns each. Deposits pay no tip and are omitted. A block of 2,000 transactions takes 24 kB: 64 bits
+//! for a tip and 32 for the cumulative gas, unless a value needs more.
 
 #[cfg(test)]
 mod tests;
@@ -13,14 +13,14 @@ use crate::codec::transaction::DEPOSIT_TYPE;
 use crate::error::Result;
 use crate::stored::items::{Items, damaged, receipt_facts, take_item, take_list, wide_number};
 
-/// A tip in wei, and the gas that was used at it.
+/// A tip in wei, and the gas used at that tip.
 pub type Bid = (u128, u64);
 
-/// The tip of a transaction as it is in its trie; none for a deposit.
+/// The tip of a transaction as encoded in its trie; `None` for a deposit.
 ///
 /// # Errors
 ///
-/// `StoreDamaged` for bytes that are no transaction.
+/// `StoreDamaged` if the bytes are not a transaction.
 pub fn tip_of(raw: &[u8], base_fee: Option<u64>) -> Result<Option<u128>> {
     let (kind, mut outer) = match raw {
         [DEPOSIT_TYPE, ..] => return Ok(None),
@@ -44,13 +44,14 @@ pub fn tip_of(raw: &[u8], base_fee: Option<u64>) -> Result<Option<u128>> {
     Ok(Some(price.saturating_sub(base_fee.unwrap_or(0).into())))
 }
 
-/// Adds the bids from `start` up to `stop` of two rows; gives the gas of the block up to them.
+/// Appends the bids of the transactions from `start` up to, but not including, `stop` of two rows.
+/// Returns the cumulative gas after them.
 ///
-/// `gas` is that of the block up to `start`.
+/// `gas` is the cumulative gas before `start`.
 ///
 /// # Errors
 ///
-/// `StoreDamaged` when the row is not laid out as it must be.
+/// `StoreDamaged` if the row is malformed.
 pub fn read_bids(
     (transactions, receipts): (&[u8], &[u8]),
     (start, stop): (usize, usize),
@@ -77,7 +78,7 @@ pub fn read_bids(
     Ok(gas)
 }
 
-/// Tips, the lowest first, and the gas that was used up to each.
+/// Tips in ascending order, and the cumulative gas up to each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockTips {
     Narrow { tips: Box<[u64]>, gas: Box<[u32]> },
@@ -118,7 +119,7 @@ impl BlockTips {
         self.len() == 0
     }
 
-    /// About how many bytes it takes to keep.
+    /// The approximate memory size in bytes.
     pub fn size(&self) -> usize {
         128 + match self {
             Self::Narrow { tips, .. } => 12 * tips.len(),
@@ -126,13 +127,13 @@ impl BlockTips {
         }
     }
 
-    /// The lowest tips, as many as are wanted and there are.
+    /// The `wanted` lowest tips, or all if there are fewer.
     pub fn lowest(&self, wanted: usize) -> Vec<u128> {
         (0..self.len().min(wanted)).map(|index| self.tip(index)).collect()
     }
 
-    /// The tip at which this percentage of the gas is reached, from the lowest one up; 0
-    /// when there are no bids.
+    /// The tip at which this percentage of the gas is reached, starting at the lowest one; 0 if
+    /// there are no bids.
     pub fn percentile(&self, percent: f64) -> u128 {
         let Some(last) = self.len().checked_sub(1) else { return 0 };
         let wanted = (self.gas_until(last) as f64 * percent / 100.0) as u64;

@@ -1,8 +1,8 @@
-//! The row of a block that says which of its transactions touch an address.
+//! The row of a block that lists which of its transactions touch an address.
 //!
-//! It has the hash of the block (32) and a byte of Python's, then an entry for each address and
-//! each transaction that touches it: the address (20) and the place of the transaction (4),
-//! sorted. A row with another hash is of another block of that height, and is not read.
+//! It is the hash of the block (32), a byte defined by Python, and an entry for each address and
+//! each transaction that touches it: the address (20) and the index of the transaction (4), sorted.
+//! A row with another hash is of another block at that height and is ignored.
 
 #[cfg(test)]
 mod tests;
@@ -19,23 +19,22 @@ const HASH: usize = 32;
 
 type Entry = [u8; ENTRY];
 
-/// A row of these entries, which come in any order; none when they are not whole.
+/// Builds a row from entries in any order; `None` if an entry is incomplete.
 pub fn row(hash: B256, note: u8, entries: &[u8]) -> Option<Vec<u8>> {
     let mut sorted = whole(entries)?.to_vec();
     sorted.sort_unstable();
     Some([hash.as_slice(), &[note], sorted.as_flattened()].concat())
 }
 
-/// A stored row.
 #[derive(Debug, Clone, Copy)]
 pub struct TouchedRow<'a>(&'a [Entry]);
 
 impl<'a> TouchedRow<'a> {
-    /// None for the row of another block.
+    /// `None` if the row is of another block.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged` when it has no whole entries.
+    /// `StoreDamaged` if the row is too short or an entry is incomplete.
     pub fn new(row: &'a [u8], hash: &B256) -> Result<Option<Self>> {
         let Some((found, [_, entries @ ..])) = row.split_first_chunk::<HASH>() else {
             return Err(damaged("a row of touched addresses is cut short"));
@@ -45,7 +44,7 @@ impl<'a> TouchedRow<'a> {
         Ok((found == hash).then_some(Self(entries)))
     }
 
-    /// The transactions that touch an address, in order.
+    /// The indices of the transactions that touch an address, in order.
     pub fn places(&self, address: &Address) -> Vec<u32> {
         let first = self.0.partition_point(|entry| entry[..ADDRESS] < address[..]);
         let of_it = self.0[first..].iter().take_while(|entry| entry[..ADDRESS] == address[..]);
@@ -55,7 +54,7 @@ impl<'a> TouchedRow<'a> {
         of_it.map(place).collect()
     }
 
-    /// The terms of its addresses in an index, each once.
+    /// The index terms of its addresses, each once.
     pub fn terms(&self) -> Vec<Term> {
         let same = |one: &Entry, other: &Entry| one[..ADDRESS] == other[..ADDRESS];
         let addresses = self.0.chunk_by(same).map(|some| term(0, &some[0][..ADDRESS]));
