@@ -1,4 +1,4 @@
-//! What the store promises, one test each; `history` compares it with a plain model.
+//! Guarantees of the store, one test each; `history` compares it with a plain model.
 
 mod actions;
 mod closing;
@@ -25,8 +25,8 @@ use actions::{Action, action};
 use history::History;
 use model::{Touch, What, address};
 
-/// In memory where the system has such a folder: these tests are about order, and
-/// the ones that kill a process are about the disk.
+/// In memory if the system has such a folder: these tests check ordering. Tests that kill a process
+/// use the disk.
 pub fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.unwrap()
@@ -36,7 +36,7 @@ fn options(retention: Retention) -> Options {
     Options { map_size: 1 << 28, retention, ..Options::new(Mode::Write) }
 }
 
-/// `FOREBLOCK_CASES` asks for more than a test run has time for.
+/// `FOREBLOCK_CASES` sets a higher number than a normal test run has time for.
 fn cases() -> u32 {
     std::env::var("FOREBLOCK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(600)
 }
@@ -89,8 +89,8 @@ fn pruning_leaves_nothing_behind_that_no_state_needs() {
     let view = store.view().unwrap();
     assert_eq!(view.heads().earliest, 38);
     let flat = view.lease.read(|txn| store.tables.flat.len(txn).map_err(lmdb)).unwrap();
-    // Four accounts and a slot or two, with the versions of three blocks; forty index
-    // rows stay, as documented.
+    // Four accounts and one or two slots, with the versions of three blocks. Forty index rows stay,
+    // as documented.
     assert!(flat < 60, "{flat} flat entries");
     let deltas = view.lease.read(|txn| store.tables.deltas.len(txn).map_err(lmdb)).unwrap();
     assert!(deltas <= 3, "{deltas} rows of deltas");
@@ -160,7 +160,7 @@ fn slices_within_a_time_are_one_transaction_to_the_end_of_the_work() {
     history.check();
 }
 
-/// As versions had it before the heads moved to LMDB's own table.
+/// The layout of versions before the heads moved to LMDB's main database.
 #[test]
 fn a_store_with_its_heads_in_a_table_of_their_own_goes_on() {
     let folder = folder();
@@ -168,7 +168,7 @@ fn a_store_with_its_heads_in_a_table_of_their_own_goes_on() {
     heads.commit = 9;
     let mut open = heed::EnvOpenOptions::new().read_txn_without_tls();
     open.map_size(1 << 20).max_dbs(10);
-    // SAFETY: nobody else has the file.
+    // SAFETY: no other code uses the file.
     let env = unsafe { open.open(folder.path()) }.unwrap();
     let mut txn = env.write_txn().unwrap();
     let meta: open::Table = env.create_database(&mut txn, Some("meta")).unwrap();
@@ -264,7 +264,7 @@ fn a_full_map_is_raised_and_views_read_on() {
     let size = store.map_size().unwrap();
     assert!(size >= 32 << 20 && size.is_power_of_two(), "{size}");
     drop((before, store));
-    // It is opened with room for what is there, whatever was asked for.
+    // The map is large enough for the file, regardless of the requested size.
     let store = Store::open(folder.path(), &small).unwrap();
     assert!(store.map_size().unwrap() as u64 >= store.file_bytes().unwrap());
 }

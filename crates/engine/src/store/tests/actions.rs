@@ -1,4 +1,4 @@
-//! What may happen to a store under test, chosen at random. `history` carries it out.
+//! Random actions on a store under test, which `history` executes.
 
 use proptest::prelude::*;
 
@@ -6,12 +6,12 @@ use super::model::{ADDRESSES, SLOTS, Touch, What};
 
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// The next index on the tip, or the first of the next block.
+    /// Adds the next index to the tip, or the first one of the next block.
     Extend {
         stack: bool,
         touches: Vec<Touch>,
     },
-    /// A second candidate beside the tip, on the latest block.
+    /// Adds a candidate that competes with the tip, on the latest block.
     Compete {
         touches: Vec<Touch>,
     },
@@ -35,7 +35,7 @@ pub enum Action {
     Rewind {
         depth: u8,
     },
-    /// What a rewind to the latest block needs, until it is released.
+    /// Holds what a rewind to the latest block needs, until it is released.
     Hold {
         release: bool,
     },

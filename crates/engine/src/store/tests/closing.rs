@@ -1,4 +1,4 @@
-//! Closing means closed, whatever still refers to the store.
+//! Closing takes effect even if other objects still refer to the store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ fn whatever_refers_to_a_closed_store_answers_so_and_the_folder_is_free() {
     let mut history = History::new(Retention::default());
     history.append(&[], false);
     history.check_root();
-    while history.maintain(100) > 0 {} // or the tries would have all their nodes in memory
+    while history.maintain(100) > 0 {} // otherwise the tries have all nodes in memory
     let store = history.store().clone();
     let view = store.view().unwrap();
     let state = view.state(0).unwrap();

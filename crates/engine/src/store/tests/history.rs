@@ -1,4 +1,4 @@
-//! A store under test beside the model: random actions, and everything retained compared.
+//! A store under test and a model: random actions, and a comparison of everything retained.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ struct ModelPartial {
     status: Status,
 }
 
-/// What a store has to do to become like the one under test.
+/// An action that a follower must repeat to equal the store under test.
 pub enum Event {
     Commit { before: u64, after: u64, body: Vec<u8>, latest: Everything },
     Hold(Option<u64>),
 }
 
-/// The store under test beside copies of everything it should hold.
+/// The store under test, and copies of everything that it should contain.
 pub struct History {
     pub folder: TempDir,
     retention: Retention,
@@ -37,15 +37,15 @@ pub struct History {
     pub sealed: Vec<(B256, Everything, u64)>,
     partials: BTreeMap<u64, ModelPartial>,
     pending: Option<u64>,
-    /// The lowest block to rewind to, by rule.
+    /// The lowest block that may be a rewind target.
     floor: u64,
-    /// Partials of blocks below this one are forgotten, by rule, and so are these.
+    /// Partials of blocks below this one are forgotten, in addition to those in `forgotten`.
     partials_floor: u64,
     forgotten: BTreeSet<u64>,
     /// The block that the store holds.
     kept: Option<u64>,
     pub log: Vec<Event>,
-    /// A view opened earlier, with what its latest state was.
+    /// A view opened earlier, with the state of its latest block.
     held: Option<(View, u64, Everything)>,
     hashes: u64,
 }
@@ -81,7 +81,7 @@ impl History {
         self.store.as_ref().unwrap()
     }
 
-    /// Commit with a row, and keep what a store that follows is told.
+    /// Commits with an additional row, and records the commit for followers.
     fn commit(&mut self, mut batch: Batch) -> Result<Heads> {
         let count = self.log.len();
         let key = vec![b'k', count as u8 % 5];
@@ -104,7 +104,7 @@ impl History {
         Ok(heads)
     }
 
-    /// A block has become the latest, or another commit is about to be made.
+    /// Called after a block has become the latest, and before every other commit.
     fn raise_floors(&mut self) {
         (self.floor, self.partials_floor) = self.raised_floors();
     }
@@ -141,7 +141,7 @@ impl History {
         let hash = self.fresh_hash();
         let index = row_of(hash);
         state.index.extend(index.clone());
-        // Every other block leaves its nodes to be computed again.
+        // The nodes of every other block have to be recomputed.
         let nodes = block.is_multiple_of(2).then(|| {
             let mut trie = HeadTrie::open(self.store().clone()).unwrap();
             trie.apply(&changes).unwrap();
@@ -211,7 +211,7 @@ impl History {
         self.pending.filter(|number| self.reachable(*number))
     }
 
-    /// Whether the chain below a partial is still whole.
+    /// True if all ancestors of a partial still exist.
     fn reachable(&self, number: u64) -> bool {
         let Some(partial) = self.partials.get(&number) else { return false };
         if matches!(partial.status, Status::Dropped { .. }) {
@@ -297,7 +297,7 @@ impl History {
         self.commit(batch).unwrap();
     }
 
-    /// The hash that a block on this partial says its parent has.
+    /// The parent hash that a block on top of this partial names.
     fn announced(&self, number: u64) -> Option<B256> {
         let on_it = |it: &&ModelPartial| it.start == Start::Partial(number);
         self.partials.values().find(on_it).map(|it| it.parent_hash)
@@ -314,7 +314,7 @@ impl History {
         let mut batch = self.store().batch().unwrap();
         batch.drop_partials(vec![number], "test".into());
         match self.commit(batch) {
-            Ok(_) if self.is_forgotten(number) => return, // there is nothing to drop
+            Ok(_) if self.is_forgotten(number) => return, // nothing to drop
             Ok(_) => {}
             Err(other) => panic!("{other}"),
         }
@@ -337,7 +337,8 @@ impl History {
         self.partials.get_mut(&number).unwrap().status = Status::Live;
     }
 
-    /// As those do who forget: with all that stands on it, so here if nothing does.
+    /// Forgets a dropped partial if nothing builds on it. Callers of `forget` also include
+    /// everything on top.
     fn forget_one(&mut self, pick: u8) {
         let is_dropped = |it: &ModelPartial| matches!(it.status, Status::Dropped { .. });
         let Some(number) = self.pick(pick, is_dropped) else { return };
@@ -363,7 +364,7 @@ impl History {
         self.store().maintain(entries).unwrap()
     }
 
-    /// What is held no longer may go before the next commit.
+    /// A partial that is no longer held may be pruned before the next commit.
     fn assert_pruned(&self, number: u64) {
         let may_go = self.partials[&number].block < self.raised_floors().1;
         assert!(may_go || self.forgotten.contains(&number), "{number} is gone");
@@ -421,12 +422,12 @@ impl History {
         }
     }
 
-    /// Whoever checks the store finds nothing, whatever it is in the middle of.
+    /// A check of the store finds no damage, even in the middle of maintenance.
     pub fn check_store(&self) {
         assert_eq!(self.damages(), []);
     }
 
-    /// What a check finds that knows the roots of the model.
+    /// The result of a check with the roots of the model.
     pub fn damages(&self) -> Vec<check::Damage> {
         let roots = self.sealed.iter().map(|(_, state, _)| state.root()).collect();
         let check = check::Check::new(self.store().view().unwrap(), 0, roots);
@@ -436,13 +437,13 @@ impl History {
         check.progress.take()
     }
 
-    /// Everything is closed, and opened again.
+    /// Closes everything and opens it again.
     pub fn reopened(&mut self) -> &Arc<Store> {
         self.reopen();
         self.store()
     }
 
-    /// Everything retained is proven as the model says.
+    /// Proves everything retained and compares it with the model.
     pub fn check_proofs(&self) {
         let view = self.store().view().unwrap();
         for (block, (_, state, _)) in self.sealed.iter().enumerate() {
@@ -457,7 +458,7 @@ impl History {
         }
     }
 
-    /// Everything retained reads as the model says; what is not retained is refused.
+    /// Reads everything retained and compares it with the model; everything else must fail.
     pub fn check(&self) {
         let view = self.store().view().unwrap();
         let heads = view.heads();

@@ -1,4 +1,4 @@
-//! A log of commits makes the same store everywhere, and a commit is asked about before it is
+//! A log of commits produces the same store everywhere, and a commit can be declined before it is
 //! made.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::state::Changes;
 use crate::store::open::{Table, Tables};
 use crate::store::*;
 
-/// How much of the work behind the heads a store does after each event.
+/// The amount of maintenance that a store does after each event.
 #[derive(Clone, Debug)]
 enum Pace {
     Never,
@@ -28,7 +28,7 @@ enum Pace {
     Some(Vec<u8>),
 }
 
-/// A store that has nothing but the log.
+/// A store that is built from the log alone.
 struct Follower {
     store: Arc<Store>,
     _folder: TempDir,
@@ -66,7 +66,7 @@ impl Follower {
         }
     }
 
-    /// Apply as many commits at a time, with maintenance after each group.
+    /// Applies `size` commits at a time, with maintenance after each group.
     fn follow_in_groups(&self, log: &[Event], size: usize) {
         let mut group = Vec::new();
         let commit = |group: &mut Vec<_>| {
@@ -115,7 +115,7 @@ impl Follower {
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// The tables that a log makes, and the heads but for what each store has of its own.
+/// The tables that a log determines, and the heads without the fields that are local to a store.
 fn contents(store: &Store) -> (Vec<(&'static str, Rows)>, Heads) {
     let Tables { flat, deltas, codes, sealed, partials, rows, trash, .. } = store.tables;
     let view = store.view().unwrap();
@@ -199,10 +199,10 @@ fn a_rewind_is_refused_by_rule_though_the_state_is_there() {
     assert_eq!(store.view().unwrap().heads().earliest, 0, "nothing is pruned");
     assert!(matches!(rewind(4), Err(Error::RefusedCommit(_))));
     rewind(6).unwrap();
-    // A lower block is the latest now, and others may have pruned since it last was.
+    // A lower block is the latest now, but other stores may have pruned in the meantime.
     assert!(matches!(rewind(4), Err(Error::RefusedCommit(_))));
     rewind(5).unwrap();
-    // The rule is part of the store.
+    // The floors are persisted.
     drop(history.store.take());
     let retention = Retention { states: Some(4), partials: 3, nodes: 2 };
     let again = Store::open(history.folder.path(), &options(retention)).unwrap();
@@ -249,7 +249,7 @@ fn a_commit_that_is_not_agreed_to_changes_nothing() {
     let mut asked = 0;
     let refuse = || {
         asked += 1;
-        // What is asked about cannot be seen, and can be read beside.
+        // The commit in question is not visible yet, and the store can be read.
         assert_eq!(store.view().unwrap().heads().latest.unwrap().number, 1);
         Err(Error::CommitDeclined)
     };

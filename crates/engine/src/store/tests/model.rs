@@ -1,4 +1,4 @@
-//! A plain model of state: all of it, copied whole for every block and partial.
+//! A plain model of state: a full copy for every block and partial.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +49,8 @@ impl Everything {
         }))
     }
 
-    /// Apply touches one after the other, each a transaction of its own with a number
-    /// of its own, and give the merged changes.
+    /// Applies touches one by one, each as a transaction with its own number, and returns the
+    /// merged changes.
     pub fn change(&mut self, touches: &[Touch], mut draw: impl FnMut() -> u64) -> Changes {
         let mut all = Changes::default();
         for touch in touches {
@@ -154,8 +154,8 @@ pub fn compare(found: &State, expected: &Everything) {
     }
 }
 
-/// A reader's trie of any state has the root of the plain state, or the nodes are gone;
-/// then it can be built from the state.
+/// The trie of any state has the root of the plain state, unless its nodes are pruned; then it can
+/// be rebuilt from the state.
 pub fn check_branch(found: &State, state: &Everything, may_be_gone: bool) {
     match BranchTrie::open(found) {
         Ok(mut trie) => assert_eq!(trie.root().unwrap(), state.root()),

@@ -1,8 +1,8 @@
-//! A store that knows a part of its base, beside a model that knows all of it.
+//! A store with a partial base, compared with a model of the whole state.
 //!
-//! Whatever is unknown has the anchor's value, and with that learned every state reads as the
-//! model: after folding, pruning, rewinds, reopening and new anchors, of accounts that were
-//! destroyed and came again, and of slots that were cleared.
+//! Unknown keys have the anchor's values. Once these are learned, every state equals the model:
+//! after folding, pruning, rewinds, reopening and new anchors, for accounts that were destroyed and
+//! created again, and for cleared slots.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::store::*;
 #[derive(Clone, Debug)]
 enum Action {
     Append(Vec<Touch>),
-    /// Several partials of a block, the last of which is sealed.
+    /// Several partials of a block; the last one is sealed.
     Flash(Vec<Vec<Touch>>),
     Rewind(u8),
-    /// Somebody asked.
+    /// Reads a key and stores what was learned.
     Learn {
         who: u8,
         slot: Option<u64>,
@@ -107,11 +107,11 @@ impl Follower {
         hash(self.hashes)
     }
 
-    /// What an upstream says of a key: the anchor's value.
+    /// Answers like an upstream: with the anchor's values.
     fn teach(&self, learned: &FetchedState, misses: &MissingKeys) {
         for address in &misses.accounts {
             let whole = self.anchor().accounts.get(address);
-            // Nobody else knows generations.
+            // An upstream does not know generations.
             let account = whole.map(|whole| AccountState { generation: 77, ..whole.0 });
             learned.put_account(*address, account, None);
         }
@@ -124,7 +124,7 @@ impl Follower {
         }
     }
 
-    /// As a block that touches these would read them: what it changes is known then.
+    /// Reads the keys like a block that touches them, so that all keys it changes are known.
     fn learn_touched(&self, state: &State, touches: &[Touch]) {
         for touch in touches {
             let (address, slot) = (address(touch.who), U256::from(touch.slot));
@@ -167,7 +167,7 @@ impl Follower {
             }
             Action::Reopen => {
                 self.store = None;
-                // What no commit held is gone.
+                // Learned values that no commit stored are lost.
                 let epoch = self.learned.epoch;
                 self.learned = Arc::new(FetchedState::new(epoch, 1 << 20));
                 let store = Store::open(self.folder.path(), &options(self.retention)).unwrap();
@@ -242,8 +242,8 @@ impl Follower {
         }
     }
 
-    /// At a height that may have been here before, of another chain: its state has nothing to
-    /// do with what was known.
+    /// Sets an anchor on another chain, at a height that may have been used before. Its state is
+    /// unrelated to what was known.
     fn rebase(&mut self, back: u64) {
         let at = self.latest().saturating_sub(back).max(1);
         let hash = self.hash();
@@ -260,7 +260,7 @@ impl Follower {
             slots.values_mut().for_each(|value| *value += U256::from(1));
         }
         self.blocks = BTreeMap::from([(at, state)]);
-        // What is left of the former epoch is not looked at, wherever it lies.
+        // Values of the former epoch are ignored wherever they are stored.
         let former = self.learned.clone();
         assert_eq!(self.store().learn(&former), Ok(0));
         self.check();
@@ -268,8 +268,8 @@ impl Follower {
         self.set_fallback_state();
     }
 
-    /// Every state that is kept reads as the model, with what is unknown learned on the way; and
-    /// what is unknown has not changed.
+    /// Compares every retained state with the model and learns unknown keys on the way, whose
+    /// values must not have changed.
     fn check(&self) {
         let view = self.store().view().unwrap();
         let heads = view.heads().clone();
@@ -462,7 +462,7 @@ fn a_slot_of_an_empty_storage_stays_known_when_it_has_changed() {
     follower.blocks.get_mut(&ANCHOR).unwrap().accounts.insert(address, account);
     follower.append(&[Touch { who: 1, what: super::model::What::Slot, slot: 1, value: 7 }]);
     let later = FetchedState::new(1, 1 << 20);
-    later.put_slots(address, [(slot, U256::from(8))]); // by a proof of the block after it
+    later.put_slots(address, [(slot, U256::from(8))]); // from a proof of the next block
     assert_eq!(follower.store().learn(&later), Ok(0));
     follower.store().set_fallback_state(None);
     let view = follower.store().view().unwrap();

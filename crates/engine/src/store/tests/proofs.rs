@@ -1,5 +1,5 @@
-//! Proofs at every retained state, in every way they are made: alloy verifies them against
-//! the root of the plain state.
+//! Proofs at every retained state, by every method: alloy verifies them against the root of the
+//! plain state.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_trie::proof::verify_proof;
@@ -26,7 +26,7 @@ pub fn check(found: &State, state: &Everything) {
 fn check_account(found: &State, state: &Everything, address: &Address) {
     let proof = found.prove(address, &slots(), Limits::default()).unwrap();
     verify(&proof, state, address);
-    // A limit of nothing to lead back, and passes of one leaf.
+    // With an unwind limit of zero, and with passes of one leaf.
     let flat = found.prove_by(address, &slots(), Limits::default(), 0).unwrap();
     assert_eq!(flat, proof);
     let in_passes =
@@ -76,7 +76,7 @@ fn a_proof_stops_at_its_deadline() {
     let old = view.state(2).unwrap();
     let late = old.prove(&address(0), &slots(), over);
     assert_eq!(late, Err(Error::DeadlineExceeded));
-    // An old state is not proven while others wait for the thread; a new one is.
+    // In place, an old state is not proven; a recent one is.
     assert_eq!(old.prove(&address(0), &[], in_place.clone()), Err(Error::DeadlineExceeded));
     assert!(view.state(8).unwrap().prove(&address(0), &[], in_place).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Views of one commit: what they share, when it ends, and that it is one commit.
+//! Views of one commit: what they share, when the snapshot ends, and that it is one commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ fn store(folder: &TempDir) -> Store {
     Store::open(folder.path(), &options(Retention::default())).unwrap()
 }
 
-/// Commit a stamp twice: in the heads and in a row.
+/// Commits a stamp twice: in the heads and in a row.
 fn stamp(store: &Store, stamp: u64) {
     let mut batch = store.batch().unwrap();
     batch.put(b"stamp".to_vec(), stamp.to_be_bytes().to_vec()).unwrap();
@@ -21,7 +21,7 @@ fn stamp(store: &Store, stamp: u64) {
 }
 
 fn readers(store: &Store) -> usize {
-    // Slots are given in order, and one that is free is given again.
+    // Slots are assigned in order, and free ones are reused.
     store.env.using().unwrap().info().number_of_readers as usize
 }
 
@@ -31,7 +31,7 @@ fn views_of_one_commit_are_one_transaction() {
     let store = store(&folder);
     stamp(&store, 1);
     let views: Vec<_> = (0..1000).map(|_| store.view().unwrap()).collect();
-    // One slot is for the second transaction of `begin`, and is free again.
+    // One slot was used by the second transaction of `begin` and is free again.
     assert_eq!(readers(&store), 2);
     assert!(views.iter().all(|view| Arc::ptr_eq(view.heads(), views[0].heads())));
     stamp(&store, 2);
@@ -76,14 +76,14 @@ static COMMITS: AtomicU64 = AtomicU64::new(0);
 static SEEN: AtomicU64 = AtomicU64::new(0);
 static INTERRUPTED: AtomicU64 = AtomicU64::new(0);
 
-/// Holds its thread wherever it is until two commits have passed, as a scheduler might.
+/// Blocks its thread at any point until two commits have passed, like a scheduler.
 extern "C" fn hold_for_two_commits(_: libc::c_int) {
     let until = COMMITS.load(Ordering::Relaxed) + 2;
     for _ in 0..200 {
         if COMMITS.load(Ordering::Relaxed) >= until {
             break;
         }
-        // SAFETY: usleep takes a number, and a handler of a signal may call it.
+        // SAFETY: usleep takes a number, and a signal handler may call it.
         unsafe { libc::usleep(50) };
     }
     INTERRUPTED.fetch_add(1, Ordering::Relaxed);
@@ -101,7 +101,7 @@ fn a_reader_that_is_preempted_anywhere_sees_one_commit() {
         let (store, over) = (store.clone(), over.clone());
         move || {
             while !over.load(Ordering::Relaxed) {
-                // What a reader that rests does not let go of would fill the store.
+                // Pages pinned by a reader that makes no progress would fill the store.
                 if COMMITS.load(Ordering::Relaxed) > SEEN.load(Ordering::Relaxed) + 1000 {
                     thread::yield_now();
                     continue;
@@ -123,7 +123,7 @@ fn a_reader_that_is_preempted_anywhere_sees_one_commit() {
                 });
                 let row = row.unwrap().unwrap_or_default();
                 let number = lease.read(|txn| Ok(txn.id())).unwrap();
-                // The first commit of the store made its tables; each stamp is one more.
+                // The first transaction of the store created its tables; each stamp is one more.
                 let told = number as u64 - 1;
                 SEEN.store(told, Ordering::Relaxed);
                 if row != lease.heads.note || (told > 0 && row != told.to_be_bytes()) {
