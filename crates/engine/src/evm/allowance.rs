@@ -1,10 +1,10 @@
-//! What the transactions of a block may take together: time, gas, and what they touch.
+//! Limits on time, gas and touched state for all transactions of a block together.
 //!
-//! For blocks that others have made and nobody has proven, and for those that are built
-//! while others wait. A block says how much gas it has used; what spends more is stopped
-//! while it runs, and is not that block. The time is the clock's, but the clock is not
-//! looked at before a little work is done, counted from above (`work`): so a machine that
-//! stands still for a while stops nothing that is small.
+//! Used for unverified blocks received from others, and for blocks built while requests wait. A
+//! header states the gas used; a transaction that exceeds it is stopped while it runs, because it
+//! cannot belong to that block. Time is wall-clock time, but a minimum amount of work, counted by
+//! upper bounds (`work`), is done before the clock is checked. A temporary stall of the machine
+//! therefore does not stop small blocks.
 
 use std::time::{Duration, Instant};
 
@@ -21,19 +21,19 @@ use crate::{
 
 pub(crate) const TIME: &str = "time";
 
-/// What is left. Nothing is limited by default.
+/// The remaining allowance. Unlimited by default.
 #[derive(Debug, Clone, Default)]
 pub struct Allowance {
-    /// `gas` is not among them: it is the block's, and here.
+    /// `gas` is not set here: it applies to the block and is stored below.
     limits: Limits,
-    /// What the block may have used in all.
+    /// Maximum gas used by the block.
     gas: Option<u64>,
-    /// The time that is left of one that is paused.
+    /// The remaining time while paused.
     paused: Option<Duration>,
 }
 
 impl Allowance {
-    /// From now on. `least` is work that may be done however late it is.
+    /// Starts the clock. `least` is the amount of work that may be done even after the deadline.
     pub fn new(
         time: Option<Duration>,
         least: Duration,
@@ -46,7 +46,7 @@ impl Allowance {
         Self { limits, gas, paused: None }
     }
 
-    /// Stops its clock until `resume`.
+    /// Stops the clock until `resume`.
     pub fn pause(&mut self) {
         if let Some(deadline) = self.limits.deadline.take() {
             self.paused = Some(deadline.saturating_duration_since(Instant::now()));
@@ -59,24 +59,24 @@ impl Allowance {
         }
     }
 
-    /// For a run with defaults in place of what is not known, which may spend more gas than the
-    /// block says.
+    /// Returns an allowance with twice the remaining gas for a probe. A probe runs with defaults in
+    /// place of unknown state and may spend more gas than the block reports.
     pub(crate) fn for_probe(&self, gas_used: u64) -> Self {
         let doubled = |gas: u64| gas.saturating_add(gas.saturating_sub(gas_used));
         Self { gas: self.gas.map(doubled), ..self.clone() }
     }
 
-    /// Counts the work of a probe. Its memory is free again, so what it touched does not count.
+    /// Deducts the work of a probe. Its memory has been freed, so touched state is not deducted.
     pub(crate) fn probed(&mut self, probe: &Self) {
         self.limits.least_work = probe.limits.least_work;
     }
 
-    /// A run was stopped, which has done all work that is done whatever the time.
+    /// Records that a run was stopped, which uses up the minimum work.
     pub(crate) fn stopped(&mut self) {
         self.limits.least_work = 0;
     }
 
-    /// One transaction after the other may be too small to look at the clock.
+    /// Checks the deadline between transactions, which may each be too small to check the clock.
     pub(crate) fn check_time(&self, index: usize) -> Result<()> {
         let Limits { deadline: Some(deadline), least_work: 0, .. } = self.limits else {
             return Ok(());
@@ -87,11 +87,11 @@ impl Allowance {
         Err(Error::OverBudget { index, what: TIME })
     }
 
-    /// Those of the next transaction of a block that has used so much gas.
+    /// The limits of the next transaction, given the block's gas used so far.
     pub(crate) fn limits(&self, gas_used: u64, rules: Rules) -> Limits {
         let gas = self.gas.filter(|_| counts_gas(rules)).map(|gas| {
             let left = gas.saturating_sub(gas_used);
-            // Refunds, a fifth at most (EIP-3529) or once a half, come when it has ended.
+            // Refunds apply only at the end: at most a fifth (EIP-3529), before London a half.
             let refunded =
                 if rules.spec_id().is_enabled_in(SpecId::LONDON) { left / 4 } else { left };
             left.saturating_add(refunded).saturating_add(1)
@@ -99,7 +99,7 @@ impl Allowance {
         Limits { gas, ..self.limits.clone() }
     }
 
-    /// A transaction ran, and the block has used so much gas with it.
+    /// Deducts a finished transaction. `gas_used` is the block's gas used including it.
     pub(crate) fn spend(&mut self, watch: &Watch, gas_used: u64) -> Result<()> {
         if self.gas.is_some_and(|gas| gas_used > gas) {
             return Err(Error::OverBudget { index: 0, what: "gas" });
@@ -116,7 +116,7 @@ impl From<Limits> for Allowance {
     }
 }
 
-/// Before Regolith a system deposit used no gas, whatever it spent.
+/// Before Regolith, system deposits reported no gas used regardless of what they spent.
 fn counts_gas(rules: Rules) -> bool {
     !matches!(rules, Rules::Optimism(OpSpecId::BEDROCK))
 }

@@ -1,8 +1,8 @@
-//! A state that remembers what was read of it, for blocks that are built one on the other.
+//! A state reader with a cache, for building consecutive blocks.
 //!
-//! The state underneath never changes, so nothing that is remembered can go stale. The same
-//! few accounts and slots are read for every block, and where many blocks wait to be folded
-//! each look takes as many steps. Code is remembered elsewhere (`code_cache`).
+//! The underlying state is immutable, so entries cannot become stale. Most blocks read the same few
+//! accounts and slots, and each uncached read passes through the deltas of all blocks that are not
+//! yet folded into the base state. Code is cached separately (`code_cache`).
 
 use std::cell::RefCell;
 
@@ -12,10 +12,10 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use crate::error::Result;
 use crate::state::{AccountState, StateReader};
 
-/// Accounts, and slots, that are remembered; with more, all are forgotten.
+/// Maximum number of cached accounts, and of cached slots. A full cache is cleared.
 const MOST: usize = 1 << 15;
 
-/// A slot of one life of an account.
+/// A slot in one generation of an account.
 type Place = (Address, u64, U256);
 
 pub struct CachedReader<R> {
@@ -82,7 +82,8 @@ mod tests {
     use super::*;
     use crate::error::Error;
 
-    /// Counts what is read; the slot of a number is that number, and the account its nonce.
+    /// Counts reads. A slot's value is the sum of slot, generation and address; a nonce is the
+    /// address.
     #[derive(Default)]
     struct Counted {
         reads: Cell<usize>,

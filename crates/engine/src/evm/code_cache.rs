@@ -1,11 +1,11 @@
 //! Analysed bytecode by code hash, shared by all threads of the process.
 //!
-//! Finding the jump destinations of 24 kB of code costs ten times what an ordinary
-//! call costs. Code never changes under its hash, so an entry cannot go stale and is
-//! only ever removed to make room. A clone of an entry is a reference count.
+//! Finding the jump destinations of 24 kB of code takes ten times as long as an ordinary call. Code
+//! is immutable under its hash, so entries cannot become stale and are only evicted for capacity.
+//! Cloning an entry increments a reference count.
 //!
-//! Two generations bound the cache: when the young one is full it becomes the old
-//! one, and the former old one is dropped. Code in use moves back to the young one.
+//! Two generations bound the cache: when the young generation is full it replaces the old one,
+//! which is dropped. A hit in the old generation moves the entry to the young one.
 
 use std::sync::{LazyLock, RwLock};
 
@@ -14,8 +14,8 @@ use revm::bytecode::Bytecode;
 
 use crate::error::Result;
 
-/// Each of the two generations holds at most this; 24 kB of code with its jump
-/// table is some 27 kB, so this is above two thousand of the largest contracts.
+/// Maximum size of each generation. 24 kB of code with its jump table takes about 27 kB, so this
+/// holds more than two thousand of the largest contracts.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_ENTRIES: usize = 16_384;
 
@@ -42,10 +42,9 @@ impl Generations {
     }
 }
 
-/// The analysed code with this hash; `load` is asked for its bytes when it is not
-/// in the cache.
+/// Returns the analysed code with this hash. Calls `load` on a cache miss.
 pub fn analysed(hash: B256, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytecode> {
-    // A poisoned lock guards a map that is whole at every step, so it is still good.
+    // The maps are consistent at every step, so a poisoned lock can still be used.
     let cache = CACHE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(code) = cache.young.get(&hash) {
         return Ok(code.clone());
@@ -62,8 +61,8 @@ pub fn analysed(hash: B256, load: impl FnOnce() -> Result<Bytes>) -> Result<Byte
     Ok(code)
 }
 
-/// Bytes that begin like an EIP-7702 delegation and are none are ordinary code, as
-/// in other clients: they halt at their first byte.
+/// Bytes that start like an EIP-7702 delegation but are not one are ordinary code, as in other
+/// clients: they halt at their first byte.
 pub fn analyse(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }

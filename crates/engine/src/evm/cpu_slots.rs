@@ -1,12 +1,11 @@
-//! How long runs share the cores that they have: in turns, the short ones first.
+//! Time-slicing of CPU cores between long runs, short runs first.
 //!
-//! More runs are in progress than may run at once. One that has run for a quantum gives
-//! its place to the next that waits. Runs that have had little time so far go before
-//! those that have had much, so that a call of milliseconds does not wait for calls of
-//! seconds; of several turns one goes to the longer ones all the same, so that nobody
-//! waits for ever.
+//! More runs may be in progress than may execute at once. A run that has used its quantum yields
+//! its slot to the next waiting run. Runs that have used little time precede runs that have used
+//! much, so a call of milliseconds does not wait for calls of seconds. One turn in several is
+//! reserved for long runs to prevent starvation.
 //!
-//! A run takes part where it looks at its watch (`deadline`).
+//! Runs yield where they check their watch (`deadline`).
 
 use std::{
     collections::VecDeque,
@@ -14,16 +13,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a run goes on while others wait.
+/// How long a run continues while others wait.
 const QUANTUM: Duration = Duration::from_millis(4);
-/// A run that has had more counts as long.
+/// A run that has used more than this counts as long.
 const SHORT: Duration = Duration::from_millis(12);
 /// One turn in this many goes to a long run.
 const TURNS: u32 = 4;
-/// How soon a run that waits for its turn notices that it was cancelled.
+/// How quickly a waiting run notices that it was cancelled.
 const NOTICED: Duration = Duration::from_millis(20);
 
-/// The places for runs, and who waits for one.
+/// The CPU slots and their waiting queues.
 #[derive(Debug)]
 pub struct CpuSlots {
     state: Mutex<State>,
@@ -37,13 +36,13 @@ struct State {
     turns: u32,
 }
 
-/// What a run waits at.
+/// The condition that a waiting run is notified by.
 #[derive(Debug, Default)]
 struct Place {
     given: Condvar,
 }
 
-/// The share of one run.
+/// The scheduling state of one run.
 #[derive(Debug)]
 pub struct CpuSlot {
     shares: Arc<CpuSlots>,
@@ -53,14 +52,14 @@ pub struct CpuSlot {
 
 #[derive(Debug)]
 struct Own {
-    /// When the run got the place that it has; none while it has none.
+    /// When the run received its current slot; `None` while it has none.
     since: Option<Instant>,
     used: Duration,
     deadline: Option<Instant>,
 }
 
 impl CpuSlots {
-    /// At most `places` runs run at once.
+    /// At most `places` runs execute at once.
     pub fn new(places: usize) -> Arc<Self> {
         let (short, long) = (VecDeque::new(), VecDeque::new());
         let state = Mutex::new(State { free: places, short, long, turns: 0 });
@@ -77,7 +76,7 @@ impl State {
         if used > SHORT { &mut self.long } else { &mut self.short }
     }
 
-    /// A place is free: somebody gets it, if anybody waits.
+    /// Passes a released slot to the next waiting run, or marks it free.
     fn give(&mut self) {
         self.turns = (self.turns + 1) % TURNS;
         let (first, second) = match self.turns {
@@ -90,7 +89,7 @@ impl State {
         }
     }
 
-    /// Whether it waited no more: it was given a place.
+    /// True if the run no longer waits because it was given a slot.
     fn is_given(&self, place: &Arc<Place>) -> bool {
         !self.short.iter().chain(&self.long).any(|waiting| Arc::ptr_eq(waiting, place))
     }
@@ -102,14 +101,14 @@ impl State {
 }
 
 impl CpuSlot {
-    /// The share of a run that ends at a deadline anyway.
+    /// `deadline` bounds the time spent waiting for a slot.
     pub fn new(shares: &Arc<CpuSlots>, deadline: Option<Instant>) -> Arc<Self> {
         let own = Mutex::new(Own { since: None, used: Duration::ZERO, deadline });
         Arc::new(Self { shares: shares.clone(), place: Arc::default(), own })
     }
 
-    /// Where a run looks at its watch: it goes on at once, or after others had a turn.
-    /// Without a place it comes back when it is cancelled or late.
+    /// Called where a run checks its watch. Returns immediately, or after other runs had a turn.
+    /// Returns without a slot if the run is cancelled or past its deadline.
     pub fn wait_for_turn(&self, cancelled: &dyn Fn() -> bool) {
         let mut own = self.own();
         let now = Instant::now();
@@ -124,7 +123,7 @@ impl CpuSlot {
         self.take_turn(&mut own, cancelled);
     }
 
-    /// The run is over, or goes on without the machine.
+    /// Releases the slot when the run ends or continues without the CPU.
     pub fn leave(&self) {
         let mut own = self.own();
         if let Some(since) = own.since.take() {
@@ -133,7 +132,7 @@ impl CpuSlot {
         }
     }
 
-    /// For how long it had a place.
+    /// The total time with a slot, excluding the current turn.
     pub fn used(&self) -> Duration {
         self.own().used
     }
@@ -184,13 +183,13 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    /// Begin its quantum later: it is not over, however slow the machine is.
+    /// Moves the start of its quantum into the future, so that it does not end on a slow machine.
     fn refresh(share: &CpuSlot) {
         let mut own = share.own();
         own.since = own.since.map(|_| Instant::now() + HOUR);
     }
 
-    /// End its quantum.
+    /// Ends its quantum.
     fn tire(share: &CpuSlot) {
         let mut own = share.own();
         own.since = own.since.map(|_| Instant::now() - QUANTUM);
@@ -217,7 +216,7 @@ mod tests {
         assert_eq!(shares.state().free, 1, "a place is given back once");
     }
 
-    /// Threads that each wait for a turn; the names of those that got one, in order.
+    /// Threads that wait for a turn; `got` receives the names in the order of their turns.
     struct Waiting {
         shares: Arc<CpuSlots>,
         got: mpsc::Receiver<(&'static str, Arc<CpuSlot>)>,

@@ -1,11 +1,11 @@
-//! The database inside an EVM: the overlay of the run in progress and its watch.
+//! The database of an EVM: the overlay of the current run and its watch.
 //!
-//! Both are put in before a run and taken out after it (`evm`), so nothing read for
-//! one run can be seen by another.
+//! Both are set before a run and removed after it (`machine`), so no run sees data read for another
+//! run.
 //!
-//! Keys that the state does not know are collected (`missing`), and the run continues with a
-//! default: an account without code, a zero slot, code that stops at once. The run then has no
-//! outcome; the caller must check `missing`.
+//! Keys that the state does not know are collected in `missing`, and the run continues with a
+//! default: an account without code, a zero slot, empty code. The run then has no valid outcome;
+//! the caller must check `missing`.
 
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::AccountInfo};
@@ -17,7 +17,7 @@ use crate::{
     state::StateReader,
 };
 
-/// A storage read mostly belongs to one of the accounts read last.
+/// The number of accounts to remember: most storage reads belong to a recently read account.
 const RECENT: usize = 8;
 
 impl DBErrorMarker for Error {}
@@ -26,13 +26,14 @@ impl DBErrorMarker for Error {}
 pub(crate) struct Database {
     pub(crate) overlay: Overlay,
     pub(crate) watch: Watch,
-    /// Generations of the accounts read last, to spare storage reads a second look at
-    /// the account. They are those of the state underneath, which does not change.
+    /// Generations of recently read accounts, so that a storage read need not read the account
+    /// again. They are used only for accounts without an overlay entry, whose state does not
+    /// change.
     recent: [Option<Recent>; RECENT],
     next: usize,
-    /// What was wanted and is not known.
+    /// Keys that were requested and are unknown.
     pub(crate) missing: Missed,
-    /// Above a partial base, what may explain missing slots.
+    /// Hash preimages that may explain missing slots. Set only above a partial base state.
     pub(crate) hashed: Option<HashedPairs>,
 }
 
@@ -42,8 +43,8 @@ struct Recent {
     generation: u64,
 }
 
-/// Of an account that is not known: enough to go on with, so that a run shows more of what it
-/// wants.
+/// The balance of an unknown account: high enough that the run continues and reveals further
+/// missing keys.
 const UNKNOWN_BALANCE: U256 = U256::from_limbs([0, 1 << 32, 0, 0]);
 
 impl Database {
@@ -52,12 +53,12 @@ impl Database {
         Self { overlay, watch, hashed, ..Self::default() }
     }
 
-    /// Something was looked up, which took so long.
+    /// Counts a completed lookup of this duration. Fails if the run must stop.
     fn looked_up(&mut self, nanoseconds: u64) -> Result<()> {
         if self.watch.work(nanoseconds) { Err(self.stopped()) } else { Ok(()) }
     }
 
-    /// The same for what stays in memory until the run ends.
+    /// Counts a lookup whose result stays in memory until the run ends.
     fn loaded(&mut self) -> Result<()> {
         if self.watch.touch(work::LOOKUP) { Err(self.stopped()) } else { Ok(()) }
     }
@@ -71,7 +72,7 @@ impl Database {
         recent.find(|known| known.address == *address).map(|known| known.generation)
     }
 
-    /// One of the accounts read last that has this code.
+    /// A recently read account that has this code.
     fn owner_of(&self, hash: B256) -> Option<Address> {
         let mut recent = self.recent.iter().flatten().map(|known| known.address);
         recent.find(|address| {
@@ -80,7 +81,7 @@ impl Database {
         })
     }
 
-    /// What was read, or nothing where it is not known; with too many misses the run ends.
+    /// Returns `None` if the value is missing, and records its keys. Fails after too many misses.
     fn or_missing<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(found) => Ok(Some(found)),
@@ -100,7 +101,7 @@ impl Database {
 impl revm::Database for Database {
     type Error = Error;
 
-    /// The generation travels through revm as the account's id, for `Overlay::commit`.
+    /// The generation passes through revm as the account's id, for `Overlay::commit`.
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>> {
         self.loaded()?;
         let read = self.overlay.account_or_default(&address);
@@ -122,7 +123,7 @@ impl revm::Database for Database {
         let Some(code) = self.or_missing(read)? else {
             let owner = self.owner_of(hash);
             self.missing.keys_mut().codes.insert(hash, owner);
-            // Empty code makes this frame stop successfully, so its caller continues.
+            // With empty code the frame succeeds immediately and its caller continues.
             return Ok(Bytecode::default());
         };
         self.looked_up(work::code(code.len()))?;
@@ -137,7 +138,7 @@ impl revm::Database for Database {
         };
         let found = self.or_missing(read)?;
         if found.is_none() {
-            // The account may be what is missing: the slot comes in the same round.
+            // The account itself may be missing. Record the slot too, to fetch both at once.
             self.missing.keys_mut().insert_slot(address, slot);
         }
         Ok(found.unwrap_or_default())

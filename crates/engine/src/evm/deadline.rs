@@ -1,19 +1,17 @@
-//! Stopping a run: by the clock, by another thread, or before a step that would take long.
+//! Stopping a run: by the clock, by another thread, or before a step that would take too long.
 //!
-//! A run counts its work in nanoseconds, by what each thing takes at most (`work`), and
-//! looks at its watch whenever enough has come together. So the time between two looks
-//! is bounded by work that was done, whatever the code is made of. The clock is read
-//! rarely, because reading it costs as much as ten opcodes.
+//! A run counts its work in nanoseconds by upper bounds (`work`) and checks its watch whenever
+//! enough has accumulated. The time between two checks is therefore bounded by completed work for
+//! any code. The clock is read rarely, because reading it costs as much as ten opcodes.
 //!
-//! Some steps cannot be stopped once they have begun: hashing a megabyte, a precompile.
-//! A run that must not hold its thread says how long a step may take (`Limits::step`),
-//! and ends before one that would take longer.
+//! Some steps cannot be interrupted: hashing a megabyte, a precompile. A run that must not block
+//! its thread sets a maximum step duration (`Limits::step`) and ends before a longer step.
 //!
-//! Transactions are bounded in two more ways: by the gas that they spend, and by what
-//! they touch, because all of that is kept in memory until they end (`allowance`).
+//! Transactions have two further limits: the gas they spend, and the number of items they touch,
+//! because those stay in memory until the transaction ends (`allowance`).
 //!
-//! A stopped run has no outcome: it ends as `Error::DeadlineExceeded`, or as
-//! `Error::OverBudget` where it was not the time, and its EVM is thrown away.
+//! A stopped run has no outcome. It ends with `Error::DeadlineExceeded`, or with
+//! `Error::OverBudget` for limits other than time, and its EVM is dropped.
 
 use std::{
     sync::{
@@ -28,31 +26,29 @@ use crate::{
     evm::cpu_slots::CpuSlot,
 };
 
-/// Work between two looks at the clock.
+/// Work between two checks of the clock.
 const LOOK_AFTER_NS: u64 = 20_000;
-/// Where nothing is limited.
+/// No limit.
 const ANY: u64 = u64::MAX;
 
-/// What a run may not exceed. Nothing is limited by default.
+/// The limits of a run. Unlimited by default.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     pub deadline: Option<Instant>,
-    /// Stops the run when another thread sets it.
+    /// Another thread sets this to stop the run.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// The longest step that may be begun, by estimate: for runs that must not hold
-    /// their thread for long.
+    /// The maximum estimated duration of a step, for runs that must not block their thread.
     pub step: Option<Duration>,
-    /// The part of the machine that the run has; it waits for its turn where it looks.
+    /// The CPU slot of the run, which waits for its turn when it checks its watch.
     pub share: Option<Arc<CpuSlot>>,
-    /// Work that may be done however late it is, in nanoseconds.
+    /// Work in nanoseconds that may be done even after the deadline.
     pub least_work: u64,
-    /// Gas that all frames of the run may have spent together, refunds not counted.
+    /// Maximum gas spent by all frames together, before refunds.
     pub gas: Option<u64>,
-    /// Accounts and slots that may be looked up, and writes and logs that may be made.
+    /// Maximum number of loaded accounts and slots, writes and logs.
     pub touched: Option<u64>,
 }
 
-/// Why a run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Time,
@@ -61,7 +57,7 @@ enum Stop {
 }
 
 impl Limits {
-    /// `DeadlineExceeded` when the first step takes longer than a step may take.
+    /// `DeadlineExceeded` if the first step exceeds the maximum step duration.
     pub(crate) fn check_step(&self, nanoseconds: u64) -> Result<()> {
         match self.step {
             Some(step) if u128::from(nanoseconds) > step.as_nanos() => Err(Error::DeadlineExceeded),
@@ -70,29 +66,29 @@ impl Limits {
     }
 }
 
-/// The limits of the run in progress and what became of them.
+/// The limits of the current run and its counters.
 #[derive(Debug)]
 pub(crate) struct Watch {
     limits: Limits,
-    /// Work since the last look.
+    /// Work since the last check.
     spent: u64,
-    /// The gas that was left at the last jump.
+    /// The gas left at the last jump.
     gas_left: u64,
     step_ns: u64,
-    /// Work before the last look.
+    /// Work before the last check.
     done: u64,
     gas: u64,
-    /// There was a look that could not see the gas: the next jump has to.
+    /// A check took place that did not cover gas: the next jump must check it.
     gas_is_due: bool,
-    /// Gas spent in the frames below one, by its depth.
+    /// Gas spent by all enclosing frames, indexed by depth.
     below: Vec<u64>,
     touched_left: u64,
     stopped: Option<Stop>,
-    /// The deepest frame entered, which decides whether the EVM is worth keeping.
+    /// The deepest frame that made a call; decides whether the EVM is kept.
     pub(crate) deepest: usize,
-    /// The last byte executed that is no opcode of the fork.
+    /// The last executed byte that is not an opcode of the fork.
     pub(crate) undefined_opcode: Option<u8>,
-    /// Why the last precompile that failed did so.
+    /// The reason of the most recent precompile failure.
     pub(crate) precompile_failure: Option<String>,
 }
 
@@ -117,7 +113,7 @@ impl Watch {
         }
     }
 
-    /// What a run that was stopped ends with.
+    /// The error of a stopped run; `None` if it was not stopped.
     pub(crate) fn error(&self) -> Option<Error> {
         let what = match self.stopped? {
             Stop::Time => return Some(Error::DeadlineExceeded),
@@ -127,7 +123,7 @@ impl Watch {
         Some(Error::OverBudget { index: 0, what })
     }
 
-    /// All work so far.
+    /// The total work so far.
     pub(crate) fn worked_in_all(&self) -> u64 {
         self.done.saturating_add(self.spent)
     }
@@ -136,24 +132,24 @@ impl Watch {
         self.limits.touched.map(|_| self.touched_left)
     }
 
-    /// Called before a step, with how long it takes at most. True: the run must end here.
+    /// Called before a step with the upper bound of its duration. Returns true if the run must end.
     #[inline]
     pub(crate) fn work(&mut self, nanoseconds: u64) -> bool {
         self.spent = self.spent.saturating_add(nanoseconds);
         self.spent >= LOOK_AFTER_NS && self.look(nanoseconds)
     }
 
-    /// The same for work that is no run of the EVM: `DeadlineExceeded` where it must end.
+    /// `work` outside of the EVM. Fails with `DeadlineExceeded` if the work must end.
     pub(crate) fn step(&mut self, nanoseconds: u64) -> Result<()> {
         if self.work(nanoseconds) { Err(Error::DeadlineExceeded) } else { Ok(()) }
     }
 
-    /// Whether steps that may take long are not to be begun: others wait for the thread.
+    /// True if long steps must not be started, because other requests wait for the thread.
     pub(crate) fn in_place(&self) -> bool {
         self.limits.step.is_some()
     }
 
-    /// Before a step that keeps something in memory, with how long it takes at most.
+    /// `work` for a step that keeps something in memory.
     #[inline]
     pub(crate) fn touch(&mut self, nanoseconds: u64) -> bool {
         match self.touched_left.checked_sub(1) {
@@ -165,9 +161,9 @@ impl Watch {
         }
     }
 
-    /// At a jump, with what gas is left. What ran since the last one cost a nanosecond
-    /// for each gas at most, or has said so itself. Of another frame there may be more
-    /// left; its first jump counts nothing. True: a look is due, by `look_at_jump`.
+    /// Called at a jump with the remaining gas. The code since the last jump took at most one
+    /// nanosecond per gas or was counted separately. After a return to a frame with more gas left,
+    /// the jump counts nothing. Returns true if a check by `look_at_jump` is due.
     #[inline]
     pub(crate) fn jump(&mut self, gas_left: u64) -> bool {
         let used = self.gas_left.saturating_sub(gas_left);
@@ -176,14 +172,14 @@ impl Watch {
         self.spent >= LOOK_AFTER_NS || self.gas_is_due
     }
 
-    /// With what the frame of this depth has spent, what it called included.
+    /// `gas_spent` is the gas spent by the frame at this depth, including its calls.
     #[cold]
     pub(crate) fn look_at_jump(&mut self, depth: usize, gas_spent: u64) -> bool {
         self.gas_is_due = false;
         self.is_over_gas(depth, gas_spent) || self.spent >= LOOK_AFTER_NS && self.look(0)
     }
 
-    /// Before a frame is entered from this depth, where so much has been spent.
+    /// Called before a frame is entered from this depth, with the gas spent there so far.
     #[inline]
     pub(crate) fn frame(&mut self, depth: usize, gas_spent: u64, nanoseconds: u64) -> bool {
         self.deepest = self.deepest.max(depth);
@@ -207,8 +203,8 @@ impl Watch {
         self.below.get(depth).copied().unwrap_or(0)
     }
 
-    /// The gas to offer a precompile that was forwarded this much and takes so long for
-    /// each gas.
+    /// The gas limit for a precompile that was forwarded this much gas and takes `nanoseconds` per
+    /// unit of gas.
     pub(crate) fn precompile_gas(&mut self, forwarded: u64, nanoseconds: u64) -> u64 {
         let left = self.limits.deadline.map_or(u64::MAX, |deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -218,7 +214,7 @@ impl Watch {
         forwarded.min(self.step_ns.min(left) / nanoseconds)
     }
 
-    /// After work that could not be stopped.
+    /// Counts work that could not be interrupted.
     pub(crate) fn worked(&mut self, nanoseconds: u64) {
         self.spent = self.spent.saturating_add(nanoseconds);
     }

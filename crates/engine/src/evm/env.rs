@@ -1,9 +1,8 @@
-//! The prepared environment of a block: everything a run needs besides state.
+//! The environment of a block: everything a run needs besides state.
 //!
-//! Made once per block from plain values and shared by every run in it (`Arc`).
-//! The values are taken as they are: base fee, blob fee and randomness are computed
-//! by the block rules, in Python. What the fork cannot do without is checked here,
-//! so that a run never fails on its environment.
+//! Created once per block from plain values and shared by all its runs (`Arc`). Values are used as
+//! given: base fee, blob fee and randomness are computed by the block rules in Python. Fields
+//! required by the fork are checked here, so that a run cannot fail because of its environment.
 
 use alloy_primitives::{Address, B256, U256};
 use revm::{
@@ -16,10 +15,10 @@ use crate::{
     evm::rules::Rules,
 };
 
-/// BLOBBASEFEE of every Optimism block (op-stack: there are no blobs on the L2).
+/// BLOBBASEFEE of every Optimism block: L2 blocks have no blobs.
 const OPTIMISM_BLOB_BASE_FEE: u128 = 1;
 
-/// A block's values as its header and fork schedule give them.
+/// A block's values according to its header and fork schedule.
 #[derive(Debug, Clone, Default)]
 pub struct BlockFields {
     pub number: u64,
@@ -30,14 +29,14 @@ pub struct BlockFields {
     pub difficulty: U256,
     /// Required from Paris on.
     pub prevrandao: Option<B256>,
-    /// The price of blob gas, required on Ethereum from Cancun on.
+    /// The blob gas price, required on Ethereum from Cancun on.
     pub blob_base_fee: Option<u128>,
-    /// Unlimited when `None`.
+    /// `None` means unlimited.
     pub max_blobs_per_transaction: Option<u64>,
-    /// Of created code, in bytes, where it is not what the fork says; code that creates
-    /// may be twice as long.
+    /// Overrides the fork's maximum size of created code, in bytes. The limit of init code is twice
+    /// this.
     pub max_code_size: Option<u64>,
-    /// The gas of a transaction at most, where it is not what the fork says.
+    /// Overrides the fork's maximum gas per transaction.
     pub max_transaction_gas: Option<u64>,
 }
 
@@ -54,7 +53,7 @@ pub struct Env {
 impl Env {
     /// # Errors
     ///
-    /// `InvalidArgument` when a field that the fork needs is missing.
+    /// `InvalidArgument` if a field required by the fork is missing.
     pub fn new(rules: Rules, chain_id: u64, fields: &BlockFields) -> Result<Self> {
         let spec = rules.spec_id();
         let prevrandao = match spec.is_enabled_in(SpecId::MERGE) {

@@ -1,10 +1,10 @@
-//! Run messages: calls that keep nothing, runs that do, and the system calls of a block.
+//! Execution of messages, with or without keeping their effects, and of a block's system calls.
 //!
-//! The caller has already judged the message in the order that decides which error
-//! wins; what revm still refuses comes back as `Error::InvalidMessage`. Checks that
-//! make no sense for a message nobody signed are off: a sender may have code, and the
-//! gas limit of one transaction does not apply. The balance is always checked. revm's
-//! ways around that and around fees are not used, because they make ether.
+//! The caller has already validated the message in the order that determines which error is
+//! reported; what revm still rejects is returned as `Error::InvalidMessage`. Checks that do not
+//! apply to unsigned messages are disabled: a sender may have code, and the gas cap of a
+//! transaction does not apply. The balance is always checked: revm's options to skip balance and
+//! fee checks are not used, because they create ether.
 
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ pub struct Options {
     pub precompiles: Option<Arc<PrecompileOverrides>>,
     /// Collect the logs with their indices.
     pub collect: Option<Collect>,
-    /// Off only for a message without a price in a block with a base fee.
+    /// Disabled only for a message without a price in a block with a base fee.
     pub check_base_fee: bool,
-    /// Off in eth_call.
+    /// Disabled in eth_call.
     pub check_block_gas_limit: bool,
 }
 
@@ -53,15 +53,15 @@ impl Default for Options {
     }
 }
 
-/// The outcome of a message; the overlay stays as it is.
+/// Executes a message and leaves the overlay unchanged.
 ///
-/// Nothing after the call can see who received its fees, so the handler of Ethereum
-/// does for both rule sets.
+/// The fee recipients are not observable after the call, so the Ethereum handler is used for both
+/// rule sets.
 ///
 /// # Errors
 ///
-/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
-/// the state failed with. Nothing has changed then.
+/// `InvalidMessage` if the message cannot start, `DeadlineExceeded` at its limits, or the error of
+/// a state read. Nothing is changed in these cases.
 pub fn call(
     overlay: &mut Overlay,
     env: &Env,
@@ -74,12 +74,12 @@ pub fn call(
     machine::run::<Ethereum>(overlay, setup, transaction).map(Outcome::from).map_err(refusal)
 }
 
-/// The outcome of a message; its effects are kept in the overlay.
+/// Executes a message and commits its effects to the overlay.
 ///
 /// # Errors
 ///
-/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
-/// the state failed with. Nothing has changed then.
+/// `InvalidMessage` if the message cannot start, `DeadlineExceeded` at its limits, or the error of
+/// a state read. Nothing is changed in these cases.
 pub fn run(
     overlay: &mut Overlay,
     env: &Env,
@@ -89,12 +89,12 @@ pub fn run(
     run_collecting(overlay, env, message, options, None)
 }
 
-/// The same for one of several messages: what is not known is added to `missing`, the overlay
-/// keeps what came of it all the same, and the outcome counts for nothing.
+/// `run` for one of several messages. If state is missing, its keys are added to `missing`, the
+/// overlay still keeps the effects, and the outcome is not valid.
 ///
 /// # Errors
 ///
-/// As `run`; `StateMissing` where it came to nothing at all, or without `missing`.
+/// As `run`. `StateMissing` if the run did not end, or if `missing` is `None`.
 pub(crate) fn run_collecting(
     overlay: &mut Overlay,
     env: &Env,
@@ -105,7 +105,7 @@ pub(crate) fn run_collecting(
     options.limits.check_step(work::message(message))?;
     let transaction = message.transaction(env)?;
     let nonce = match (overlay.account_or_default(&message.from), &missing) {
-        // The run will miss it too.
+        // The run will record this key too.
         (Err(Error::StateMissing(_)), Some(_)) => None,
         (read, _) => read?.map(|account| account.nonce),
     };
@@ -134,19 +134,19 @@ pub(crate) fn run_collecting(
     let Ran { result, state, collected, undefined_opcode, .. } = ran;
     overlay.commit(state);
     if nonce == Some(u64::MAX) && message.to.is_some() {
-        // An unchecked nonce wraps in other clients; revm leaves it where it was.
+        // Other clients wrap an unchecked nonce; revm leaves it unchanged.
         overlay.apply(message.from, &Override { nonce: Some(0), ..Override::default() })?;
     }
     Ok(Outcome::new(result, collected, undefined_opcode))
 }
 
-/// A call by the system itself: its caller is 0xff…fe, its gas 30 million, it pays
-/// nothing. `None`, and nothing done, when there is no code at the address.
+/// Executes a system call: caller 0xff…fe, 30 million gas, no fees. Returns `None` without effect
+/// if the address has no code.
 ///
 /// # Errors
 ///
-/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
-/// the state failed with. Nothing has changed then.
+/// `InvalidMessage` if the call cannot start, `DeadlineExceeded` at its limits, or the error of a
+/// state read. Nothing is changed in these cases.
 pub fn system_call(
     overlay: &mut Overlay,
     env: &Env,
@@ -186,8 +186,8 @@ pub(crate) fn setup<'a>(env: &'a Env, message: &Message, options: Options) -> Se
     Setup { env, checks, limits, precompiles, collect }
 }
 
-/// The operator's values must be there and zero: without an encoding op-revm takes no
-/// operator fee, but would refund the unused part of one.
+/// The operator fee values must be set to zero: without an encoding op-revm charges no operator
+/// fee, but would refund its unused part.
 fn free_of_charge() -> L1BlockInfo {
     L1BlockInfo {
         operator_fee_scalar: Some(U256::ZERO),

@@ -1,8 +1,8 @@
-//! Hashes of two words that a run has computed: where Solidity and Vyper keep values of mappings.
+//! Hashes of two words computed by a run: Solidity and Vyper store mapping values at such slots.
 //!
-//! Noted above a partial base only, and only to say of a slot that is missing how its number came
-//! about (`MissingKeys::hashed`): from that one can tell which slots another call of the same kind will
-//! read. A hint, and never a value.
+//! Recorded only above a partial base state, to attach the preimages of missing slot numbers
+//! (`MissingKeys::hashed`). They allow predicting which slots a similar call will read. They are
+//! hints, never values.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use alloy_primitives::{B256, U256};
 
 use crate::missing_keys::MissingKeys;
 
-/// Bytes of two words.
+/// The size of two words in bytes.
 pub(crate) const PAIR: usize = 64;
-/// Hashes that are noted of one run; later ones are not.
+/// Maximum number of hashes recorded per run; later hashes are ignored.
 const MOST_HASHES: usize = 4_096;
-/// Slots from a hash on that count as found by it: the members of a struct.
+/// Slots at less than this offset from a hash are attributed to it, as the members of a struct.
 const STRUCT: U256 = U256::from_limbs([64, 0, 0, 0]);
-/// How often a word may be such a hash itself: mappings of mappings, and one more.
+/// Maximum nesting depth of preimages: nested mappings, and one more level.
 const NESTED: usize = 3;
 
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl HashedPairs {
         }
     }
 
-    /// Add to missing slots how their numbers came about.
+    /// Adds the preimages of missing slot numbers.
     pub(crate) fn explain(&self, missing: &mut MissingKeys) {
         if self.0.is_empty() {
             return;

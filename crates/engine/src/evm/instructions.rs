@@ -1,11 +1,10 @@
-//! The instruction table of a fork: revm's own, with three changes.
+//! The instruction table of a fork: revm's table with three changes.
 //!
-//! Instructions that take longer than their length tells look at the watch first
-//! (`deadline`), with what they take at most (`work`); so do jumps and frame entries.
-//! Bytes that are no opcode of the fork note themselves before they halt, because the
-//! texts of VM failures name them and revm does not. Above a partial base hashes of two words
-//! are noted (`hashed`). Gas is untouched: the static cost is the fork's, and a byte that is no
-//! opcode takes all gas in either way.
+//! Instructions whose duration exceeds one nanosecond per gas first report an upper bound (`work`)
+//! to the watch (`deadline`), as do jumps and frame entries. Bytes that are not opcodes of the fork
+//! are recorded before they halt, because the texts of VM failures name them and revm does not.
+//! Above a partial base state, hashes of two words are recorded (`hashed`). Gas is unchanged:
+//! static costs are those of the fork, and an undefined byte consumes all gas either way.
 
 use revm::{
     Context,
@@ -29,7 +28,7 @@ use crate::evm::{
     work,
 };
 
-/// The opcodes that came after Frontier, with the fork that has them.
+/// Opcodes introduced after Frontier, each with its fork.
 const INTRODUCED: [(u8, SpecId); 24] = [
     (opcode::DELEGATECALL, SpecId::HOMESTEAD),
     (opcode::REVERT, SpecId::BYZANTIUM),
@@ -57,11 +56,11 @@ const INTRODUCED: [(u8, SpecId); 24] = [
     (opcode::EXCHANGE, SpecId::AMSTERDAM),
 ];
 
-/// A host whose run can be stopped: both of our contexts.
+/// A host whose run can be stopped: both context types.
 pub(crate) trait Watched: Host + ContextTr {
     fn watch(&mut self) -> &mut Watch;
     fn depth(&self) -> usize;
-    /// Where hashes of two words are noted, if they are.
+    /// The recorder of two-word hashes, if enabled.
     fn hashed(&mut self) -> Option<&mut HashedPairs>;
 }
 
@@ -89,21 +88,21 @@ where
 type At<'a, H> = InstructionContext<'a, H, EthInterpreter>;
 type Function<H> = fn(At<'_, H>);
 
-/// The instruction, unless the run has to end before it.
+/// Wraps an instruction that is skipped if the run must end before it.
 macro_rules! watched {
     ($instruction:expr, $ends:expr) => {
         |at| {
             if !$ends(&mut *at.interpreter, &mut *at.host) {
                 return $instruction(at);
             }
-            // revm panics on a fatal halt that leaves no error behind.
+            // revm panics on a fatal halt without an error.
             *at.host.error() = Err(ContextError::Custom(STOPPED.into()));
             at.interpreter.halt_fatal();
         }
     };
 }
 
-/// The same for an instruction that takes so long.
+/// Wraps an instruction with a bound on its duration.
 macro_rules! weighed {
     ($instruction:expr, $weight:expr) => {
         watched!($instruction, |on: &mut On, host: &mut H| {
@@ -113,7 +112,7 @@ macro_rules! weighed {
     };
 }
 
-/// The same for one that keeps something in memory until the run ends.
+/// Wraps an instruction that keeps something in memory until the run ends.
 macro_rules! kept {
     ($instruction:expr, $weight:expr) => {
         watched!($instruction, |on: &mut On, host: &mut H| {
@@ -203,13 +202,13 @@ fn at_jump<H: Watched>(on: &mut On, host: &mut H) -> bool {
     }
 }
 
-/// By a frame so far, with all that it has called.
+/// The gas spent by a frame so far, including its calls.
 fn spent(on: &On) -> u64 {
     on.gas.limit().saturating_sub(on.gas.remaining())
 }
 
-/// `INPUT` is where the stack has the offset of what is passed; its length, and offset
-/// and length of what comes back, lie below.
+/// `INPUT` is the stack position of the input offset. The input length, the output offset and the
+/// output length follow below it.
 fn at_call<const INPUT: usize, H: Watched>(on: &mut On, host: &mut H) -> bool {
     let grown = range(on, INPUT, INPUT + 1).max(range(on, INPUT + 2, INPUT + 3));
     at_frame(on, host, work::FRAME + bounded(on, grown))
@@ -234,7 +233,7 @@ fn keccak(on: &On) -> u64 {
     bounded(on, work::hash(operand(on, 1)).saturating_add(range(on, 0, 1)))
 }
 
-/// KECCAK256, with a note of what was hashed where that may explain a missing slot.
+/// KECCAK256 that records its input if it may explain a missing slot.
 fn hash<H: Watched>(at: At<'_, H>) {
     let is_pair = operand(at.interpreter, 1) == PAIR as u64;
     if !is_pair || at.host.hashed().is_none() {
@@ -243,7 +242,7 @@ fn hash<H: Watched>(at: At<'_, H>) {
     let from = operand(at.interpreter, 0) as usize;
     let InstructionContext { interpreter, host } = at;
     system::keccak256(InstructionContext { interpreter: &mut *interpreter, host: &mut *host });
-    // Where it ran out of gas, memory ends earlier.
+    // If it ran out of gas, memory was not grown.
     if from.checked_add(PAIR).is_none_or(|end| end > interpreter.memory.size()) {
         return;
     }
@@ -258,12 +257,12 @@ fn log(on: &On) -> u64 {
     work::WARM + copy(on, 0, 1)
 }
 
-/// To copy as many bytes as `length` says, to `offset`.
+/// The time to copy `length` bytes to `offset`; both are stack positions.
 fn copy(on: &On, offset: usize, length: usize) -> u64 {
     bounded(on, work::copy(operand(on, length)).saturating_add(range(on, offset, length)))
 }
 
-/// The time to grow memory so that it holds `length` bytes from `offset` on.
+/// The time to grow memory to hold `length` bytes at `offset`; both are stack positions.
 fn range(on: &On, offset: usize, length: usize) -> u64 {
     match operand(on, length) {
         0 => 0,
@@ -271,7 +270,8 @@ fn range(on: &On, offset: usize, length: usize) -> u64 {
     }
 }
 
-/// The time to grow memory by `length` bytes from `offset` on, as far as the gas lasts.
+/// The time to grow memory to hold `length` bytes at the stack operand `offset`, bounded by the
+/// gas.
 #[inline]
 fn growth(on: &On, offset: usize, length: u64) -> u64 {
     match beyond_memory(on, offset, length) {
@@ -285,13 +285,13 @@ fn beyond_memory(on: &On, offset: usize, length: u64) -> u64 {
     operand(on, offset).saturating_add(length).saturating_sub(on.memory.size() as u64)
 }
 
-/// No instruction takes longer than this for the gas there is: it would run out first.
+/// Bounds a duration by the remaining gas: a longer instruction would run out of gas first.
 fn bounded(on: &On, weight: u64) -> u64 {
     weight.min(on.gas.remaining().saturating_mul(work::MOST_FOR_GAS))
 }
 
-/// The number so far below the top of the stack; 0 where there is none, which the
-/// instruction itself refuses.
+/// The stack item at this depth, saturated to 64 bits. 0 if the stack is too small, which the
+/// instruction itself rejects.
 #[inline]
 fn operand(on: &On, below_top: usize) -> u64 {
     let stack = on.stack.data();
@@ -307,7 +307,7 @@ pub(crate) fn is_defined(code: u8, spec: SpecId) -> bool {
 }
 
 fn undefined<H: Watched>(at: At<'_, H>) {
-    // The program counter already stands behind the byte.
+    // The program counter is already past the byte.
     let position = at.interpreter.bytecode.pc().saturating_sub(1);
     let code = at.interpreter.bytecode.bytecode_slice().get(position).copied();
     at.host.watch().undefined_opcode = code;

@@ -1,18 +1,17 @@
-//! The EVMs of a thread, reused from run to run.
+//! The EVMs of a thread, reused between runs.
 //!
-//! Making an EVM costs more than most calls, so each thread keeps a few, one for each
-//! rule set and fork it has met lately. An EVM belongs to its fork for life: table,
-//! gas costs, precompiles and warm addresses are all made from it. Everything else is
-//! put in before a run, every field of it, and taken out after it, so that an idle
-//! EVM holds no state and the next run cannot see the one before.
+//! Creating an EVM costs more than most calls, so each thread keeps a few, one for each recently
+//! used rule set and fork. An EVM keeps its fork for its lifetime: instruction table, gas costs,
+//! precompiles and warm addresses all derive from it. Every other field is set before a run and
+//! cleared after it, so an idle EVM holds no state and no run can observe an earlier one.
 //!
-//! An EVM goes back to the stock only from a run that ended as runs do, or that revm
-//! refused to begin. After a stop, a failing store or a panic it is dropped.
+//! An EVM returns to the stock only after a run that completed or that revm rejected before it
+//! began. After a stop, a store failure or a panic it is dropped.
 //!
-//! A traced run has an EVM of its own, which is dropped after it (`trace`).
+//! A traced run uses an EVM of its own, which is dropped afterwards (`trace`).
 //!
-//! Two kinds exist. `Ethereum` has revm's own handler and runs Ethereum and, with
-//! Optimism's precompiles, whatever pays no fee on Optimism. `Optimism` has the
+//! There are two kinds. `Ethereum` uses revm's own handler. It runs Ethereum, and with Optimism's
+//! precompiles also Optimism runs whose fee payments are zero or discarded. `Optimism` uses the
 //! handler with deposits, fee vaults and L1 fees.
 
 mod ethereum;
@@ -60,19 +59,19 @@ use crate::{
 pub(crate) use ethereum::{Ethereum, EthereumInput};
 pub(crate) use optimism::{Optimism, OptimismInput};
 
-/// EVMs of one kind that a thread keeps. A simulation rarely crosses a fork.
+/// Maximum number of EVMs of one kind kept per thread. A simulation rarely crosses a fork.
 const STOCK: usize = 4;
-/// An EVM that has grown beyond these is dropped instead of kept: a frame owns 32 kB
-/// of stack, and neither memory nor journal are ever given back.
+/// An EVM that has grown beyond these limits is dropped instead of kept: a frame owns 32 kB of
+/// stack, and memory and journal never shrink.
 const KEPT_DEPTH: usize = 64;
 const KEPT_MEMORY: usize = 1 << 20;
 const KEPT_INPUT: usize = 1 << 17;
 const KEPT_ENTRIES: usize = 1 << 14;
-/// The most memory all frames of a run may hold together. Two thousand million gas
-/// would not reach it, so no block is judged by it; absurd gas is.
+/// Maximum memory of all frames of a run together. Two billion gas cannot reach it, so it affects
+/// no real block, only calls with excessive gas.
 const MEMORY_LIMIT: u64 = 1 << 30;
 
-/// Which of revm's checks apply.
+/// Selects the checks that revm performs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Checks {
     pub(crate) nonce: bool,
@@ -84,7 +83,7 @@ pub(crate) struct Checks {
     pub(crate) base_fee: bool,
 }
 
-/// Everything a run needs besides its state and its input.
+/// The parameters of a run other than its state and input.
 pub(crate) struct Setup<'a> {
     pub(crate) env: &'a Env,
     pub(crate) checks: Checks,
@@ -93,29 +92,30 @@ pub(crate) struct Setup<'a> {
     pub(crate) collect: Option<Collect>,
 }
 
-/// What a run gave. Its effects are in `state` and nowhere else yet.
+/// The result of a run. Its effects are only in `state`; nothing is committed.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) result: ExecutionResult<OpHaltReason>,
     pub(crate) state: EvmState,
     pub(crate) collected: Option<Collected>,
     pub(crate) undefined_opcode: Option<u8>,
-    /// What the run has come to.
+    /// The counters at the end of the run.
     pub(crate) watch: Watch,
 }
 
-/// Why a run gave nothing.
+/// The reason a run has no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// revm did not begin: the transaction or message is not valid here.
+    /// revm did not start: the transaction or message is invalid here.
     Refused(String),
     Broken(Error),
-    /// Some of the state is not known. What the run came to with defaults is for going on to
-    /// collect, and no outcome; without an end it is why it was stopped, if it was.
+    /// Part of the state is unknown. The result was computed with defaults: it is not an outcome
+    /// and serves only to collect further keys. `Err` if the run did not end, with the reason if it
+    /// was stopped.
     MissingState(Box<MissingKeys>, Result<Box<Ran>, Option<Error>>),
 }
 
-/// Runs `input` on the overlay, which is the same afterwards.
+/// Runs `input` on the overlay and leaves the overlay unchanged.
 pub(crate) fn run<M: Stocked>(
     overlay: &mut Overlay,
     setup: Setup<'_>,
@@ -129,8 +129,7 @@ pub(crate) fn run<M: Stocked>(
     let collect = setup.collect;
     let collector = Collector::new(collect.unwrap_or_default());
     machine.load(mem::take(overlay), setup, collector);
-    // Nothing in the machine is looked at after a panic but the overlay, which is
-    // only read while it runs.
+    // After a panic only the overlay is used, and runs only read it.
     let ended = catch_unwind(AssertUnwindSafe(|| {
         let result = machine.execute(input, collect.is_some());
         (result, machine.finalize())
@@ -155,7 +154,7 @@ pub(crate) fn run<M: Stocked>(
     Ok(Ran { result, state, collected, undefined_opcode, watch })
 }
 
-/// Runs `input` under an inspector, which is given back with what it has seen.
+/// Runs `input` under an inspector and returns the inspector with its recordings.
 pub(crate) fn trace<M: Machine>(
     overlay: &mut Overlay,
     setup: Setup<'_>,
@@ -188,7 +187,7 @@ pub(crate) fn trace<M: Machine>(
     (ran, inspector)
 }
 
-/// What a run has missed, and what was not known of what it stands on.
+/// The keys missed by a run, together with those missing from its overlay.
 fn all_missing(
     overlay: &Overlay,
     mut missing: Missed,
@@ -236,18 +235,18 @@ pub(crate) trait Machine: Sized + 'static {
     fn unload(&mut self) -> (Unloaded, Self::Inspector);
 }
 
-/// One that is kept for the next run.
+/// An EVM that is kept for the next run.
 pub(crate) trait Stocked: Machine<Inspector = Collector> {
     fn stock() -> &'static LocalKey<Stock<Self>>;
 }
 
-/// What was in an EVM for the run that has ended.
+/// The contents removed from an EVM after a run.
 pub(crate) struct Unloaded {
     database: Database,
     small: bool,
 }
 
-/// The idle EVMs of a thread, the one used last at the end.
+/// The idle EVMs of a thread, most recently used last.
 pub(crate) type Stock<M> = RefCell<Vec<(Rules, Box<M>)>>;
 
 fn take<M: Stocked>(rules: Rules) -> Option<Box<M>> {
@@ -284,7 +283,7 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Error {
     Error::Execution(format!("the EVM panicked: {}", text.unwrap_or("no message")))
 }
 
-/// The part both kinds share, down to the types of transaction, fork and chain.
+/// The EVM type that both kinds share, generic over transaction, fork and chain.
 type Inner<TX, SPEC, CHAIN, I> = Evm<
     Ctx<TX, SPEC, CHAIN>,
     I,
@@ -304,7 +303,7 @@ where
     let mut context = Ctx::new(Database::default(), spec);
     context.cfg.memory_limit = MEMORY_LIMIT;
     let precompiles = ForkPrecompiles::new(rules);
-    // Set here once, or the journal would take the list of the first run's provider.
+    // Set once here; otherwise the journal would use the list of the first run's provider.
     context.journaled_state.warm_precompiles(precompiles.fork().addresses_set().clone());
     let instructions = instructions::table(rules.spec_id());
     Evm::new_with_inspector(context, I::default(), instructions, precompiles)
@@ -342,7 +341,7 @@ where
 {
     evm.precompiles.overrides = None;
     let tx = mem::take(&mut evm.ctx.tx);
-    // After a panic the buffer may still be borrowed; then the EVM goes anyway.
+    // After a panic the buffer may still be borrowed; the EVM is then dropped anyway.
     let memory = evm.ctx.local.shared_memory_buffer.try_borrow();
     let memory = memory.map_or(usize::MAX, |buffer| buffer.capacity());
     let journal = &mut evm.ctx.journaled_state;
@@ -352,7 +351,7 @@ where
     (Unloaded { database, small }, mem::take(&mut evm.inspector))
 }
 
-/// The transaction error as text, the rest as it is.
+/// Converts the transaction error to text and keeps all other errors.
 fn in_words<T: TransactionError + ToString>(error: EVMError<Error, T>) -> EVMError<Error, String> {
     match error {
         EVMError::Transaction(why) => EVMError::Transaction(why.to_string()),

@@ -1,4 +1,4 @@
-//! A message as eth_call and eth_simulateV1 mean it: a transaction that nobody signed.
+//! An unsigned transaction, as executed by eth_call and eth_simulateV1.
 
 use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
@@ -20,7 +20,7 @@ pub struct Message {
     pub value: U256,
     pub data: Bytes,
     pub gas: u64,
-    /// Compared with the state when given.
+    /// Checked against the state if given.
     pub nonce: Option<u64>,
     pub fees: Fees,
     pub access_list: AccessList,
@@ -42,7 +42,7 @@ impl Default for Fees {
 }
 
 impl Fees {
-    /// The most a unit of gas may cost.
+    /// The maximum price per unit of gas.
     pub fn cap(self) -> u128 {
         match self {
             Self::Legacy { gas_price } => gas_price,
@@ -56,7 +56,7 @@ impl Message {
         self.fees.cap() > 0
     }
 
-    /// The type that carries the message's fields.
+    /// The transaction type that can carry the fields in use.
     fn transaction_type(&self) -> TransactionType {
         if !self.authorization_list.is_empty() {
             TransactionType::Eip7702
@@ -71,7 +71,7 @@ impl Message {
         }
     }
 
-    /// The message for revm. What revm would let pass without a word is refused here.
+    /// Converts the message for revm. Rejects combinations that revm would silently accept.
     pub(crate) fn transaction(&self, env: &Env) -> Result<TxEnv> {
         if self.to.is_none() && !self.authorization_list.is_empty() {
             return refuse("a set-code transaction cannot create a contract");

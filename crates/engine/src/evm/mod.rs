@@ -1,7 +1,7 @@
-//! Execution: calls, transactions and system calls above a state, within their limits.
+//! EVM execution: calls, transactions and system calls on a state, within limits.
 //!
-//! `execute` runs messages and `transact` transactions on an `overlay`; `machine` keeps the
-//! EVMs of a thread between runs. Nothing here knows of LMDB or JSON.
+//! `execute` runs messages and `transact` runs transactions on an `overlay`. `machine` keeps the
+//! EVMs of a thread between runs. This module does not depend on LMDB or JSON.
 
 pub mod allowance;
 pub mod cached_reader;

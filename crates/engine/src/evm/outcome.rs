@@ -1,8 +1,7 @@
-//! How a run ended, as a value.
+//! The outcome of a run.
 //!
-//! A revert or a failure of the VM is an outcome like a success. The texts of
-//! failures are those that clients of Ethereum nodes know (execution.md §3.5) and do
-//! not change.
+//! Reverts and VM failures are outcomes like success. The failure texts are those that clients of
+//! Ethereum nodes expect (execution.md §3.5) and must not change.
 
 use std::borrow::Cow;
 
@@ -17,17 +16,17 @@ use crate::evm::{instructions, machine::Ran, transfers::Collected};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub status: Status,
-    /// What is paid for: after refunds, at least the floor of the data.
+    /// The gas charged: after refunds, at least the data floor.
     pub gas_used: u64,
-    /// The gas limit the run could not have done with less of: before refunds.
+    /// The gas before refunds, at least the data floor: the run fails with a lower gas limit.
     pub max_gas_used: u64,
-    /// The returned data, the code of a created contract or the data of a revert.
+    /// The return data, the code of a created contract, or the revert data.
     pub output: Bytes,
-    /// The logs that survived, as a receipt has them.
+    /// The surviving logs, as in a receipt.
     pub logs: Vec<Log>,
-    /// The contract that a successful creation has made.
+    /// The contract created by a successful creation.
     pub created: Option<Address>,
-    /// The logs with their indices, when they were collected.
+    /// The logs with their indices, if they were collected.
     pub collected: Option<Collected>,
 }
 
@@ -66,7 +65,7 @@ impl Outcome {
             ExecutionResult::Success { gas, output: Output::Call(output), logs, .. } => {
                 Self { output, logs, ..with(gas) }
             }
-            // revm ends a creation whose sender's nonce cannot grow like this.
+            // revm returns this for a creation whose sender's nonce cannot be incremented.
             ExecutionResult::Success { gas, output: Output::Create(_, None), .. } => {
                 Self { status: Status::Halt(NONCE_OVERFLOW.into()), ..with(gas) }
             }
@@ -98,7 +97,7 @@ fn text(reason: OpHaltReason, undefined_opcode: Option<u8>) -> Cow<'static, str>
         InvalidFEOpcode => "invalid opcode: INVALID".into(),
         InvalidJump => "invalid jump destination".into(),
         StackUnderflow => "stack underflow".into(),
-        // Only opcodes that add one item can find the stack full.
+        // Only opcodes that push one item can exceed the stack limit.
         StackOverflow => "stack limit reached 1024 (1023)".into(),
         OutOfOffset => "return data out of bounds".into(),
         CreateCollision => "contract address collision".into(),
@@ -115,10 +114,10 @@ fn text(reason: OpHaltReason, undefined_opcode: Option<u8>) -> Cow<'static, str>
     }
 }
 
-/// What geth says where revm says this; what has no counterpart stays as it is.
+/// Translates revm's text to geth's; texts without a counterpart are unchanged.
 pub(crate) fn precompile_text(why: String) -> Cow<'static, str> {
     match why.as_str() {
-        // Such sizes cost more gas than there is in geth (EIP-7823).
+        // In geth, inputs of this size run out of gas (EIP-7823).
         "Modexp limit all input sizes." => "out of gas".into(),
         "wrong final indicator flag for blake2" => "invalid final flag".into(),
         "bn254 invalid pair length" => "bad elliptic curve pairing size".into(),

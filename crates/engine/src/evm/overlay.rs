@@ -1,14 +1,12 @@
-//! Changes above a fixed state: overrides, a simulation, a block in progress.
+//! Changes on top of a fixed state: overrides, a simulation, a block in progress.
 //!
-//! Reads give the state underneath with all changes on top. `take` hands out what
-//! changed since the last `take` and gives new lives of accounts their generation;
-//! the overlay keeps answering with everything. An empty overlay owns no memory, so
-//! one is made for every call.
+//! Reads return the underlying state with all changes applied. `take` returns the changes since the
+//! last `take` and assigns generations to accounts created or wiped since; reads still include all
+//! changes. An empty overlay allocates no memory, so each call can have its own.
 //!
-//! What happens to one account is in `entry`. An account's storage is hidden once
-//! (`Entry::wipe`) and never shows again, whatever is committed later; an override
-//! writes entries directly and so is not subject to the clearing of empty accounts,
-//! which belongs to transactions.
+//! `entry` holds the changes of one account. Once wiped (`Entry::wipe`), the underlying storage of
+//! an account stays hidden, regardless of later commits. Overrides write entries directly and are
+//! not subject to the removal of empty accounts, which applies to transactions.
 
 mod accounts;
 mod entry;
@@ -27,15 +25,15 @@ use crate::{
 use accounts::Accounts;
 use entry::Entry;
 
-/// The state override of one account. Fields that are absent stay as they are.
+/// The state override of one account. Absent fields are left unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Override {
     pub balance: Option<U256>,
     pub nonce: Option<u64>,
     pub code: Option<Bytes>,
-    /// Replaces the whole storage.
+    /// Replaces all storage.
     pub state: Option<Vec<(U256, U256)>>,
-    /// Replaces single slots.
+    /// Replaces individual slots.
     pub state_diff: Option<Vec<(U256, U256)>>,
 }
 
@@ -43,12 +41,12 @@ pub struct Override {
 pub struct Overlay {
     reader: Option<Box<dyn StateReader>>,
     accounts: Accounts,
-    /// The accounts that may have changed since the last `take`, each once.
+    /// Accounts that may have changed since the last `take`, without duplicates.
     changed: Vec<Address>,
     codes: B256Map<Bytecode>,
     block_hashes: Vec<(u64, B256)>,
-    /// What was changed here without being known, or by a run that missed something: nothing
-    /// that is read here counts then.
+    /// Keys of accounts overridden while unknown, and keys missed by committed runs. If not empty,
+    /// `account`, `storage`, `code` and `take` fail.
     missing: Missed,
 }
 
@@ -57,18 +55,19 @@ impl Overlay {
         Self { reader: Some(reader), ..Self::default() }
     }
 
-    /// `None` when the account does not exist. The generation of an account that is
-    /// new or was wiped is only known after the next `take`.
+    /// Returns `None` if the account does not exist. The generation of an account that was created
+    /// or wiped is not valid until the next `take`.
     ///
     /// # Errors
     ///
-    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `StateMissing`, or the underlying state could not be read: `StoreClosed`, `StoreDamaged`,
+    /// `Store`.
     pub fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         self.check_known()?;
         self.account_or_default(address)
     }
 
-    /// The same in a run, which looks at what is missing when it has ended.
+    /// `account` for a run, which checks for missing keys when it ends.
     pub(crate) fn account_or_default(&self, address: &Address) -> Result<Option<AccountState>> {
         match self.entry(address) {
             Some(entry) => Ok(entry.account()),
@@ -78,13 +77,14 @@ impl Overlay {
 
     /// # Errors
     ///
-    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `StateMissing`, or the underlying state could not be read: `StoreClosed`, `StoreDamaged`,
+    /// `Store`.
     pub fn storage(&self, address: &Address, slot: &U256) -> Result<U256> {
         self.check_known()?;
         self.storage_or_default(address, slot)
     }
 
-    /// The same in a run, which looks at what is missing when it has ended.
+    /// `storage` for a run, which checks for missing keys when it ends.
     pub(crate) fn storage_or_default(&self, address: &Address, slot: &U256) -> Result<U256> {
         let generation = match self.entry(address) {
             Some(entry) => match entry.slot(slot) {
@@ -99,7 +99,7 @@ impl Overlay {
         self.reader()?.storage(address, generation, slot)
     }
 
-    /// `storage` for a caller that has already read the account's generation.
+    /// `storage_or_default` for a caller that has already read the account's generation.
     pub(crate) fn storage_of_life(
         &self,
         address: &Address,
@@ -112,11 +112,12 @@ impl Overlay {
         }
     }
 
-    /// Empty when the account has no code or does not exist.
+    /// Returns empty bytes if the account has no code or does not exist.
     ///
     /// # Errors
     ///
-    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `StateMissing`, or the underlying state could not be read: `StoreClosed`, `StoreDamaged`,
+    /// `Store`.
     pub fn code(&self, address: &Address) -> Result<Bytes> {
         match self.account(address)? {
             Some(account) => Ok(self.code_by_hash(account.code_hash)?.original_bytes()),
@@ -140,7 +141,8 @@ impl Overlay {
 
     /// # Errors
     ///
-    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `StateMissing`, or the underlying state could not be read: `StoreClosed`, `StoreDamaged`,
+    /// `Store`.
     pub fn block_hash(&self, number: u64) -> Result<B256> {
         match self.block_hashes.iter().rev().find(|(at, _)| *at == number) {
             Some((_, hash)) => Ok(*hash),
@@ -148,17 +150,18 @@ impl Overlay {
         }
     }
 
-    /// What BLOCKHASH gives for a block that exists in this overlay only.
+    /// Sets the BLOCKHASH value of a block that exists only in this overlay.
     pub fn set_block_hash(&mut self, number: u64, hash: B256) {
         self.block_hashes.push((number, hash));
     }
 
-    /// Applies an override. An account that did not exist does so from now on, empty
-    /// or not, unless nothing at all is overridden.
+    /// Applies an override. Unless the override has no fields, the account exists afterwards, even
+    /// if it is empty.
     ///
     /// # Errors
     ///
-    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `InvalidArgument` if both `state` and `state_diff` are set, or the underlying state could
+    /// not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn apply(&mut self, address: Address, new: &Override) -> Result<()> {
         if new.state.is_some() && new.state_diff.is_some() {
             return Err(Error::invalid(format!(
@@ -169,7 +172,7 @@ impl Overlay {
             return Ok(());
         }
         let code = new.code.as_ref().map(|code| (keccak256(code), code.clone()));
-        // All that is overridden is collected, with what a run misses besides.
+        // Missing keys of all overridden accounts are collected and reported with those of the run.
         let entry = self.entry_mut(address, Unknown::Collected)?;
         let mut account = entry.account().unwrap_or(AccountState::EMPTY);
         account.balance = new.balance.unwrap_or(account.balance);
@@ -191,15 +194,16 @@ impl Overlay {
         Ok(())
     }
 
-    /// Adds to a balance outside any transaction: a withdrawal or a block reward.
+    /// Adds to a balance outside of a transaction: a withdrawal or a block reward.
     ///
-    /// Nothing at all still touches: an account that exists and is empty is gone
-    /// afterwards, as EIP-161 and the specification of withdrawals have it. Rewards,
-    /// which are older than EIP-161, are never nothing.
+    /// A zero amount still touches the account: an existing empty account is removed, as EIP-161
+    /// and the withdrawal specification require. Block rewards, which predate EIP-161, are never
+    /// zero.
     ///
     /// # Errors
     ///
-    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `StateMissing`, or the underlying state could not be read: `StoreClosed`, `StoreDamaged`,
+    /// `Store`.
     pub fn credit(&mut self, address: Address, amount: U256) -> Result<()> {
         let entry = self.entry_mut(address, Unknown::Fails)?;
         match entry.account() {
@@ -214,11 +218,11 @@ impl Overlay {
         Ok(())
     }
 
-    /// Keeps the effects of a finished run.
+    /// Commits the effects of a finished run.
     ///
-    /// revm tells all that is needed, the account as it was loaded included, so that
-    /// this cannot fail half-way. It has already made the state of blocks before
-    /// Spurious Dragon fit the rule for empty accounts used here.
+    /// revm provides all required data, including the account as it was loaded, so this cannot fail
+    /// midway. For blocks before Spurious Dragon, revm has already adapted the state to the rule
+    /// for empty accounts used here.
     pub(crate) fn commit(&mut self, state: EvmState) {
         for (address, account) in state {
             if !account.is_touched() {
@@ -252,15 +256,16 @@ impl Overlay {
         }
     }
 
-    /// What changed since the last `take`, under `number` as the generation of every
-    /// life that began since. Accounts and slots that are what they were are left out.
+    /// Returns the changes since the last `take`. `number` becomes the generation of all accounts
+    /// created or wiped since. Accounts and slots with their previous value are omitted.
     ///
-    /// Several takes may share a number, as those after the transactions of one block
-    /// do; the state underneath must not have used it.
+    /// Several takes may use the same number, such as those after the transactions of one block.
+    /// The underlying state must not contain that number.
     ///
     /// # Errors
     ///
-    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
+    /// `StateMissing`, or the underlying state could not be read: `StoreClosed`, `StoreDamaged`,
+    /// `Store`.
     pub fn take(&mut self, number: u64) -> Result<Changes> {
         self.check_known()?;
         let mut changes = Changes::default();
@@ -288,12 +293,12 @@ impl Overlay {
         Ok(changes)
     }
 
-    /// What all that is here rests on and is not known.
+    /// Unknown keys on which the contents of this overlay depend.
     pub(crate) fn missing(&self) -> &Missed {
         &self.missing
     }
 
-    /// Keeps what a run has done that missed something, for those after it to go on with.
+    /// Commits a run that missed keys, so that later runs can continue on its effects.
     pub(crate) fn commit_unknown(&mut self, state: EvmState, missing: MissingKeys) {
         self.commit(state);
         self.missing.keys_mut().merge(missing);
@@ -308,7 +313,7 @@ impl Overlay {
     }
 
     fn entry(&self, address: &Address) -> Option<&Entry> {
-        // Most calls run on an empty overlay: do not even hash the address then.
+        // Most calls run on an empty overlay; avoid hashing the address.
         if self.accounts.is_empty() { None } else { self.accounts.get(address).map(Box::as_ref) }
     }
 
@@ -331,15 +336,15 @@ impl Overlay {
     }
 }
 
-/// What becomes of a change to an account that is not known.
+/// The behaviour when an unknown account is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     Fails,
     Collected,
 }
 
-/// The state with all changes. The generation asked for is not looked at: storage here
-/// is always that of the account's present life.
+/// Reads the state with all changes. The generation argument is ignored: storage is always that of
+/// the account's current generation.
 impl StateReader for Overlay {
     fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         Overlay::account(self, address)

@@ -1,8 +1,7 @@
-//! The precompiles of a run: the fork's own, some of them moved or switched off.
+//! The precompiles of a run: those of the fork, optionally moved or disabled.
 //!
-//! Overrides change who answers at an address. They never change which addresses are
-//! warm: that list is the fork's own, so a vacated address stays warm and a
-//! destination is cold.
+//! Overrides change which precompile runs at an address, but not which addresses are warm: a
+//! vacated address stays warm, and a destination is cold.
 
 use std::sync::Arc;
 
@@ -19,21 +18,20 @@ use crate::{
     evm::{instructions::Watched, rules::Rules, work},
 };
 
-/// Who answers at the addresses where it is not the fork's own precompile: that of
-/// another address, or nobody.
+/// Overridden addresses: `Some` is the address of the precompile to run there, `None` disables the
+/// precompile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrecompileOverrides {
     answers: AddressMap<Option<Address>>,
 }
 
 impl PrecompileOverrides {
-    /// `overridden` are all accounts with a state override: a precompile among them
-    /// is switched off. Of several moves to one address the one from the highest
-    /// source stays. Fails with the lowest source that is no precompile.
+    /// `overridden` lists all accounts with a state override; precompiles among them are disabled.
+    /// If several moves have the same destination, the highest source wins.
     ///
     /// # Errors
     ///
-    /// `NotAPrecompile` names the lowest source that is none.
+    /// `NotAPrecompile` with the lowest source that is not a precompile.
     pub fn new(
         rules: Rules,
         overridden: impl IntoIterator<Item = Address>,
@@ -57,7 +55,7 @@ impl PrecompileOverrides {
     }
 }
 
-/// The provider revm asks. `overrides` are those of the run in progress.
+/// The precompile provider of an EVM. `overrides` belong to the current run.
 #[derive(Debug, Clone)]
 pub(crate) struct ForkPrecompiles {
     fork: &'static Precompiles,
@@ -85,7 +83,7 @@ impl ForkPrecompiles {
 impl<CTX: Watched> PrecompileProvider<CTX> for ForkPrecompiles {
     type Output = InterpreterResult;
 
-    /// An EVM is made for one fork and never changes it.
+    /// An EVM is created for one fork and never changes it.
     fn set_spec(&mut self, _: <CTX::Cfg as Cfg>::Spec) -> bool {
         false
     }
@@ -103,15 +101,15 @@ impl<CTX: Watched> PrecompileProvider<CTX> for ForkPrecompiles {
             .map_err(|error| error.to_string())?;
         context.watch().worked(output.gas_used.saturating_mul(weight));
         if let Some(reason) = output.halt_reason() {
-            // A precompile prices its work before it does any. Out of less gas than
-            // it was forwarded means that it needs more than the run allows.
+            // A precompile charges gas before it does any work. Running out of less gas than was
+            // forwarded means that it needs more time than the run allows.
             if reason.is_oog() && gas < inputs.gas_limit {
                 context.watch().stop();
                 return Err("a precompile beyond the limit of this run".into());
             }
             let oog = reason.is_oog();
             context.watch().precompile_failure = (!oog).then(|| reason.to_string());
-            // revm shows this text as the reason when the precompile is called directly.
+            // revm reports this text as the reason if the precompile is called directly.
             if !reason.is_oog() && context.journal().depth() == 1 {
                 context.local_mut().set_precompile_error_context(reason.to_string());
             }

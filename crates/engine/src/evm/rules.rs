@@ -1,8 +1,8 @@
-//! The rule sets and their forks, by name.
+//! Rule sets and their forks, by name.
 //!
-//! Which fork is in force at a block is decided by the chain profile, in Python.
-//! Here a name becomes a specification of revm together with its precompiles; the
-//! two always travel together, so no run can mix the rules of two forks.
+//! The chain profile in Python decides which fork is active at a block. This module maps a fork
+//! name to a revm specification and its precompiles. Both are kept in one value, so that no run can
+//! mix the rules of two forks.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ use revm::{
 
 use crate::error::{Error, Result};
 
-/// Longest input of the bn254 pairing from Karst on (specs.optimism.io, Karst, precompiles).
+/// Maximum input of the bn254 pairing from Karst on (specs.optimism.io, Karst, precompiles).
 const KARST_PAIRING_INPUT: usize = 57_600;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,13 +27,13 @@ pub enum Rules {
 }
 
 impl Rules {
-    /// Constantinople runs as Petersburg: EIP-1283, the only difference, was
-    /// withdrawn before any main network ran it, and revm does not have it. Amsterdam is
-    /// refused: its rules are not final, and nothing here knows the slot of a block.
+    /// Constantinople maps to Petersburg: the only difference, EIP-1283, was withdrawn before any
+    /// main network ran it, and revm does not implement it. Amsterdam is rejected: its rules are
+    /// not final, and the slot number of a block is not available.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a fork that is not known.
+    /// `InvalidArgument` for an unknown fork.
     pub fn ethereum(fork: &str) -> Result<Self> {
         Ok(Self::Ethereum(match fork {
             "Frontier" => SpecId::FRONTIER,
@@ -54,11 +54,11 @@ impl Rules {
         }))
     }
 
-    /// Interop is refused: op-revm sorts it above Karst but gives it older rules.
+    /// Interop is rejected: op-revm orders it above Karst but gives it older rules.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a fork that is not known.
+    /// `InvalidArgument` for an unknown fork.
     pub fn optimism(fork: &str) -> Result<Self> {
         Ok(Self::Optimism(match fork {
             "Bedrock" => OpSpecId::BEDROCK,
@@ -75,7 +75,7 @@ impl Rules {
         }))
     }
 
-    /// The Ethereum specification whose opcodes and gas costs are in force.
+    /// The Ethereum specification that defines opcodes and gas costs.
     pub fn spec_id(self) -> SpecId {
         match self {
             Self::Ethereum(spec) => spec,
@@ -96,7 +96,7 @@ impl Rules {
     }
 }
 
-/// op-revm's Karst set still has the pairing of Jovian, which accepts longer input.
+/// op-revm's Karst set still contains Jovian's pairing, which accepts longer input.
 fn karst_precompiles() -> &'static Precompiles {
     static KARST: OnceLock<Precompiles> = OnceLock::new();
     KARST.get_or_init(|| {
@@ -142,7 +142,7 @@ mod tests {
     fn the_pairing_limit_shrinks_with_the_forks_of_optimism() {
         let accepts = |rules: Rules, bytes: usize| {
             let pairing = rules.precompiles().get(&bn254::pair::ADDRESS).expect("pairing");
-            // One gas is never enough, so an accepted length shows as out of gas.
+            // One gas is never enough: an accepted length fails with out of gas.
             let output = pairing.execute(&vec![0; bytes], 1, 0).expect("no fatal error");
             output.halt_reason().is_some_and(PrecompileHalt::is_oog)
         };

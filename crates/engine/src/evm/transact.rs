@@ -1,9 +1,9 @@
-//! A block's transactions, one after the other, under consensus rules.
+//! Execution of a block's transactions in order, under consensus rules.
 //!
-//! All checks are on. An invalid transaction leaves overlay and progress as they
-//! were, and so does one that takes more than the allowance of the block has left
-//! (`allowance`). After each transaction the caller may take the overlay's changes, as blocks
-//! before Byzantium need for the state root in every receipt.
+//! All checks are enabled. A transaction that is invalid, or that exceeds the remaining allowance
+//! of the block (`allowance`), leaves overlay and progress unchanged. After each transaction the
+//! caller may take the overlay's changes; blocks before Byzantium need this for the state root in
+//! every receipt.
 
 use std::{
     borrow::Cow,
@@ -43,28 +43,27 @@ use crate::{
     tracing::{recorder::Recorder, run::Watching},
 };
 
-/// What a transaction adds to the data that a chain on Optimism posts, from Fjord on: the
-/// estimate of its compressed size, in millionths of a byte.
+/// The estimated compressed size of a transaction in millionths of a byte: its share of the data
+/// that an Optimism chain posts, from Fjord on.
 pub fn estimated_compressed_size(raw: &[u8]) -> u64 {
     estimate_tx_compressed_size(raw)
 }
 
-/// What the transactions of the block so far have used of it.
+/// The resources of the block used by its transactions so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     pub transactions: usize,
     pub gas_used: u64,
-    /// Optimism from Jovian on.
+    /// Used on Optimism from Jovian on.
     pub da_footprint: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
     pub outcome: Outcome,
-    /// The sender's nonce before a deposit.
+    /// The sender's nonce before execution; set for deposits only.
     pub deposit_nonce: Option<u64>,
-    /// What a transaction on Optimism paid besides its gas; `None` for deposits and
-    /// on Ethereum.
+    /// Fees of an Optimism transaction in addition to gas; `None` for deposits and on Ethereum.
     pub optimism: Option<OptimismFees>,
 }
 
@@ -78,12 +77,12 @@ pub struct OptimismFees {
 const CONSENSUS: Checks =
     Checks { nonce: true, sender_code: true, gas_cap: true, block_gas_limit: true, base_fee: true };
 
-/// Executes the next transaction of the block and keeps its effects.
+/// Executes the next transaction of the block and commits its effects.
 ///
 /// # Errors
 ///
-/// `InvalidTransaction` when it may not stand in the block, `OverBudget` when it takes more
-/// than is allowed, or what reading the state failed with. Nothing of it is applied then.
+/// `InvalidTransaction` if it is not valid in the block, `OverBudget` if it exceeds the allowance,
+/// or the error of a state read. No effects are applied in these cases.
 pub fn transact(
     overlay: &mut Overlay,
     env: &Env,
@@ -94,7 +93,7 @@ pub fn transact(
     transact_watched(overlay, env, transaction, progress, allowance, None)
 }
 
-/// The same with a recorder that watches the run.
+/// `transact` with an optional recorder.
 pub(crate) fn transact_watched(
     overlay: &mut Overlay,
     env: &Env,
@@ -119,16 +118,17 @@ pub(crate) fn transact_watched(
     Ok(executed)
 }
 
-/// What the transactions of a block miss, each executed after those before it: with defaults
-/// where something is not known, and without a nonce being checked. The overlay stays as it is.
+/// Collects the keys that a block's transactions miss. Each transaction is executed on the effects
+/// of those before it, with defaults for unknown values and without a nonce check. The overlay is
+/// left unchanged.
 ///
-/// It ends with the first transaction that spends or touches too much: with defaults that says
-/// nothing of the block.
+/// Stops at the first transaction that exceeds its gas or touch limit: with defaults, this does not
+/// mean that the block is invalid.
 ///
 /// # Errors
 ///
-/// `OverBudget` when the time of the allowance is over, or what reading the state failed with
-/// besides.
+/// `OverBudget` if the allowance's time has run out, or any error of a state read other than
+/// `StateMissing`.
 pub fn probe<'a>(
     overlay: &mut Overlay,
     env: &Env,
@@ -174,7 +174,7 @@ fn probe_above<'a>(
                 all.merge(*missing);
                 None
             }
-            // What cannot stand in the block is told when it is executed.
+            // Invalid transactions are reported when the block is executed.
             Err(Failure::Refused(_) | Failure::Broken(Error::Execution(_))) => None,
             Err(Failure::Broken(error)) => Some(error),
         };
@@ -196,7 +196,7 @@ fn probe_above<'a>(
     Ok(all)
 }
 
-/// An overlay that is read through another one for a while.
+/// Shares an overlay as the state underneath another overlay.
 struct BorrowedOverlay(Arc<Mutex<Overlay>>);
 
 impl BorrowedOverlay {
@@ -235,7 +235,7 @@ struct Block<'a> {
     allowance: &'a mut Allowance,
     checks: Checks,
     watching: Option<&'a mut Watching>,
-    /// Where misses are noted by one that goes on all the same.
+    /// If set, missing keys are added here and execution continues with defaults.
     probing: Option<&'a mut MissingKeys>,
 }
 
@@ -258,7 +258,7 @@ impl Block<'_> {
         }
     }
 
-    /// What was read, or a default that a probe goes on with.
+    /// Returns the value read. If it is missing, a probe records it and continues with a default.
     fn or_default<T: Default>(&mut self, read: Result<T>) -> Result<T, Failure> {
         match (read, &mut self.probing) {
             (Err(Error::StateMissing(missing)), Some(all)) => {
@@ -320,7 +320,7 @@ impl Block<'_> {
     }
 
     fn deposit(mut self, overlay: &mut Overlay, deposit: &TxDeposit, spec: OpSpecId) -> Step {
-        // Before Regolith deposits did not count against the block's gas.
+        // Before Regolith, deposits did not count towards the block's gas.
         if spec.is_enabled_in(OpSpecId::REGOLITH) {
             self.check_gas(deposit.gas_limit)?;
         }
@@ -334,7 +334,8 @@ impl Block<'_> {
         Ok(self.done(Executed { outcome, deposit_nonce, optimism: None }))
     }
 
-    /// In an EVM that is kept, or under the eyes of a recorder in one of its own.
+    /// Runs in a kept EVM, or with a recorder in a new EVM. A probe records missing keys and keeps
+    /// the result computed with defaults.
     fn run<M: Stocked, T>(&mut self, overlay: &mut Overlay, input: M::Input) -> Result<Ran, Failure>
     where
         T: Machine<Input = M::Input, Inspector = Recorder>,
@@ -385,8 +386,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// From Jovian on the data of all transactions, weighed, has to fit into the
-    /// block's gas limit as well.
+    /// From Jovian on, the weighted data size of all transactions must also fit into the block's
+    /// gas limit.
     fn check_da_footprint(&self, l1: &L1BlockInfo, tx: &Transaction) -> Result<u64, Failure> {
         let Some(scalar) = l1.da_footprint_gas_scalar else { return Ok(0) };
         let size = estimate_tx_compressed_size(&tx.raw) / 1_000_000;
@@ -400,7 +401,7 @@ impl Block<'_> {
         Ok(footprint)
     }
 
-    /// The effects of a run that took no more than was left.
+    /// Charges the run to the allowance and commits its effects.
     fn keep(&mut self, overlay: &mut Overlay, ran: Ran) -> Result<Outcome, Failure> {
         let gas_used = self.progress.gas_used.saturating_add(ran.result.tx_gas_used());
         self.allowance.spend(&ran.watch, gas_used).map_err(Failure::Broken)?;
@@ -438,7 +439,7 @@ fn transaction_env(transaction: &Transaction) -> Result<TxEnv, Failure> {
         tx_type: fields.ty(),
         caller: transaction.sender,
         gas_limit: fields.gas_limit(),
-        gas_price: fields.max_fee_per_gas(), // of the first types, the gas price
+        gas_price: fields.max_fee_per_gas(), // the gas price of legacy and EIP-2930 types
         kind: fields.kind(),
         value: fields.value(),
         data: fields.input().clone(),
@@ -456,7 +457,7 @@ fn transaction_env(transaction: &Transaction) -> Result<TxEnv, Failure> {
     })
 }
 
-/// All of them; but EIP-3607, which is about keys, means nothing where nobody signs.
+/// All checks, except EIP-3607 for unsigned transactions, which have no signing key.
 fn checks_of(transaction: &Transaction) -> Checks {
     match &transaction.envelope {
         Envelope::Unsigned(_) => Checks { sender_code: false, ..CONSENSUS },
@@ -467,7 +468,7 @@ fn checks_of(transaction: &Transaction) -> Checks {
 fn deposit_transaction(deposit: &TxDeposit) -> OpTransaction<TxEnv> {
     OpTransaction {
         base: TxEnv {
-            // The source hash alone would make a deposit of all but the zero hash.
+            // Set explicitly: by source hash alone, a deposit with the zero hash is not recognised.
             tx_type: DEPOSIT_TRANSACTION_TYPE,
             caller: deposit.from,
             gas_limit: deposit.gas_limit,
@@ -486,8 +487,8 @@ fn deposit_transaction(deposit: &TxDeposit) -> OpTransaction<TxEnv> {
     }
 }
 
-/// The L1 fee values of the state as it is, after the attributes deposit of the block, and what
-/// is not known of them.
+/// Reads the L1 fee values of the current state, which already includes the block's attributes
+/// deposit, and the keys that were missing.
 fn read_l1(overlay: &mut Overlay, env: &Env, spec: OpSpecId) -> Result<(L1BlockInfo, Missed)> {
     let mut database = Database::new(std::mem::take(overlay), Watch::default());
     let l1 = L1BlockInfo::try_fetch(&mut database, U256::from(env.number()), spec);

@@ -1,8 +1,8 @@
-//! The logs of a run with their indices, and transfers of ether as logs.
+//! The logs of a run with their indices, and ether transfers as logs.
 //!
-//! An index counts every log ever recorded, also one that is dropped when its frame
-//! fails, and never goes back. The collector keeps its own list and leaves revm's
-//! alone: receipts and blooms hold the surviving logs without transfers.
+//! An index counts every log ever emitted, including logs dropped when their frame fails, and never
+//! decreases. The collector keeps its own list and does not change revm's: receipts and blooms
+//! contain the surviving logs without transfers.
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, address, b256};
 use revm::{
@@ -24,20 +24,20 @@ pub const TRANSFER_ADDRESS: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeee
 pub const TRANSFER_TOPIC: B256 =
     b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
-/// How the logs of a run are to be collected.
+/// How to collect the logs of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Collect {
-    /// Record transfers of ether as logs.
+    /// Record ether transfers as logs.
     pub transfers: bool,
-    /// The index of the first log: in a block, where the run before has stopped.
+    /// The index of the first log: in a block, the `next_index` of the previous run.
     pub next_index: u64,
 }
 
-/// The logs that survived, each with its index.
+/// The surviving logs, each with its index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
     pub logs: Vec<(u64, Log)>,
-    /// The index the next run in the block starts at.
+    /// The first log index of the next run in the block.
     pub next_index: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Collected {
 pub(crate) struct Collector {
     transfers: bool,
     collected: Collected,
-    /// For every open frame, how many logs there were when it was entered.
+    /// For every open frame, the number of logs when it was entered.
     marks: Vec<usize>,
     /// The SELFDESTRUCT about to be executed: contract, beneficiary, balance.
     destruction: Option<(Address, Address, U256)>,
@@ -90,7 +90,7 @@ impl Collector {
 impl<CTX: ContextTr<Journal: JournalExt>> Inspector<CTX, EthInterpreter> for Collector {
     fn call(&mut self, _: &mut CTX, inputs: &mut CallInputs) -> Option<CallOutcome> {
         self.enter();
-        // The ether of a CALLCODE stays where it is.
+        // CALLCODE does not move ether.
         if inputs.scheme == CallScheme::Call {
             self.transfer(inputs.caller, inputs.target_address, inputs.call_value());
         }
@@ -120,8 +120,8 @@ impl<CTX: ContextTr<Journal: JournalExt>> Inspector<CTX, EthInterpreter> for Col
         self.record(log);
     }
 
-    // revm has a hook for SELFDESTRUCT, but it reports the last entry of the journal,
-    // which is an earlier transfer when ether is sent to the contract itself.
+    // revm's SELFDESTRUCT hook reports the last journal entry, which is an earlier transfer if the
+    // contract is its own beneficiary.
     fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut CTX) {
         if !self.transfers || interpreter.bytecode.opcode() != opcode::SELFDESTRUCT {
             return;

@@ -26,7 +26,7 @@ pub(crate) struct Ethereum<I = Collector>(Inner<TxEnv, SpecId, (), I>);
 #[expect(clippy::large_enum_variant, reason = "moved once per run, never stored")]
 pub(crate) enum EthereumInput {
     Transaction(TxEnv),
-    /// A call by the system itself: no fee, no nonce, no checks.
+    /// A system call: no fee, no nonce, no checks.
     System {
         contract: Address,
         data: Bytes,

@@ -1,8 +1,8 @@
 //! The EVM with Optimism's handler.
 //!
-//! op-revm keeps the L1 fee values it has read until the block number changes, which
-//! on a reused EVM may be another state altogether. Here every run brings its own,
-//! and they are gone after it.
+//! op-revm caches the L1 fee values until the block number changes. On a reused EVM the same number
+//! may belong to a different state. Here every run sets its own values, which are cleared
+//! afterwards.
 
 use std::thread::LocalKey;
 
@@ -32,7 +32,7 @@ pub(crate) struct Optimism<I = Collector>(
 
 pub(crate) struct OptimismInput {
     pub(crate) transaction: OpTransaction<TxEnv>,
-    /// What the transaction's data costs. `None` for deposits, which pay no fee.
+    /// The L1 fee parameters. `None` for deposits, which pay no fee.
     pub(crate) l1: Option<L1BlockInfo>,
 }
 
@@ -67,8 +67,7 @@ impl<I: Inspector<Context> + Default + 'static> Machine for Optimism<I> {
         inspect: bool,
     ) -> Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>> {
         let context = &mut self.0.0.ctx;
-        // With this number op-revm takes the values as those of the block and does
-        // not read them anew.
+        // With this number op-revm treats the values as those of the block and does not read them.
         let l2_block = Some(context.block.number);
         context.chain = L1BlockInfo { l2_block, ..input.l1.unwrap_or_default() };
         let result = match inspect {

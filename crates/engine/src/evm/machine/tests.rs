@@ -1,6 +1,6 @@
-//! A reused EVM against a fresh one: whatever ran before, the result is the same.
+//! Compares a reused EVM with a new one: earlier runs must not affect the result.
 //!
-//! A new thread has no EVMs, so the same work done there is the comparison.
+//! A new thread has no EVMs, so the reference results are computed on one.
 
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -23,11 +23,11 @@ use crate::{
 };
 
 const SENDER: Address = Address::repeat_byte(0x11);
-/// Reading this account fails, reading the other panics.
+/// Reading the first account fails; reading the second panics.
 const BROKEN: Address = Address::repeat_byte(0xf1);
 const PANICKING: Address = Address::repeat_byte(0xf2);
 
-/// A state whose store fails in two places.
+/// A state with two accounts that cannot be read.
 struct Faulty(MemoryState);
 
 impl StateReader for Faulty {
@@ -52,8 +52,8 @@ impl StateReader for Faulty {
     }
 }
 
-/// What an EVM could carry over: warm slots and addresses, transient storage, logs,
-/// memory, return data, balances, code, refunds, precompiles, the block.
+/// Programs for everything an EVM could carry over: warm slots and addresses, transient storage,
+/// logs, memory, return data, balances, code, refunds, precompiles, the block.
 fn programs() -> Vec<Asm> {
     let gas_of = |asm: Asm| Asm::default().op(op::GAS).ops(&Bytes::from(asm)).op(op::GAS);
     let sload = Asm::default().push(1u64).op(op::SLOAD).op(op::POP);
@@ -114,10 +114,10 @@ enum Work {
 struct Job {
     work: Work,
     rules: usize,
-    /// Which of two states, which differ in every value.
+    /// Selects one of two states that differ in every value.
     state: bool,
     program: usize,
-    /// A second block environment.
+    /// Use the second block environment.
     other_block: bool,
     priced: bool,
     value: u8,
@@ -172,7 +172,7 @@ impl Job {
             .slot(contract, 1, seed)
             .fund(addr(0x99), u128::from(seed));
         state.block_hashes.insert(990, B256::repeat_byte(seed as u8));
-        // Fee values of the L1, different in the two states.
+        // L1 fee values, different in the two states.
         let l1 = op_revm::constants::L1_BLOCK_CONTRACT;
         for slot in [1, 5, 6, 7] {
             state = state.slot(l1, slot, 1_000 * seed);
@@ -228,7 +228,7 @@ impl Job {
             to: Some(addr(0xc0)),
             gas: 200_000,
             data: vec![1; usize::from(self.value)].into(),
-            // The largest is more than the sender has.
+            // The largest value exceeds the sender's balance.
             value: if self.value == 5 { U256::MAX } else { U256::from(self.value) },
             nonce: self.wrong_nonce.then_some(99),
             fees: Fees::Legacy { gas_price },
@@ -317,7 +317,7 @@ fn stocked() -> (usize, usize) {
     (Ethereum::stock().with_borrow(Vec::len), Optimism::stock().with_borrow(Vec::len))
 }
 
-/// Runs `program` on a thread of its own and tells how many EVMs it keeps.
+/// Runs `program` on a new thread and returns how many EVMs the thread keeps.
 fn stock_after(program: Asm, fork: &str, gas: u64, limits: Limits) -> (usize, usize) {
     let mut overlay = Overlay::new(Box::new(Faulty(
         MemoryState::default().fund(SENDER, ETHER).contract(addr(0xc0), program),

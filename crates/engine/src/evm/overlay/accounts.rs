@@ -1,7 +1,7 @@
 //! The accounts of an overlay by address.
 //!
-//! Each lies in a place of its own: a map that grows moves everything in it, which for tens
-//! of thousands of overridden accounts would take milliseconds for the next one.
+//! Entries are boxed: a growing map moves its values, which takes milliseconds for tens of
+//! thousands of overridden accounts.
 
 use std::{
     mem,
@@ -13,7 +13,7 @@ use alloy_primitives::map::AddressMap;
 
 use super::entry::Entry;
 
-/// More accounts than this are freed by another thread, because it takes milliseconds.
+/// More accounts than this are freed on another thread, because that takes milliseconds.
 const MANY: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Drop for Accounts {
     fn drop(&mut self) {
         if self.0.len() > MANY {
             let accounts = mem::take(&mut self.0);
-            // Where no thread can be had, what it was given is dropped here.
+            // If no thread can be started, the closure and its accounts are dropped here.
             let _ = thread::Builder::new().spawn(move || drop(accounts));
         }
     }

@@ -1,8 +1,8 @@
 //! One account in an overlay.
 //!
-//! `origin` is what the state underneath says and never changes: storage that is not
-//! known here is read there under its generation, unless it was wiped. `taken` is
-//! the account as of the last `take`, `now` as of this moment.
+//! `origin` is the account in the underlying state and never changes: slots without an entry here
+//! are read from there under its generation, unless they were wiped. `taken` is the account at the
+//! last `take`, `now` its current value.
 
 use std::collections::BTreeMap;
 
@@ -22,22 +22,21 @@ pub(super) struct Entry {
     origin: Option<AccountState>,
     taken: Option<AccountState>,
     now: Option<AccountState>,
-    /// The storage underneath is gone for good.
+    /// The underlying storage is permanently hidden.
     wiped: bool,
     /// The storage was wiped since the last `take`.
     wiped_since: bool,
-    /// Every slot written and not wiped since.
+    /// All slots written since the last wipe.
     slots: HashMap<U256, Written>,
-    /// Those of them written since the last `take`, each once.
+    /// Slots written since the last `take`, without duplicates.
     written: Vec<U256>,
-    /// The slots handed out, and not zero, under a generation that a `take` here has
-    /// given. Another life under the same number has to clear them, since nothing
-    /// else tells them from its own.
+    /// Non-zero slots returned by `take` under a generation that `take` assigned. If the account is
+    /// created again under the same number, they must be cleared explicitly, since the generation
+    /// does not distinguish them.
     published_slots: Option<(u64, HashSet<U256>)>,
     changed: bool,
 }
 
-/// A slot that was written here.
 #[derive(Debug, Clone, Copy)]
 struct Written {
     now: U256,
@@ -46,27 +45,27 @@ struct Written {
 
 #[derive(Debug, Clone, Copy)]
 enum ValueAtCheckpoint {
-    /// The same as now: it was not written since.
+    /// Not written since the checkpoint.
     Same,
     Known(U256),
-    /// Nobody has had to read it.
+    /// Not read yet.
     Unread,
 }
 
-/// Where a slot's value is to be found.
+/// The location of a slot's value.
 pub(super) enum Slot {
     Known(U256),
-    /// In the state underneath, in this life.
+    /// In the underlying state, in this generation.
     Underneath(u64),
 }
 
-/// EIP-161: no nonce, no balance, no code. Storage does not count.
+/// EIP-161: zero nonce, zero balance, no code. Storage is not considered.
 pub(super) fn is_empty(account: &AccountState) -> bool {
     account.nonce == 0 && account.balance.is_zero() && !account.has_code()
 }
 
-/// The account revm was given or has made. The id it carries is the generation, see
-/// `database`; an account made by revm has none, and none is known yet.
+/// Converts an account loaded or created by revm. The account id is the generation, see `database`;
+/// an account created by revm has no id, and its generation is not assigned yet.
 pub(super) fn loaded(info: &AccountInfo) -> AccountState {
     AccountState {
         nonce: info.nonce,
@@ -93,13 +92,13 @@ impl Entry {
         }
     }
 
-    /// True when this is the first change since the last `take`.
+    /// Returns true if this is the first change since the last `take`.
     pub(super) fn mark_changed(&mut self) -> bool {
         !std::mem::replace(&mut self.changed, true)
     }
 
     pub(super) fn set_account(&mut self, account: AccountState) {
-        // The generation is not the caller's to change.
+        // Callers cannot change the generation.
         let generation = self.now.map_or(0, |now| now.generation);
         self.now = Some(AccountState { generation, ..account });
     }
@@ -116,13 +115,12 @@ impl Entry {
         self.written.clear();
     }
 
-    /// Makes room for `count` more slots.
     pub(super) fn reserve_slots(&mut self, count: usize) {
         self.slots.reserve(count);
         self.written.reserve(count);
     }
 
-    /// `before` is the slot's value until now, if it was read.
+    /// `before` is the slot's previous value, if it was read.
     pub(super) fn set_slot(&mut self, slot: U256, value: U256, before: Option<U256>) {
         match self.slots.entry(slot) {
             MapEntry::Occupied(mut known) => {
@@ -142,8 +140,8 @@ impl Entry {
         }
     }
 
-    /// What is different from the last `take`; `None` when nothing is. `underneath`
-    /// reads a slot of a life in the state underneath.
+    /// The difference from the last `take`; `None` if there is none. `underneath` reads a slot in a
+    /// generation of the underlying state.
     pub(super) fn change(
         &self,
         number: u64,
@@ -185,9 +183,9 @@ impl Entry {
         Ok(())
     }
 
-    /// The whole storage, and explicit zeros for what an earlier life has left under
-    /// the same number: right for a reader that starts from nothing and for one that
-    /// writes over what it has.
+    /// Adds all non-zero slots, and explicit zeros for slots published earlier under the same
+    /// number. This is correct both for readers that start from empty storage and for readers that
+    /// overwrite existing values.
     fn slots_of_new_life(&self, change: &mut AccountChange, number: u64) {
         if let Some((generation, slots)) = &self.published_slots
             && *generation == number
@@ -201,7 +199,7 @@ impl Entry {
         }
     }
 
-    /// `change` has been handed out: from here on it is what was.
+    /// Makes the returned `change` the new checkpoint.
     pub(super) fn taken(&mut self, change: Option<&AccountChange>, number: u64) {
         if let Some(AccountChange { after: Some(after), slots, .. }) = change {
             self.issue(after.generation, number, slots);
@@ -225,7 +223,7 @@ impl Entry {
             .as_ref()
             .is_some_and(|(published_slots, _)| *published_slots == generation);
         if !same_life {
-            // A life from underneath never shares a number with a life begun here.
+            // A generation of the underlying state never equals a number assigned here.
             if generation != number {
                 return;
             }

@@ -1,4 +1,4 @@
-//! The overlay against a plain model, and the lives of accounts through real runs.
+//! Compares the overlay with a plain model, and tests account generations with real runs.
 
 mod lives;
 
@@ -26,7 +26,7 @@ use crate::{
 const ADDRESSES: u8 = 4;
 const SLOTS: u64 = 4;
 
-/// An account with everything in it, as a dictionary would hold it.
+/// An account of the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Plain {
     nonce: u64,
@@ -50,7 +50,7 @@ type Model = BTreeMap<Address, Plain>;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// A transaction that leaves the account like this.
+    /// A transaction that leaves the account in this state.
     Modify {
         balance: u64,
         nonce: u64,
@@ -62,7 +62,7 @@ enum Step {
         slots: Vec<(u64, u64)>,
     },
     SelfDestruct,
-    /// Loaded by a transaction and not touched: whatever it says must be ignored.
+    /// Loaded by a transaction but not touched: its values must be ignored.
     Loaded,
     Override {
         balance: Option<u64>,
@@ -78,7 +78,7 @@ enum Step {
 }
 
 fn code_of(seed: u8) -> Bytes {
-    // Zero stands for no code, which an override may ask for.
+    // Zero means no code, which an override may set.
     vec![seed; usize::from(seed)].into()
 }
 
@@ -104,7 +104,7 @@ fn step() -> impl Strategy<Value = (u8, Step)> {
     (1..=ADDRESSES, step)
 }
 
-/// Accounts to begin with: absent, empty, empty with storage, and with all.
+/// Initial accounts: absent, empty, empty with storage, and complete.
 fn beginning() -> (MemoryState, Model) {
     let state = MemoryState::default()
         .fund(addr(2), 0)
@@ -126,7 +126,7 @@ fn beginning() -> (MemoryState, Model) {
     (state, model)
 }
 
-/// The account as revm has it after loading it from the overlay.
+/// The account as revm loads it from the overlay.
 fn load(overlay: &mut Overlay, address: Address) -> Account {
     let mut database = Database::new(mem::take(overlay), Watch::default());
     let info = database.basic(address).expect("reads");
@@ -244,7 +244,7 @@ fn apply(overlay: &mut Overlay, model: &mut Model, address: Address, step: &Step
     }
 }
 
-/// Every read of a state, its generations and code hashes left out.
+/// All values of a state, without generations and code hashes.
 fn read(state: &dyn StateReader) -> Model {
     let mut model = Model::new();
     for address in (1..=ADDRESSES).map(addr) {
@@ -267,7 +267,7 @@ fn read(state: &dyn StateReader) -> Model {
     model
 }
 
-/// Nothing is in a change that was so before, and generations are given as promised.
+/// Checks that changes contain no unchanged values, and that generations are as documented.
 fn check_minimal(before: &MemoryState, changes: &Changes, number: u64) {
     for (address, change) in &changes.accounts {
         assert!(change.before != change.after || !change.slots.is_empty(), "{address}");
@@ -280,7 +280,7 @@ fn check_minimal(before: &MemoryState, changes: &Changes, number: u64) {
         if change.before.is_none() {
             assert_eq!(after.generation, number);
         }
-        // A second life under one number is handed out whole.
+        // A second generation under the same number is returned completely.
         let whole = after.generation == number;
         for (slot, value) in &change.slots {
             let stored = before.storage(address, after.generation, slot).expect("reads");

@@ -1,4 +1,4 @@
-//! Transactions and deposits under consensus rules, and where every wei goes.
+//! Transactions and deposits under consensus rules, and the distribution of all fees.
 
 mod probing;
 mod supply;
@@ -93,7 +93,7 @@ fn env(rules: Rules) -> std::sync::Arc<Env> {
     env_with(rules, &BlockFields { base_fee: BASE_FEE, coinbase, ..fields() })
 }
 
-/// The L1Block contract's values, laid out as the predeploy stores them.
+/// The values of the L1Block contract, in the storage layout of the predeploy.
 #[derive(Clone, Copy)]
 struct L1 {
     base_fee: u64,
@@ -105,7 +105,7 @@ struct L1 {
     footprint_scalar: u16,
 }
 
-/// Values of a recorded block (Unichain Sepolia 35535698), with fees of an operator.
+/// Values of a recorded block (Unichain Sepolia 35535698), with operator fees added.
 const RECORDED: L1 = L1 {
     base_fee: 9,
     blob_base_fee: 1,
@@ -158,7 +158,7 @@ fn a_transfer_on_optimism_pays_every_vault_its_share() {
     let (executed, overlay) = one(&state(RECORDED), optimism("Jovian"), &transfer(0));
     assert_eq!(executed.outcome.gas_used, 21_000);
     let fees = executed.optimism.expect("fees");
-    // The recorded L1 fee of a transaction of least size.
+    // The recorded L1 fee of a transaction of minimum size.
     assert_eq!(fees.l1_fee, U256::from(118));
     assert_eq!(fees.operator_fee, U256::from(21_000 * 3 * 100 + 11));
     assert_eq!(fees.da_footprint, 100 * 400);
@@ -231,7 +231,7 @@ fn fee_values_of_another_state_with_the_same_block_number_are_never_used() {
 
 #[test]
 fn fee_values_are_those_after_the_attributes_deposit_of_the_block() {
-    // The contract stores the base fee it is given.
+    // The contract stores the base fee from its input.
     let code = Asm::default().push(0u64).op(op::CALLDATALOAD).push(1u64).op(op::SSTORE);
     let state = state(RECORDED).contract(L1_BLOCK_CONTRACT, code);
     let attributes = TxDeposit {

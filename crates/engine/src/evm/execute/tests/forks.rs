@@ -1,9 +1,8 @@
-//! The rules of every fork, and the block that code sees.
+//! The rules of every fork, and the block environment visible to code.
 
 use super::*;
 
-/// The forks of both ladders at which each marker begins to run, from the forks'
-/// specifications.
+/// The fork of each rule set that introduces each opcode, from the specifications.
 #[test]
 fn every_fork_of_both_ladders_has_its_own_opcodes() {
     let one = || Asm::default().push(1u64);
@@ -62,7 +61,7 @@ fn every_fork_has_its_own_gas_costs() {
     }
 }
 
-/// Gas of the code without the 21,000 and the push of its one operand.
+/// Gas of the code, excluding the intrinsic 21,000 and the push of its operand.
 fn gas_of(rules: Rules, code: Asm) -> u64 {
     let outcome = call_code(rules, code);
     assert_eq!(outcome.status, Status::Success);

@@ -1,4 +1,4 @@
-//! What becomes of a message: outcomes, refusals, effects.
+//! Outcomes, rejections and effects of messages.
 
 use super::*;
 
@@ -237,7 +237,7 @@ fn a_system_call_runs_as_the_system_and_only_where_there_is_code() {
     }
 }
 
-/// Calls on Optimism run on the handler of Ethereum, since nothing can tell.
+/// Calls on Optimism use the Ethereum handler, because the difference is not observable.
 #[test]
 fn a_call_and_a_paid_run_on_optimism_end_alike() {
     let programs = [

@@ -1,9 +1,9 @@
-//! Precompiles moved and switched off.
+//! Moved and disabled precompiles.
 
 use super::*;
 
-/// The gas of BALANCE at a precompile and at the address it is moved to, warm and
-/// cold as EIP-2929 has it for the fork's own precompiles only.
+/// The gas of BALANCE at a precompile and at its destination: EIP-2929 warms only the fork's own
+/// precompiles.
 #[test]
 fn moved_precompiles_answer_elsewhere_and_warm_addresses_stay() {
     let (identity, elsewhere) = (precompile(4), addr(0x99));
@@ -28,7 +28,7 @@ fn moved_precompiles_answer_elsewhere_and_warm_addresses_stay() {
                 assert_eq!(&outcome.output[..], answer, "{address}");
             }
         }
-        // Through an EVM that has never run before, too.
+        // Also with an EVM that has not been used before.
         std::thread::scope(|scope| {
             let fresh = scope.spawn(|| {
                 let code = Asm::default().push_address(identity).op(op::BALANCE);
@@ -60,10 +60,10 @@ fn precompile_overrides_are_decided_as_other_clients_decide_them() {
             .expect("runs")
             .output
     };
-    // The higher source wins, in whatever order they come.
+    // The highest source wins, regardless of order.
     assert_eq!(&echo(new(&[], &[(four, there), (two, there)]).expect("valid"), there)[..], b"echo");
     assert_eq!(&echo(new(&[four], &[]).expect("valid"), four)[..], b"");
-    // The place of another precompile can be taken.
+    // A move may replace another precompile.
     assert_eq!(&echo(new(&[], &[(four, two)]).expect("valid"), two)[..], b"echo");
 }
 

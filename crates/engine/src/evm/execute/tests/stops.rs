@@ -10,13 +10,13 @@ fn soon() -> Options {
     Options { limits: Limits { deadline, ..Limits::default() }, ..Options::default() }
 }
 
-/// Each of these would run for minutes.
+/// Programs that would run for minutes.
 fn endless() -> Vec<(&'static str, MemoryState)> {
     let endless = Asm::default().op(op::JUMPDEST).push(0u64).op(op::JUMP);
     let endless_if = Asm::default().op(op::JUMPDEST).push(1u64).push(0u64).op(op::JUMPI);
     let nested = Asm::default().call(addr(0xee), 0);
     let by = |code: u8, operands: usize| {
-        // Two calls of itself in every frame: depth alone does not end it.
+        // Two calls of itself in every frame: the depth limit alone does not end it.
         let mut asm = Asm::default();
         for _ in 0..2 {
             for _ in 0..operands {
@@ -26,7 +26,7 @@ fn endless() -> Vec<(&'static str, MemoryState)> {
         }
         asm
     };
-    // Init code that creates itself, twice.
+    // Init code that creates itself twice.
     let create = |code: u8| {
         let mut asm = Asm::default().op(op::CODESIZE).push(0u64).push(0u64).op(op::CODECOPY);
         for salt in 0..2u64 {
@@ -56,7 +56,7 @@ fn the_deadline_stops_loops_and_recursion_and_the_next_run_is_right() {
         let env = env(rules);
         for (what, state) in endless() {
             let mut overlay = state.overlay();
-            // Priced, so that the run with effects uses the handler of Optimism there.
+            // With a price, so that `run` uses the Optimism handler on Optimism.
             let fees = Fees::Legacy { gas_price: 1 };
             let message = Message { gas: 1 << 56, fees, ..message(CONTRACT) };
             let started = Instant::now();
@@ -86,8 +86,7 @@ fn another_thread_can_cancel_a_run() {
     }
 }
 
-/// Straight code, 20 kB of it at most, each of which would take much longer than its
-/// length tells.
+/// Code without jumps, at most 20 kB, that takes much longer than its length suggests.
 fn heavy() -> Vec<(&'static str, Asm)> {
     let times = |count: usize, part: &dyn Fn(Asm) -> Asm| {
         (0..count).fold(Asm::default(), |asm, _| part(asm))
@@ -115,13 +114,13 @@ fn heavy() -> Vec<(&'static str, Asm)> {
     ]
 }
 
-/// Another account or slot each time.
+/// Accesses a different account or slot each time.
 fn accounts(code: u8) -> Asm {
     let cold = |asm: Asm, at: u64| asm.push(0x1000_0000 + at).op(code).op(op::POP);
     (0..2_000).fold(Asm::default(), cold)
 }
 
-/// A state that cancels a run when the run looks up `MARKED`.
+/// A state that cancels the run when it reads `MARKED`.
 struct Cancelling {
     state: MemoryState,
     cancel: Arc<AtomicBool>,
@@ -182,7 +181,7 @@ fn a_run_in_place_ends_before_a_step_that_takes_long() {
         assert!(run(step(4096), in_place(), GAS).is_ok());
         assert_eq!(run(step(4 << 20), in_place(), 1 << 40), Err(Error::DeadlineExceeded));
         assert!(run(step(4 << 20), Limits::default(), 1 << 40).is_ok());
-        // Without the gas for it, it would not be done at all.
+        // Without enough gas the step would not be executed.
         let poor = run(step(1 << 40), in_place(), 23_000).expect("runs");
         assert_eq!(halt(&poor), "out of gas");
     }
@@ -228,7 +227,7 @@ fn a_precompile_beyond_the_limit_stops_the_run_and_others_cost_what_they_cost() 
         let limits = Limits { step: Some(Duration::from_nanos(nanoseconds)), ..Limits::default() };
         Options { limits, ..Options::default() }
     };
-    // SHA-256 of 64 kB takes 24,636 gas of all that is forwarded, for 15 ns each.
+    // SHA-256 of 64 kB costs 24,636 gas, at 15 ns per gas.
     let code = Asm::default().op(op::GAS).return_top();
     let free = call_code(rules, code.clone());
     let mut overlay = state(code).overlay();
@@ -241,7 +240,7 @@ fn a_precompile_beyond_the_limit_stops_the_run_and_others_cost_what_they_cost() 
     assert!(call(&mut overlay, &env, &hashed, limited(cost)).is_ok());
     let stopped = call(&mut overlay, &env, &hashed, limited(cost - 1));
     assert_eq!(stopped, Err(Error::DeadlineExceeded));
-    // Too little gas forwarded is the caller's own doing and an ordinary failure.
+    // Too little forwarded gas is an ordinary failure.
     let poor = Message { gas: 21_059, ..message(precompile(2)) };
     let outcome = call(&mut overlay, &env, &poor, limited(100_000)).expect("runs");
     assert_eq!(halt(&outcome), "out of gas");

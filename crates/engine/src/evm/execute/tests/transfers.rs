@@ -1,4 +1,4 @@
-//! Logs with their indices, and ether as logs.
+//! Logs with their indices, and ether transfers as logs.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn trace(state: &MemoryState, fork: &str, message: &Message, next_index: u64) ->
     run(&mut state.overlay(), &env(ethereum(fork)), message, options).expect("runs")
 }
 
-/// Index, and (from, to, value) of a transfer or `None` for an ordinary log.
+/// The index, and (from, to, value) of a transfer or `None` for an ordinary log.
 type Seen = (u64, Option<(Address, Address, u64)>);
 
 fn seen(outcome: &Outcome) -> Vec<Seen> {
@@ -35,8 +35,8 @@ fn log_in(asm: Asm) -> Asm {
 
 #[test]
 fn indices_count_lost_logs_and_never_go_back() {
-    // Transfer 0, log 1, a call with value 2 and its log 3, a call that logs 4 and 5
-    // and reverts, log 6.
+    // Transfer 0, log 1, a call with transfer 2 and log 3, a call that emits logs 4 and 5 and
+    // reverts, log 6.
     let reverts = log_in(log()).push(0u64).push(0u64).op(op::REVERT);
     let code = log().call(addr(0xaa), 3).op(op::POP).call(addr(0xbb), 0).op(op::POP);
     let state = state(log_in(code)).contract(addr(0xaa), log()).contract(addr(0xbb), reverts);
@@ -99,12 +99,12 @@ fn creations_move_their_value_and_other_calls_none() {
     let mut asm = code;
     for (code, operands) in [(op::CALLCODE, 5), (op::DELEGATECALL, 4), (op::STATICCALL, 4)] {
         for operand in 0..operands {
-            // The last operand of CALLCODE is the value.
+            // The fifth operand pushed is the value of CALLCODE.
             asm = asm.push(if operand == 4 { 2u64 } else { 0 });
         }
         asm = asm.push_address(addr(0xaa)).op(op::GAS).op(code).op(op::POP);
     }
-    // To a precompile, and more than there is.
+    // To a precompile, and more than the balance.
     let asm = asm.call(precompile(4), 1).op(op::POP).call(addr(0xaa), 1000).op(op::POP);
     let state = state(asm).fund(CONTRACT, 10);
     let outcome = trace(&state, "Cancun", &message(CONTRACT), 0);

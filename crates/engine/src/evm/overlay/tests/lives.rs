@@ -1,4 +1,4 @@
-//! A contract destroyed and made again at the same address by real transactions.
+//! A contract destroyed and created again at the same address by real transactions.
 
 use super::*;
 use crate::evm::{env::Env, outcome::Status};
@@ -6,7 +6,7 @@ use crate::evm::{env::Env, outcome::Status};
 const SENDER: Address = Address::repeat_byte(0x11);
 const FACTORY: Address = address!("0xfac7000000000000000000000000000000000000");
 
-/// With data it destroys itself, without it stores 7 in the slot of its balance.
+/// With input it destroys itself; without input it stores 7 in the slot of its balance.
 fn runtime() -> Bytes {
     let code = Asm::default().op(op::CALLDATASIZE).push(12u64).op(op::JUMPI);
     let code = code.push(7u64).op(op::SELFBALANCE).op(op::SSTORE).op(op::STOP);
@@ -15,7 +15,7 @@ fn runtime() -> Bytes {
     code.push_address(addr(0xbe)).op(op::SELFDESTRUCT).into()
 }
 
-/// Deploys what it is given, always at the same address for the same code.
+/// Deploys its input with CREATE2, so the same code always has the same address.
 fn factory() -> Asm {
     let copy = Asm::default().op(op::CALLDATASIZE).push(0u64).push(0u64).op(op::CALLDATACOPY);
     let create = copy.push(0u64).op(op::CALLDATASIZE).push(0u64).op(op::CALLVALUE);

@@ -1,4 +1,4 @@
-//! A probe takes no more than the allowance of its block.
+//! A probe stays within the allowance of its block.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const UNKNOWN: Address = Address::repeat_byte(0x99);
 const LATE: Option<Duration> = Some(Duration::ZERO);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// Knows the accounts that it has, and no others.
+/// Only the accounts in the inner state are known.
 struct Partial(MemoryState);
 
 impl StateReader for Partial {
@@ -49,7 +49,7 @@ fn reading(address: Address) -> Asm {
     Asm::default().push_address(address).op(op::BALANCE).op(op::POP)
 }
 
-/// Reads an account, then goes on for ever.
+/// Reads an account and then loops forever.
 fn reading_for_ever(address: Address) -> Asm {
     let start = reading(address).len() as u64;
     reading(address).op(op::JUMPDEST).push(start).op(op::JUMP)

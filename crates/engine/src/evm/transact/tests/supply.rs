@@ -1,8 +1,8 @@
-//! Ether is neither made nor lost, whichever way a run is paid for.
+//! Ether is neither created nor lost, however a run is paid for.
 
 use super::*;
 
-/// Spends, refunds, sends, destroys, creates, fails.
+/// Programs that spend, refund, send, destroy, create and fail.
 fn programs() -> Vec<Asm> {
     vec![
         Asm::default(),
