@@ -1,16 +1,16 @@
-//! Threads for what takes long, so that nobody else waits for it.
+//! Threads for long work, so that it does not block other requests.
 //!
-//! Work goes in with a number and with who asks, results come out in the order they
-//! were done. A file descriptor is readable while there are results, so that an event
-//! loop can wait for them. Addresses that ask are served in turn (`queue`), and of what
-//! is in progress only so much runs at once, in turns as well (`shares`). The threads
-//! run at low priority: long work must not take a core from the short requests.
+//! Jobs are submitted with a number and the requesting address; results are returned in order of
+//! completion. A file descriptor is readable while results are available, for use in an event loop.
+//! Addresses are served in turn (`queue`), and only a limited number of started jobs run at once,
+//! also in turn (`cpu_slots`). The threads run at low priority, so that long work does not take a
+//! core from short requests.
 //!
-//! What waits is bounded, and what could not begin before its deadline is refused at
-//! once. Work that nobody wants any more is cancelled by its number.
+//! The queue is bounded, and a job that could not start before its deadline is rejected at
+//! submission. Jobs can be cancelled by number.
 //!
-//! Stopping the pool, or dropping it, cancels what runs and forgets what waits. It waits a moment for
-//! the threads; one that is inside a step that cannot be stopped is left behind.
+//! Stopping or dropping the pool cancels running jobs and discards waiting ones. It waits briefly
+//! for the threads; a thread inside an uninterruptible step is left running.
 
 mod queue;
 mod signal;
@@ -39,32 +39,32 @@ use crate::{
 use queue::{Pushed, Queue};
 use signal::Signal;
 
-/// A job is handed the limits that it has to run under.
+/// A job receives the limits under which it must run.
 type Job<T> = Box<dyn FnOnce(Limits) -> Result<T> + Send>;
 
-/// More would only wait for each other: machines have no more cores than this.
+/// Maximum number of threads. No machine has more cores, so more would not help.
 const MAX_THREADS: usize = 1024;
-/// How long a pool that is dropped waits for its threads.
+/// How long a stopped pool waits for its threads.
 const GRACE: Duration = Duration::from_secs(1);
-/// Bytes that results may hold until they are taken; above it no more jobs are begun.
+/// Maximum bytes of results not yet taken; above it no more jobs are started.
 const MOST_HELD: usize = 32 << 20;
-/// How much the last job counts in the mean.
+/// Weight of the latest job in the moving average of run times.
 const WEIGHT: f64 = 0.1;
 
-/// How much a pool does at once.
+/// The capacity of a pool.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
-    /// Jobs that run at the same time.
+    /// Maximum number of jobs running at the same time.
     pub running: usize,
-    /// Jobs that are begun and not done; each has a thread.
+    /// Maximum number of jobs started and not finished; each has a thread.
     pub begun: usize,
-    /// Jobs that wait to be begun.
+    /// Maximum number of jobs waiting to be started.
     pub waiting: usize,
-    /// Added to the priority of the threads, 0 to 19.
+    /// The nice value of the threads, 0 to 19.
     pub nice: u8,
 }
 
-/// Who wants a job done, and by when.
+/// The requester of a job, and its deadline.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker {
     pub address: u64,
@@ -77,7 +77,7 @@ pub struct Pool<T> {
 
 struct Shared<T> {
     size: Size,
-    /// How many bytes a result holds.
+    /// Returns the size of a result in bytes.
     weigh: fn(&T) -> usize,
     shares: Arc<CpuSlots>,
     state: Mutex<State<T>>,
@@ -90,23 +90,23 @@ struct Shared<T> {
 
 struct State<T> {
     queue: Queue<(Asker, Job<T>)>,
-    /// The flags that stop what is begun.
+    /// The cancellation flags of started jobs.
     begun: HashMap<u64, Arc<AtomicBool>>,
     threads: usize,
     idle: usize,
-    /// Bytes of results that nobody has taken yet.
+    /// Bytes of results not yet taken.
     held: usize,
-    /// How long jobs ran of late, in seconds.
+    /// Moving average of the CPU time of jobs, in seconds.
     mean: f64,
     over: bool,
 }
 
 impl<T: Send + 'static> Pool<T> {
-    /// `weigh` tells how many bytes a result holds.
+    /// `weigh` returns the size of a result in bytes.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a size out of range, `Execution` without a descriptor for its signal.
+    /// `InvalidArgument` for a size out of range, `Execution` if no file descriptor can be created.
     pub fn new(size: Size, weigh: fn(&T) -> usize) -> Result<Self> {
         let threads = 1..=MAX_THREADS;
         if !threads.contains(&size.running) || !threads.contains(&size.begun) || size.nice > 19 {
@@ -137,11 +137,10 @@ impl<T: Send + 'static> Pool<T> {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// `PoolFull` when too much waits, or so much that the job would begin too late.
-    ///
     /// # Errors
     ///
-    /// `PoolFull` when too many wait, or it would begin too late.
+    /// `PoolFull` if the queue is full, the job would start after its deadline, or the pool is
+    /// stopped. `Execution` if no thread can be started.
     pub fn submit(
         &self,
         number: u64,
@@ -170,7 +169,7 @@ impl<T: Send + 'static> Pool<T> {
         Ok(())
     }
 
-    /// Nobody wants the job any more: it is forgotten, or stopped.
+    /// Stops the job if it is running, or removes it from the queue.
     pub fn cancel(&self, number: u64) {
         let mut state = self.shared.state();
         if let Some(cancel) = state.begun.get(&number) {
@@ -178,13 +177,13 @@ impl<T: Send + 'static> Pool<T> {
         }
         let forgotten = state.queue.remove(number);
         drop(state);
-        drop(forgotten); // which may free much, so without the lock
+        drop(forgotten); // may free much memory, so after unlocking
     }
 
-    /// All results there are; each is given once.
+    /// Takes all available results; each is returned once.
     pub fn take(&self) -> Vec<(u64, Result<T>)> {
-        // Cleared first: a result that arrives in between sets it again, and the worst
-        // is one look at an empty list.
+        // Cleared first: a result that arrives in between sets it again, at worst causing one extra
+        // call that finds no results.
         self.shared.signal.clear();
         let taken = std::mem::take(&mut *lock(&self.shared.results));
         self.shared.state().held = 0;
@@ -192,13 +191,13 @@ impl<T: Send + 'static> Pool<T> {
         taken
     }
 
-    /// How many jobs no thread has begun yet.
+    /// The number of jobs that are not started yet.
     pub fn waiting(&self) -> usize {
         self.shared.state().queue.len()
     }
 }
 
-/// Readable when there are results.
+/// Readable while results are available.
 impl<T> AsRawFd for Pool<T> {
     fn as_raw_fd(&self) -> RawFd {
         self.shared.signal.as_raw_fd()
@@ -212,8 +211,8 @@ impl<T> Drop for Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// Cancel what runs, forget what waits, begin nothing more, and wait a moment for the
-    /// threads. A second time there is nothing left to do.
+    /// Cancels running jobs, discards waiting ones, starts no more, and waits briefly for the
+    /// threads. Can be called again.
     pub fn stop(&self) {
         let mut state = lock(&self.shared.state);
         state.over = true;
@@ -239,7 +238,7 @@ impl<T: Send + 'static> Shared<T> {
         lock(&self.state)
     }
 
-    /// By what jobs took of late, and how many would be begun before.
+    /// Estimated from recent run times and the number of jobs ahead.
     fn begins_too_late(&self, state: &State<T>, asker: &Asker) -> bool {
         let ahead = state.queue.ahead_of(asker.address) as f64;
         let expected = ahead * state.mean / self.size.running as f64;
@@ -252,7 +251,7 @@ impl<T: Send + 'static> Shared<T> {
         let named = thread::Builder::new().name(format!("long-{}", state.threads));
         match named.spawn(move || shared.serve()) {
             Ok(_) => state.threads += 1,
-            // Those that are there will do it.
+            // The existing threads will run the job.
             Err(_) if state.threads > 0 => {}
             Err(error) => return Err(Error::Execution(format!("no thread: {error}"))),
         }
@@ -316,16 +315,16 @@ impl<T: Send + 'static> Shared<T> {
     }
 }
 
-/// No code of a job runs under these locks, so what they guard is always whole.
+/// No job code runs under these locks, so the guarded data is always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// On Linux a priority belongs to a thread and 0 means the calling one. Elsewhere it
-/// belongs to the process and stays as it is. Failing costs politeness only.
+/// On Linux a priority belongs to a thread, and 0 means the calling thread. Elsewhere it belongs to
+/// the process and is not changed. A failure is ignored: it affects only scheduling.
 fn lower_priority(nice: u8) {
     #[cfg(target_os = "linux")]
-    // SAFETY: setpriority takes plain numbers and touches no memory of ours.
+    // SAFETY: setpriority takes plain integers and accesses no memory of this process.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, nice.into());
     }

@@ -1,22 +1,22 @@
-//! Who is next: addresses in turn, and the jobs of each in the order they came.
+//! A queue that serves addresses in turn, and the jobs of each address in order.
 //!
-//! A value without threads or clocks. Its size is bounded; when it is full, the client
-//! with most jobs waiting gives way to one with fewer.
+//! It uses neither threads nor clocks. Its size is bounded: when it is full, the address with the
+//! most waiting jobs yields a place to an address with fewer.
 
 use std::collections::VecDeque;
 
 pub(super) struct Queue<J> {
     capacity: usize,
     length: usize,
-    /// Addresses with their jobs, the one whose turn is next first; none is empty.
+    /// Addresses with their jobs, next turn first. No job list is empty.
     turns: VecDeque<(u64, VecDeque<(u64, J)>)>,
 }
 
-/// What became of a job that was to wait.
+/// The result of adding a job.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pushed {
     Waits,
-    /// It waits in place of another one, the last of the address with most.
+    /// Waits in place of this job, the last of the address with the most jobs.
     InPlaceOf(u64),
     Refused,
 }
@@ -30,7 +30,7 @@ impl<J> Queue<J> {
         self.length
     }
 
-    /// `free` of those that wait are about to be begun and take no room.
+    /// `free` jobs are about to be started and do not count towards the capacity.
     pub fn push(&mut self, address: u64, id: u64, job: J, free: usize) -> Pushed {
         let mut pushed = Pushed::Waits;
         if self.length >= self.capacity.saturating_add(free) {
@@ -57,7 +57,7 @@ impl<J> Queue<J> {
         next
     }
 
-    /// Take a job out; none when it does not wait.
+    /// Removes a job; `None` if it is not waiting.
     pub fn remove(&mut self, id: u64) -> Option<J> {
         for turn in 0..self.turns.len() {
             let jobs = &mut self.turns[turn].1;
@@ -73,7 +73,7 @@ impl<J> Queue<J> {
         None
     }
 
-    /// How many jobs would be begun before one more of this address.
+    /// The number of jobs that would be started before another job of this address.
     pub fn ahead_of(&self, address: u64) -> usize {
         let own = self.waiting(address);
         self.turns.iter().map(|(_, jobs)| jobs.len().min(own + 1)).sum::<usize>().min(self.length)
@@ -88,7 +88,8 @@ impl<J> Queue<J> {
         self.turns.iter().find(|(known, _)| *known == address).map_or(0, |(_, jobs)| jobs.len())
     }
 
-    /// The last job of the address with most goes, unless this one would have as many.
+    /// Removes the last job of the address with the most jobs, unless `address` would then have as
+    /// many.
     fn give_way(&mut self, address: u64) -> Option<u64> {
         let own = self.waiting(address);
         let (_, jobs) = self.turns.iter_mut().max_by_key(|(_, jobs)| jobs.len())?;

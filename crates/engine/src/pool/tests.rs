@@ -24,7 +24,7 @@ fn outcome(gas_used: u64) -> Outcome {
     }
 }
 
-/// A pool whose threads all run, with room for `waiting` jobs.
+/// A pool whose threads all run at once, with capacity for `waiting` jobs.
 fn pool(threads: usize, waiting: usize, nice: u8) -> Pool<Outcome> {
     Pool::new(Size { running: threads, begun: threads, waiting, nice }, output_bytes)
         .expect("starts")
@@ -36,7 +36,7 @@ fn output_bytes(outcome: &Outcome) -> usize {
 
 const ASKER: Asker = Asker { address: 1, deadline: None };
 
-/// Waits until the pool has results, as an event loop does.
+/// Waits for results like an event loop.
 fn wait(pool: &Pool<Outcome>) -> Vec<(u64, Result<Outcome>)> {
     assert!(readable(pool, 10_000), "no result in ten seconds");
     pool.take()
@@ -153,7 +153,7 @@ fn a_call_that_would_run_for_hours_ends_with_the_pool() {
 #[test]
 fn the_threads_are_nice_and_this_one_is_not() {
     let niceness = || {
-        // SAFETY: getpriority takes plain numbers.
+        // SAFETY: getpriority takes plain integers.
         unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
     };
     let before = niceness();
@@ -164,7 +164,7 @@ fn the_threads_are_nice_and_this_one_is_not() {
     assert_eq!(niceness(), before);
 }
 
-/// A job that says when it is begun, and ends when it is told to or cancelled.
+/// A job that reports its start and runs until it is cancelled.
 fn held(begun: mpsc::Sender<u64>, number: u64) -> impl FnOnce(Limits) -> Result<Outcome> + Send {
     move |limits| {
         begun.send(number).expect("the test waits");
