@@ -1,8 +1,8 @@
-//! The block after another one as every simulation begins it, filled with plain calls.
+//! The default next block of a simulation, filled with plain calls.
 //!
-//! One step for what otherwise takes several, in the same order: overrides, what the system
-//! is system_calls, calls. It gives nothing where anything has to be decided or takes long, and who
-//! asked goes step by step then.
+//! Combines overrides, system calls and calls into one operation, in the same order as the separate
+//! steps. Returns `None` if a decision by the caller is needed or a step takes too long; the caller
+//! then falls back to the separate steps.
 
 use alloy_primitives::{Address, B256, Bytes};
 
@@ -20,30 +20,30 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub struct BlockTemplate {
-    /// The type of transaction that plain calls are shown as.
+    /// The transaction type that plain calls are shown as.
     pub tx_type: u8,
-    /// Number and hash of the block before it.
+    /// The number and hash of the parent block.
     pub parent: (u64, B256),
-    /// What contracts of the system are system_calls first.
+    /// The system contracts to call first, with their input.
     pub system_calls: Vec<(Address, Bytes)>,
 }
 
-/// What a block is asked to hold.
+/// The requested contents of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     pub overrides: Option<&'a Overrides>,
     pub calls: &'a [PlainCall],
-    /// The gas that all calls may use together.
+    /// Maximum gas of all calls together.
     pub gas: u64,
 }
 
 impl BlockTemplate {
-    /// The body of the block, on an overlay that is of no use where there is none. Time
-    /// limits are for all of it together.
+    /// Returns the body of the block. If it returns `None`, the overlay must be discarded. Time
+    /// limits apply to all steps together.
     ///
     /// # Errors
     ///
-    /// What reading the state failed with.
+    /// The error of a state read.
     pub fn run_calls(
         &self,
         overlay: &mut Overlay,
@@ -100,7 +100,7 @@ mod tests {
         BlockTemplate { tx_type: 2, parent: (0, B256::repeat_byte(9)), system_calls }
     }
 
-    /// Keeps its first word of data in slot 0.
+    /// Stores the first word of its input in slot 0.
     fn state() -> MemoryState {
         let store = Asm::default().push(0_u64).op(op::CALLDATALOAD).push(0_u64).op(op::SSTORE);
         MemoryState::default().contract(STORES, store)
@@ -112,7 +112,7 @@ mod tests {
         PlainCall { message, gas: Some(gas) }
     }
 
-    /// The gas that is used, and what the contract keeps in the end.
+    /// The gas used, and the final value of slot 0.
     fn filled(overrides: &str, calls: &[PlainCall]) -> Option<(u64, U256)> {
         within(&Limits::default(), overrides, calls)
     }

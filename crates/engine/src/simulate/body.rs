@@ -1,9 +1,8 @@
-//! A block being put together from calls that are run in it.
+//! The body of a block built from calls executed in it.
 //!
-//! It keeps what the header of a block commits to, encodings and receipts, on this side
-//! of the seam, and fills the header in at the end; everything of a block that is hashed
-//! is hashed then, together. The rest of the header is the caller's, who knows the rules
-//! of the chain.
+//! Encodings and receipts stay in Rust. At the end the header fields that commit to them are filled
+//! in, and all hashes of the block are computed together. The caller knows the rules of the
+//! chain and provides the rest of the header.
 
 use std::{sync::Arc, time::Instant};
 
@@ -36,38 +35,38 @@ pub struct Body {
     gas_used: u64,
     output_size: usize,
     next_log_index: u64,
-    /// What calls have missed: there is no block then.
+    /// Keys missed by calls. If not empty, the block cannot be sealed.
     missing: Missed,
 }
 
-/// A call that offers nothing for gas.
+/// A call without a gas price.
 #[derive(Debug, Clone)]
 pub struct PlainCall {
-    /// The gas of it is not looked at.
+    /// Its gas is ignored.
     pub message: Message,
-    /// What it asks for; all that is left when it does not say.
+    /// The requested gas; `None` requests all remaining gas of the block.
     pub gas: Option<u64>,
 }
 
-/// What plain calls may use together.
+/// The limits of plain calls together.
 #[derive(Debug, Clone, Copy)]
 pub struct CallsBudget {
-    /// The gas that is left in the block. No call may ask for more.
+    /// The gas left in the block. No call may request more.
     pub block: u64,
-    /// The gas that is left altogether. No call gets more.
+    /// The gas left for the whole request. Calls are limited to it.
     pub request: u64,
-    /// When to stop between two calls.
+    /// When to stop between calls.
     pub until: Option<Instant>,
 }
 
-/// How far plain calls went.
+/// The progress of plain calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallsRun {
     pub calls: usize,
     pub gas_used: u64,
 }
 
-/// A call that has run, and the transaction it is shown as.
+/// An executed call, and the transaction it is shown as.
 #[derive(Debug)]
 struct Call {
     message: Arc<Message>,
@@ -76,11 +75,11 @@ struct Call {
     chain_id: u64,
     raw: Bytes,
     outcome: Arc<Outcome>,
-    /// It could have had more gas in the block.
+    /// The call received less gas than the block would allow.
     lowered: bool,
     /// Gas used in the block up to and including this call.
     cumulative_gas_used: u64,
-    /// What takes the place of the status in its receipt, before Byzantium.
+    /// The state root that replaces the status in its receipt before Byzantium.
     post_state: Option<B256>,
 }
 
@@ -89,19 +88,19 @@ struct Call {
 pub struct CallView {
     /// 0, 2, 3 or 4.
     pub tx_type: u8,
-    /// What the state says of the sender when it is not given.
+    /// `None` takes the nonce of the sender from the state.
     pub nonce: Option<u64>,
-    /// Whether the call could have had more gas in the block.
+    /// True if the call received less gas than the block would allow.
     pub lowered: bool,
 }
 
 impl Body {
-    /// Runs the next call of the block and gives the gas it used; its effects are kept in
-    /// the overlay, and it joins the block. After an error nothing has changed.
+    /// Executes the next call of the block and returns the gas it used. Its effects are committed
+    /// to the overlay, and the call is added to the block. Nothing is changed on error.
     ///
     /// # Errors
     ///
-    /// Those of `execute::run`, and `InvalidArgument` for a type that the message does not fit.
+    /// Those of `execute::run`, and `InvalidArgument` for a type that does not fit the message.
     pub fn run(
         &mut self,
         overlay: &mut Overlay,
@@ -114,7 +113,7 @@ impl Body {
         let nonce = match shown.nonce {
             Some(nonce) => nonce,
             None => match overlay.account_or_default(&message.from) {
-                // The run will miss it too.
+                // The run will record this key too.
                 Err(Error::StateMissing(_)) => 0,
                 read => read?.map_or(0, |account| account.nonce),
             },
@@ -144,13 +143,12 @@ impl Body {
         Ok(gas_used)
     }
 
-    /// Runs plain calls one after the other for as long as nothing has to be decided: up to
-    /// one that asks for more gas than there is, that may not begin or that takes long.
-    /// `options` are made anew for each.
+    /// Executes plain calls in order until one needs a decision by the caller: one that requests
+    /// more gas than is left, cannot start, or takes too long. `options` is called for each call.
     ///
     /// # Errors
     ///
-    /// What reading the state failed with, and `InvalidArgument` as in `run`.
+    /// The error of a state read, and `InvalidArgument` as in `run`.
     #[expect(clippy::too_many_arguments, reason = "what a run needs, and what bounds it")]
     pub fn run_plain(
         &mut self,
@@ -174,7 +172,7 @@ impl Body {
             let shown = CallView { tx_type, nonce: None, lowered: gas < asked };
             let message = Arc::new(Message { gas, ..call.message.clone() });
             match self.run(overlay, env, &message, shown, trace_transfers, options()) {
-                // No call uses more than it was given.
+                // No call uses more gas than it was given.
                 Ok(used) => {
                     budget.block = budget.block.saturating_sub(used);
                     budget.request = budget.request.saturating_sub(used);
@@ -187,18 +185,18 @@ impl Body {
         Ok(ran)
     }
 
-    /// Puts a state root in the place of the status in the last receipt, as before Byzantium.
+    /// Replaces the status in the last receipt by a state root, as before Byzantium.
     pub fn set_post_state(&mut self, root: B256) {
         if let Some(last) = self.calls.last_mut() {
             last.post_state = Some(root);
         }
     }
 
-    /// Fails where a call has missed something: what all of them came to counts for nothing.
+    /// Fails if a call missed state: the results of all calls are then invalid.
     ///
     /// # Errors
     ///
-    /// `StateMissing` with what all calls have missed.
+    /// `StateMissing` with the keys missed by all calls.
     pub fn check_known(&self) -> Result<()> {
         self.missing.check()
     }
@@ -207,7 +205,7 @@ impl Body {
         self.gas_used
     }
 
-    /// The bytes that all calls have returned.
+    /// The total size of the return data of all calls in bytes.
     pub fn output_size(&self) -> usize {
         self.output_size
     }
@@ -220,18 +218,18 @@ impl Body {
         self.calls.is_empty()
     }
 
-    /// All logs as receipts have them, in order.
+    /// All logs in order, as in the receipts.
     pub fn logs(&self) -> impl Iterator<Item = &Log> {
         self.calls.iter().flat_map(|call| &call.outcome.logs)
     }
 
-    /// The block with this header, in which gas used, the roots of transactions and
-    /// receipts and the bloom are those of the body.
+    /// Builds the block with this header, whose gas used, transactions root, receipts root and
+    /// bloom are replaced by those of the body.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` when the header has a field without one that came before it,
-    /// `StateMissing` where calls have missed something.
+    /// `InvalidArgument` if the header has a field without the fields of earlier forks,
+    /// `StateMissing` if calls missed state.
     pub fn seal(self, header: Fields, withdrawals: Option<Vec<Withdrawal>>) -> Result<SealedBody> {
         self.check_known()?;
         let (logs_bloom, receipts) = encode_receipts(&self.calls);
@@ -272,7 +270,7 @@ impl Call {
     }
 }
 
-/// The bloom of all receipts, and each receipt as in its trie.
+/// The bloom of all receipts, and each receipt as encoded in the receipts trie.
 fn encode_receipts(calls: &[Call]) -> (Bloom, Vec<Vec<u8>>) {
     let hashes = hash_logs(calls.iter().flat_map(|call| &call.outcome.logs));
     let mut hashes = hashes.into_iter();
@@ -288,11 +286,10 @@ fn encode_receipts(calls: &[Call]) -> (Bloom, Vec<Vec<u8>>) {
     (all, encoded)
 }
 
-/// The hashes of address and topics of each log, in order.
+/// The hashes of the address and topics of each log, in order.
 fn hash_logs<'a>(logs: impl Iterator<Item = &'a Log>) -> Vec<B256> {
     let (mut texts, mut places): (Vec<&[u8]>, Vec<usize>) = Default::default();
-    // Where the log before has its address and topics among the texts: most of them are the
-    // same again.
+    // The positions in `texts` of the previous log's address and topics, most of which repeat.
     let mut before = Vec::new();
     for log in logs {
         let topics = log.topics().iter().map(|topic| topic.as_slice());
@@ -313,11 +310,11 @@ fn hash_logs<'a>(logs: impl Iterator<Item = &'a Log>) -> Vec<B256> {
     places.into_iter().map(|place| hashes[place]).collect()
 }
 
-/// A block that is finished, with what came of its calls.
+/// A finished block with the outcomes of its calls.
 #[derive(Debug)]
 pub struct SealedBody {
     pub block: Block,
-    /// Of the transactions, in order.
+    /// Transaction hashes, in order.
     pub hashes: Vec<B256>,
     calls: Vec<Call>,
 }
@@ -327,7 +324,7 @@ impl SealedBody {
         self.calls.iter().map(|call| &call.outcome)
     }
 
-    /// Whether a call could have had more gas in the block, for each.
+    /// For each call, true if it received less gas than the block would allow.
     pub fn lowered(&self) -> impl Iterator<Item = bool> {
         self.calls.iter().map(|call| call.lowered)
     }
@@ -342,8 +339,8 @@ impl SealedBody {
         self.calls.iter().map(shown).collect()
     }
 
-    /// The block as a JSON object, with the results of its calls. `failures` tells of each
-    /// call that failed, in order; `transactions` is an array to be shown instead of hashes.
+    /// The block as a JSON object, with the results of its calls. `failures` has one item per
+    /// failed call, in order. `transactions` is a JSON array that replaces the hashes.
     pub fn json<'a>(
         &self,
         failures: impl IntoIterator<Item = FailureText<'a>>,
@@ -359,7 +356,7 @@ impl SealedBody {
         out
     }
 
-    /// About how long the results of all calls are as text, failures apart.
+    /// The approximate size of the results of all calls as JSON, without failures.
     pub fn results_size(&self) -> usize {
         let size = |call: &Call| {
             let logs = call.outcome.logs.iter().map(|log| 700 + 2 * log.data.data.len());
@@ -368,7 +365,7 @@ impl SealedBody {
         self.calls.iter().map(size).sum()
     }
 
-    /// The block object up to the first result of a call.
+    /// Writes the block object up to the first call result.
     pub fn write_beginning(&self, out: &mut Vec<u8>, transactions: Option<&[u8]>) {
         out.push(b'{');
         json::header(out, &self.block.header, self.block.size);
@@ -385,8 +382,8 @@ impl SealedBody {
         out.extend_from_slice(b",\"calls\":[");
     }
 
-    /// The result of one call, with a comma before it where it is not the first. After the
-    /// last comes `RESULTS_END`. What is told of it is asked for if it failed.
+    /// Writes the result of one call, with a leading comma unless it is the first. The last result
+    /// is followed by `RESULTS_END`. `failure` is called only if the call failed.
     pub fn write_result<'a>(
         &self,
         out: &mut Vec<u8>,
@@ -412,7 +409,7 @@ impl SealedBody {
     }
 }
 
-/// What ends the results of calls, and the block.
+/// The end of the call results and of the block object.
 pub const RESULTS_END: &[u8] = b"]}";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Blocks of calls that nobody signed, as eth_simulateV1 makes them.
+//! Blocks of unsigned calls, as built by eth_simulateV1.
 
 pub mod block_template;
 pub mod body;

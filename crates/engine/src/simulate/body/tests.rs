@@ -1,4 +1,4 @@
-//! Sealed blocks, held against roots and hashes computed plainly, one by one.
+//! Compares sealed blocks with roots and hashes computed one by one.
 
 use alloy_primitives::{Address, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, root::ordered_trie_root_encoded};
@@ -23,7 +23,7 @@ fn state() -> MemoryState {
     people.contract(LOGGER, log).contract(REVERTER, revert)
 }
 
-/// The receipts as blocks of transactions have them.
+/// The receipts as in a block of transactions.
 fn receipts(body: &Body) -> Vec<Receipt> {
     let mut cumulative_gas_used = 0;
     let receipt = |call: &Call| {
@@ -83,7 +83,7 @@ fn transactions_are_those_that_were_encoded() {
     let raws: Vec<_> = transactions.iter().map(|each| each.raw.clone()).collect();
     assert_eq!(raws, sealed.block.transactions);
     assert_eq!(transactions.iter().map(|each| each.hash).collect::<Vec<_>>(), sealed.hashes);
-    // Where no nonce is given it is the state's, which counts up.
+    // A missing nonce is taken from the state, where it increases.
     let nonces: Vec<_> = transactions.iter().map(|each| each.fields().nonce()).collect();
     assert_eq!(nonces, [7, 8, 9, 10, 11, 12]);
 }
@@ -96,7 +96,7 @@ fn logs_are_counted_through_the_block_those_included_that_were_dropped() {
         collected.logs.iter().map(|(index, _)| *index).collect::<Vec<_>>()
     };
     let found: Vec<_> = sealed.outcomes().map(indices).collect();
-    // A transfer and a log, a transfer that is reverted, a transfer.
+    // A transfer and a log, a reverted transfer, a transfer.
     assert_eq!(found, [vec![0, 1], vec![], vec![3], vec![4, 5], vec![], vec![7]]);
 }
 
@@ -131,7 +131,6 @@ fn an_empty_body_has_empty_roots() {
     assert_eq!(block.header.logs_bloom, Bloom::ZERO);
 }
 
-/// Plain calls on a block of 30 million gas.
 fn run_plainly(calls: &[PlainCall], block: u64, request: u64) -> (CallsRun, Body) {
     let (mut overlay, env, mut body) =
         (state().overlay(), env(ethereum("Prague")), Body::default());
