@@ -1,7 +1,7 @@
-//! eth_createAccessList: what a call accesses, found by running it until nothing is new.
+//! eth_createAccessList: the accesses of a call, found by repeating it until the list is stable.
 //!
-//! A list makes a call start with other addresses warm and less gas, so it may then take
-//! another way; each run gets the list of the one before, as in geth.
+//! An access list changes which addresses are warm and how much gas is left, which may change the
+//! execution path. Each run therefore uses the list of the previous run, as in geth.
 
 use std::{
     borrow::Cow,
@@ -39,7 +39,7 @@ use crate::{
 };
 
 const ENTRY_BYTES: usize = 128;
-/// A call that finds something new each time ends here.
+/// Maximum number of runs for a call whose list does not stabilise.
 const MOST_RUNS: usize = 64;
 
 type List = BTreeMap<Address, BTreeSet<U256>>;
@@ -50,7 +50,7 @@ pub(crate) struct Accesses {
     excluded: BTreeSet<Address>,
     slots: usize,
     faults: Faults,
-    /// Why the last step ended its frame.
+    /// The error with which the last step ended its frame.
     fault: Option<Cow<'static, str>>,
 }
 
@@ -104,12 +104,12 @@ impl Accesses {
     }
 }
 
-/// The list of a call and its outcome with that list. `excluded` are warm anyway: sender and
-/// receiver; precompiles and authorities are added here.
+/// Returns the access list of a call and its outcome with that list. `excluded` lists addresses
+/// that are warm anyway: sender and receiver. Precompiles and authorities are added here.
 ///
 /// # Errors
 ///
-/// As `execute::call`; `TraceTooLong` when the list exceeds `limit` bytes.
+/// As `execute::call`; `TraceTooLong` if the list exceeds `limit` bytes.
 pub fn create(
     overlay: &mut Overlay,
     env: &Env,
@@ -153,7 +153,7 @@ pub fn create(
     Err(Error::Execution(format!("an access list that changes after {MOST_RUNS} runs")))
 }
 
-/// Those who signed authorizations that may be valid here; they are loaded anyway.
+/// The authorities of possibly valid authorizations; they are loaded anyway.
 fn authorities(env: &Env, message: &Message) -> impl Iterator<Item = Address> {
     let here = [U256::ZERO, U256::from(env.chain_id)];
     let signed = message.authorization_list.iter();

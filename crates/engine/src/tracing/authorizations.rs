@@ -1,7 +1,7 @@
-//! What the authorizations of a transaction have earned before its first instruction.
+//! The refunds for authorizations of a transaction before its first instruction.
 //!
-//! EIP-7702 charges each as if its signer were new, and gives back the difference for one that
-//! exists. geth counts that from the start; revm adds it at the end, where struct logs have
+//! EIP-7702 charges each authorization for a new account and refunds the difference for an existing
+//! one. geth adds these refunds at the start; revm adds them at the end, after the struct logs have
 //! been written.
 
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use crate::{
     evm::{env::Env, overlay::Overlay},
 };
 
-/// The price of a new account without that of an authorization.
+/// The cost of a new account minus the base cost of an authorization.
 const EARNED: i64 = 25_000 - 12_500;
 
-/// The refund of authorizations with their signers, in the order in which they are applied.
+/// The refund for authorizations with their signers, in the order of application.
 pub(crate) fn earned(
     overlay: &Overlay,
     env: &Env,
@@ -38,7 +38,7 @@ pub(crate) fn earned(
         if has_code && delegation_of(&overlay.code(&signer)?).is_none() {
             continue;
         }
-        // The sender's own has been counted already.
+        // The sender's nonce has already been incremented.
         let stored = account.as_ref().map_or(0, |account| account.nonce);
         let nonce = nonces.get(&signer).copied().unwrap_or(stored + u64::from(signer == sender));
         if nonce != authorization.nonce {

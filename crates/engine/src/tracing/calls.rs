@@ -1,4 +1,4 @@
-//! geth's callTracer: frames nested in each other.
+//! geth's callTracer: nested call frames.
 
 use revm::interpreter::CallScheme;
 
@@ -12,7 +12,7 @@ use crate::{
     evm::outcome::Outcome,
 };
 
-/// How the transaction itself is shown: with all of its gas.
+/// The top-level frame is shown with the gas of the transaction.
 pub(crate) struct Top<'a> {
     pub(crate) gas_limit: u64,
     pub(crate) outcome: &'a Outcome,
@@ -31,7 +31,7 @@ fn write_frame(
     parent_failed: bool,
 ) {
     let Some(frame) = frames.all.get(number) else { return };
-    // The text may be longer than what was held by a constant at most; it is looked at later.
+    // The text exceeds the recorded bytes by at most a constant factor; its limit is checked later.
     let out = text.out();
     let (gas, gas_used) = match top {
         Some(top) => (top.gas_limit, top.outcome.gas_used),

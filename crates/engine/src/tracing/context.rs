@@ -1,4 +1,4 @@
-//! What recorders read of the state inside a run, without a trace of having looked.
+//! State reads for recorders inside a run, which do not change the journal or warm anything.
 
 use alloy_primitives::{Address, Bytes, U256};
 use revm::{
@@ -9,29 +9,29 @@ use revm::{
 
 use crate::evm::{database::Database, instructions::Watched};
 
-/// The first bytes of code that points to other code (EIP-7702), and its whole length.
+/// The prefix of delegating code (EIP-7702), and its total length.
 const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 const DELEGATION_BYTES: usize = 23;
 
-/// Where code points to, if it does.
+/// The target of delegating code; `None` for other code.
 pub(crate) fn delegation_of(code: &[u8]) -> Option<Address> {
     let points = code.len() == DELEGATION_BYTES && code.starts_with(&DELEGATION);
     points.then(|| Address::from_slice(&code[DELEGATION.len()..]))
 }
 
-/// A context that recorders look into: both of ours.
+/// A context that recorders can read: both context types.
 pub(crate) trait Traced: Watched + ContextTr<Journal: JournalExt> {
-    /// The value of a slot now; `None` where it cannot be read.
+    /// The current value of a slot; `None` if it cannot be read.
     fn slot(&mut self, address: Address, slot: U256) -> Option<U256>;
     fn nonce(&mut self, address: Address) -> u64;
-    /// Where the code of an account points.
+    /// The delegation target of an account.
     fn delegation(&mut self, address: Address) -> Option<Address>;
     fn is_warm_account(&mut self, address: Address) -> bool;
     fn is_warm_slot(&mut self, address: Address, slot: U256) -> bool;
-    /// Whether there is no nonce, balance or code.
+    /// True if nonce, balance and code are empty.
     fn is_empty_account(&mut self, address: Address) -> bool;
     fn balance_of(&mut self, address: Address) -> U256;
-    /// What a slot held before the transaction.
+    /// The value of a slot before the transaction.
     fn original_slot(&mut self, address: Address, slot: U256) -> Option<U256>;
 }
 

@@ -1,8 +1,9 @@
-//! What an instruction costs that the gas does not last for, and how geth says so.
+//! The cost of instructions that run out of gas, and geth's texts for these failures.
 //!
-//! revm stops counting where the gas ends; a struct log shows the whole cost, and errors of
-//! geth say where in its counting it ended. So this counts as geth does, for steps that may
-//! fail: parts that geth subtracts at once, then the rest. Nothing runs by these numbers.
+//! revm stops counting when gas runs out, but a struct log shows the full cost, and geth's errors
+//! depend on where its calculation ended. For steps that may fail, this module therefore calculates
+//! costs in geth's order: first the constant part, then the dynamic part. Execution does not use
+//! these numbers.
 
 use std::borrow::Cow;
 
@@ -22,9 +23,9 @@ use revm::{
 use super::context::Traced;
 use crate::evm::instructions;
 
-/// No instruction costs more besides what grows with its operands.
+/// Maximum cost of an instruction, excluding parts that depend on its operands.
 const MOST_FIXED: u64 = 64_000;
-/// The largest memory whose price fits into 64 bits.
+/// The largest memory size whose cost fits into 64 bits.
 const MOST_MEMORY: u64 = 0x1f_ffff_ffe0;
 const COLD_ACCOUNT: u64 = 2_600;
 const COLD_SLOT: u64 = 2_100;
@@ -40,14 +41,14 @@ const OVERFLOW_INSIDE: &str = "out of gas: gas uint64 overflow";
 const STATIC: &str = "out of gas: write protection";
 const SENTRY_TEXT: &str = "out of gas: not enough gas for reentrancy sentry";
 
-/// The cost that is shown, and why the instruction is refused, if it is.
+/// The cost shown, and the error if the instruction is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) cost: u64,
     pub(crate) refusal: Option<Cow<'static, str>>,
 }
 
-/// Constant costs of a fork, in geth's division into constant and dynamic.
+/// The constant costs of a fork, in geth's division into constant and dynamic costs.
 #[derive(Debug)]
 pub(crate) struct Costs {
     constant: Box<[u64; 256]>,
@@ -55,7 +56,7 @@ pub(crate) struct Costs {
     spec: SpecId,
 }
 
-/// The dynamic cost, or the text of a failure inside its counting.
+/// The dynamic cost, or the text of a failure while calculating it.
 type Counted = Result<u64, Cow<'static, str>>;
 
 impl Costs {
@@ -85,8 +86,8 @@ impl Costs {
         self.constant[usize::from(op)]
     }
 
-    /// The cost of the instruction that is next; `None` where it surely can be paid for, and
-    /// is what revm will take.
+    /// The cost of the next instruction. `None` if it can certainly be paid and equals revm's cost,
+    /// or if the instruction is undefined or lacks operands.
     pub(crate) fn count<CTX: Traced>(
         &self,
         interpreter: &Interpreter<EthInterpreter>,
@@ -123,7 +124,7 @@ impl Costs {
     }
 }
 
-/// Which operands say what memory is used.
+/// The operands that determine the memory used.
 #[derive(Debug, Clone, Copy)]
 enum Range {
     Fixed(usize, u64),
@@ -149,7 +150,7 @@ impl Range {
         })
     }
 
-    /// The memory that is needed; `None` where it does not fit into 64 bits.
+    /// The required memory size; `None` if it does not fit into 64 bits.
     fn size(self, step: &Step<'_>) -> Option<u64> {
         let end = |offset: U256, length: U256| {
             let length = u64::try_from(length).ok()?;
@@ -174,7 +175,7 @@ impl Range {
 struct Step<'a> {
     op: u8,
     stack: &'a [U256],
-    /// Gas after the constant cost.
+    /// Gas left after the constant cost.
     left: u64,
     spec: SpecId,
     interpreter: &'a Interpreter<EthInterpreter>,
@@ -356,7 +357,7 @@ impl Step<'_> {
         }
         let asked = u64::try_from(self.at(0)).ok();
         let given = if self.is(SpecId::TANGERINE) {
-            // geth counts modulo 2^64 here, and finds out below.
+            // geth calculates modulo 2^64 here and detects the overflow below.
             let available = left.wrapping_sub(base);
             let most = available - available / 64;
             asked.filter(|asked| *asked <= most).unwrap_or(most)

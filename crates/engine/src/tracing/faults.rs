@@ -1,8 +1,8 @@
-//! Why a frame failed, in geth's words, and whether its last instruction had begun.
+//! The reason a frame failed, in geth's texts, and whether its last instruction had started.
 //!
-//! geth checks stack and gas before an instruction, and shows such a failure at the step;
-//! what fails inside an instruction shows at its frame only. revm takes static gas before it
-//! looks at the stack, so the stack is judged here first.
+//! geth checks stack and gas before an instruction and shows such a failure at the step; a failure
+//! inside an instruction is shown only at its frame. revm charges static gas before it checks the
+//! stack, so the stack is checked first here.
 
 use std::borrow::Cow;
 
@@ -24,14 +24,14 @@ use crate::evm::instructions;
 
 const STACK_LIMIT: usize = 1024;
 
-/// The instruction that is next.
+/// The next instruction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Step {
     op: u8,
     stack: usize,
 }
 
-/// Sees each step, so that it can say why one failed.
+/// Observes each step in order to explain failures.
 #[derive(Debug)]
 pub(crate) struct Faults {
     costs: Costs,
@@ -41,9 +41,9 @@ pub(crate) struct Faults {
 
 pub(crate) struct Fault {
     pub(crate) text: Cow<'static, str>,
-    /// The instruction was refused before it did anything.
+    /// The instruction was rejected before it had any effect.
     pub(crate) before: bool,
-    /// What geth says that the instruction costs.
+    /// The instruction's cost according to geth.
     pub(crate) cost: Option<u64>,
 }
 
@@ -61,12 +61,11 @@ impl Faults {
         self.count = self.costs.count(interpreter, context);
     }
 
-    /// The opcode of the step.
     pub(crate) fn op(&self) -> u8 {
         self.step.op
     }
 
-    /// Why the step ended its frame; `None` where it did not, or without a failure.
+    /// The reason the step ended its frame; `None` if it did not, or if it did not fail.
     pub(crate) fn step_end(
         &mut self,
         interpreter: &mut Interpreter<EthInterpreter>,
@@ -90,7 +89,7 @@ impl Faults {
     }
 }
 
-/// The failure of an instruction, and whether it was refused.
+/// The failure of an instruction, and whether it was rejected before it started.
 fn of_step(result: InstructionResult, op: u8) -> (Cow<'static, str>, bool) {
     use InstructionResult::*;
     match result {
@@ -111,7 +110,7 @@ fn of_step(result: InstructionResult, op: u8) -> (Cow<'static, str>, bool) {
     }
 }
 
-/// geth's sizes: what an instruction takes must be there, and what it adds must fit.
+/// Checks the stack as geth does: all inputs must exist, and the outputs must fit.
 fn stack_fault(result: InstructionResult, step: Step) -> Option<String> {
     let undefined =
         matches!(result, InstructionResult::OpcodeNotFound | InstructionResult::NotActivated);
@@ -124,7 +123,7 @@ fn stack_fault(result: InstructionResult, step: Step) -> Option<String> {
     (step.stack > limit).then(|| format!("stack limit reached {} ({limit})", step.stack))
 }
 
-/// The failure of a frame that no step of it explains.
+/// The failure of a frame that is not caused by a step.
 pub(crate) fn of_frame(result: InstructionResult) -> Cow<'static, str> {
     use InstructionResult::*;
     let text = match result {

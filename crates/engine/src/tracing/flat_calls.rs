@@ -1,4 +1,4 @@
-//! Parity's traces: the frames of a run as one list, each with its place in the tree.
+//! Parity's traces: the frames of a run as a flat list, each with its position in the tree.
 
 use alloy_primitives::{Address, B256};
 use revm::interpreter::CallScheme;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::codec::json::{data, member, quantity, wide_quantity};
 
-/// Where the run belongs in its block, which each trace repeats.
+/// The position of the run in its block, repeated in each trace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Place {
     pub block_hash: Option<B256>,
@@ -17,15 +17,15 @@ pub struct Place {
     pub transaction: Option<(B256, u64)>,
 }
 
-/// Which traces are written: those from and to certain addresses, some of them left out first.
+/// Selects traces by sender and receiver, and limits them to a range of matches.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Anything when empty.
+    /// Matches any address if empty.
     pub from: Vec<Address>,
     pub to: Vec<Address>,
-    /// One of both is enough, not each.
+    /// Matches if either `from` or `to` matches, instead of both.
     pub either: bool,
-    /// Nothing but creations that succeeded.
+    /// Matches only successful creations.
     pub creations: bool,
     pub skip: u64,
     pub take: Option<u64>,
@@ -48,7 +48,7 @@ impl Selection {
         }
     }
 
-    /// Whether the next match is written; it is counted either way.
+    /// Returns true if the next match is written. The match is counted in either case.
     fn next(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
@@ -69,18 +69,18 @@ impl Selection {
     }
 }
 
-/// How errors are named, and whether each trace says where it belongs.
+/// The style of a trace: error texts, position and gas.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     pub(crate) place: Option<Place>,
-    /// Parity's words instead of geth's.
+    /// Use Parity's error texts instead of geth's.
     pub(crate) parity_errors: bool,
     pub(crate) precompiles: bool,
-    /// The transaction's own gas and gas used, where they are shown instead of its frame's.
+    /// The transaction's gas and gas used, shown instead of those of its frame.
     pub(crate) top: Option<(u64, u64)>,
 }
 
-/// Writes the traces, a comma before each but the first of the text.
+/// Writes the traces, separated by commas; `first` is cleared by the first trace.
 pub(crate) fn write(
     text: &mut Text,
     frames: &Frames,
@@ -121,7 +121,7 @@ fn write_frame(
     }
 }
 
-/// Calls of precompiles are left out, as they are instructions by another name.
+/// Calls of precompiles are omitted, because Parity treats them like instructions.
 fn is_shown(frame: &Frame, style: &Style) -> bool {
     let plain = matches!(frame.kind, Kind::Call(CallScheme::Call | CallScheme::StaticCall));
     style.precompiles || !(plain && frame.precompile)
@@ -225,7 +225,7 @@ fn optional_hash(out: &mut Vec<u8>, hash: Option<B256>) {
     }
 }
 
-/// geth's text in Parity's words; what has none stays.
+/// Translates geth's text to Parity's; texts without a counterpart are unchanged.
 pub(crate) fn parity_error(error: &str) -> &str {
     match error {
         "contract creation code storage out of gas"

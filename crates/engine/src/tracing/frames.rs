@@ -1,7 +1,7 @@
 //! The call frames of a run, with their logs.
 //!
-//! A self-destruct is a frame of its own, as in geth. Gas is that of the frame: what the
-//! transaction paid before its first instruction is not in it.
+//! A self-destruct is a separate frame, as in geth. Gas is that of the frame and excludes the
+//! intrinsic gas of the transaction.
 
 use std::borrow::Cow;
 
@@ -25,10 +25,10 @@ use super::{
     faults::{self, Faults},
 };
 
-/// About what a frame takes in memory and as text, besides its bytes.
+/// Approximate size of a frame in memory and as text, excluding its data.
 const FRAME_BYTES: usize = 512;
 
-/// A creation that ran, and could not pay for the code that it gave.
+/// The error of a creation that executed but could not pay for storing its code.
 pub(crate) const CODE_STORAGE: &str = "contract creation code storage out of gas";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 pub(crate) struct Frame {
     pub(crate) kind: Kind,
     pub(crate) from: Address,
-    /// The contract that a creation makes, though it may fail.
+    /// For a creation, the address of the new contract, even if it fails.
     pub(crate) to: Address,
     pub(crate) value: U256,
     pub(crate) gas: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Frame {
     pub(crate) output: Bytes,
     pub(crate) error: Option<Cow<'static, str>>,
     pub(crate) reverted: bool,
-    /// It goes to an address of a precompile.
+    /// The target is the address of a precompile.
     pub(crate) precompile: bool,
     pub(crate) calls: Vec<usize>,
     pub(crate) logs: Vec<FrameLog>,
@@ -63,13 +63,13 @@ pub(crate) struct Frame {
 pub(crate) struct FrameLog {
     pub(crate) log: Log,
     pub(crate) index: u64,
-    /// Calls of the frame before it.
+    /// The number of the frame's calls before the log.
     pub(crate) position: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct Frames {
-    /// The first is the transaction's own.
+    /// The first is the top-level frame of the transaction.
     pub(crate) all: Vec<Frame>,
     open: Vec<usize>,
     with_logs: bool,
@@ -78,7 +78,6 @@ pub(crate) struct Frames {
     faults: Faults,
     fault: Option<Cow<'static, str>>,
     destruction: Option<(Address, Address, U256)>,
-    /// Bytes held.
     pub(crate) held: usize,
 }
 
@@ -232,7 +231,7 @@ impl Frame {
         matches!(self.kind, Kind::Create | Kind::Create2)
     }
 
-    /// geth's and Parity's name of it.
+    /// The name used by geth and Parity.
     pub(crate) fn name(&self) -> &'static str {
         match self.kind {
             Kind::Call(CallScheme::Call) => "CALL",
@@ -246,7 +245,7 @@ impl Frame {
     }
 }
 
-/// Which account calls, and which one is called or lends its code.
+/// The calling account, and the account that is called or whose code is executed.
 pub(crate) fn ends(inputs: &CallInputs) -> (Address, Address) {
     match inputs.scheme {
         CallScheme::DelegateCall => (inputs.target_address, inputs.bytecode_address),
@@ -255,7 +254,7 @@ pub(crate) fn ends(inputs: &CallInputs) -> (Address, Address) {
     }
 }
 
-/// Creations that run out of gas after their last step could not pay for their code.
+/// A creation that runs out of gas after its last step could not pay for its code.
 fn failure(frame: &Frame, result: InstructionResult) -> Cow<'static, str> {
     match result {
         InstructionResult::OutOfGas if frame.is_creation() => CODE_STORAGE.into(),

@@ -1,13 +1,13 @@
-//! Traces: runs watched step by step, and shown as other nodes show them.
+//! Traces: runs recorded step by step, in the formats of other nodes.
 //!
-//! A *recorder* watches one run (`recorder`): it is revm's inspector. What it has seen becomes
-//! JSON in the format of the tracer that was asked for: geth's struct logs, call frames,
-//! prestate and selectors, Parity's flat list, or Otterscan's. `run` traces transactions of a block and
-//! calls, `access_list` finds the list of a call.
+//! A *recorder* (`recorder`) observes one run as a revm inspector. Its recordings become JSON in
+//! the format of the requested tracer: geth's struct logs, call frames, prestate and selectors,
+//! Parity's flat list, or Otterscan's lists. `run` traces transactions of a block and calls;
+//! `access_list` computes the access list of a call.
 //!
-//! revm-inspectors records all of a run before anything is written, without a bound; a block's
-//! gas buys gigabytes of steps. Here steps are written as they happen, everything counts
-//! against one bound (`text`), and the time that writing takes counts as work of the run.
+//! revm-inspectors records a whole run before writing anything and has no bound, but a block's gas
+//! can produce gigabytes of steps. Here steps are written as they execute, all memory counts
+//! towards one limit (`text`), and the time spent writing counts as work of the run.
 
 pub mod access_list;
 mod authorizations;

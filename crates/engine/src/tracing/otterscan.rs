@@ -1,4 +1,4 @@
-//! Otterscan's two lists of a run: its calls in order, and what moved ether or made contracts.
+//! Otterscan's two lists of a run: its calls in order, and its transfers and creations.
 
 use revm::interpreter::CallScheme;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::codec::json::{data, member, wide_quantity};
 
-/// All frames in the order in which they began, each with its depth.
+/// Writes all frames in execution order, each with its depth.
 pub(crate) fn write_entries(text: &mut Text, frames: &Frames) {
     text.push(b"[");
     let mut waiting = vec![(0, 0)];
@@ -40,7 +40,7 @@ fn write_entry(out: &mut Vec<u8>, frame: &Frame, depth: u64) {
     out.push(b'}');
 }
 
-/// Transfers, creations and self-destructs inside a transaction; what failed did nothing.
+/// Writes the internal transfers, creations and self-destructs. Failed frames are skipped.
 pub(crate) fn write_operations(text: &mut Text, frames: &Frames) {
     text.push(b"[");
     let mut waiting = vec![0];

@@ -1,8 +1,8 @@
-//! geth's prestateTracer: what a run looked at, as it was before, or how it changed.
+//! geth's prestateTracer: the state accessed by a run before it, or its changes.
 //!
-//! Every account is noted before it can change, so what it was before the run is what it was
-//! when geth would have looked. A run only notes names; values are read from the overlay
-//! before and after its effects are kept.
+//! Every account is recorded before it can change, so its value before the run is the one that geth
+//! would have read. A run records only keys; values are read from the overlay before and after its
+//! effects are committed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ pub struct PrestateOptions {
     pub empty: bool,
 }
 
-/// What an instruction that is about to run looks at.
+/// The state that the next instruction accesses.
 #[derive(Debug)]
 enum Look {
     Slot(Address, U256),
@@ -57,7 +57,7 @@ pub(crate) struct Prestate {
     faults: Faults,
     look: Option<Look>,
     slots: usize,
-    /// Before the run.
+    /// Values before the run.
     before: BTreeMap<Address, Known>,
 }
 
@@ -149,7 +149,7 @@ impl Prestate {
             }
             Look::Destroys(contract, beneficiary) => {
                 self.note(beneficiary);
-                // EIP-6780: only what was created in the same transaction goes.
+                // EIP-6780: only contracts created in the same transaction are deleted.
                 let cancun = interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::CANCUN);
                 if !cancun || self.created.contains(&contract) {
                     self.deleted.insert(contract);
@@ -159,8 +159,8 @@ impl Prestate {
         }
     }
 
-    /// Read what was, from the overlay that does not have the effects of the run yet; at most
-    /// `limit` bytes of code. Whether that was all.
+    /// Reads the values before the run, from the overlay without its effects. Returns false if the
+    /// code exceeds `limit` bytes.
     pub(crate) fn read_before(&mut self, overlay: &Overlay, limit: usize) -> Result<bool> {
         let mut code_bytes = 0;
         for (address, slots) in &self.accounts {
@@ -174,7 +174,7 @@ impl Prestate {
         Ok(true)
     }
 
-    /// Write it, with the effects of the run kept in the overlay.
+    /// Writes the trace. `overlay` must contain the effects of the run.
     pub(crate) fn write(&self, text: &mut Text, overlay: &Overlay) -> Result<()> {
         if !self.options.diff {
             self.write_accounts(text, &self.before, &BTreeSet::new());
@@ -224,7 +224,7 @@ impl Prestate {
             || before.code_hash != after.code_hash
     }
 
-    /// Accounts that were empty are left out: those of `empty`, or all that look so.
+    /// Omits empty accounts: in a diff those in `empty`, otherwise those that are empty.
     fn write_accounts(
         &self,
         text: &mut Text,
@@ -319,7 +319,7 @@ fn read(overlay: &Overlay, address: &Address, slots: &BTreeSet<U256>) -> Result<
     Ok(known)
 }
 
-/// The contract that CREATE2 would make; memory that is not there yet reads as zeros.
+/// The contract that CREATE2 would create; memory that is not allocated yet reads as zeros.
 fn create2<CTX: Traced>(
     interpreter: &Interpreter<EthInterpreter>,
     context: &mut CTX,

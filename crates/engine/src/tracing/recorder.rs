@@ -1,7 +1,7 @@
-//! The recorder of a run: one kind for each tracer, behind one inspector of revm.
+//! The recorder of a run: one kind per tracer, behind one revm inspector.
 //!
-//! What a recorder holds and writes is bounded; a run that needs more is stopped at its next
-//! instruction, and so is one whose time is over. What is written counts as work.
+//! Recorded and written bytes are bounded; a run that exceeds the limit or its deadline is stopped
+//! at its next instruction. Writing counts as work.
 
 use revm::{
     Inspector,
@@ -18,28 +18,28 @@ use super::{
     selectors::Selectors, struct_logs::StructLogs, text::Held, touched::Touched, vm_trace::VmTrace,
 };
 
-/// What a recorder does for each instruction, at most, besides what it writes.
+/// Maximum time of a recorder per instruction, excluding writes.
 const STEP_NS: u64 = 40;
 const STOPPED: &str = "the trace was stopped";
 
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) kind: Kind,
-    /// Parity's instructions, which are recorded beside frames.
+    /// Parity's instruction trace, recorded in addition to frames.
     pub(crate) vm_trace: Option<VmTrace>,
-    /// Bytes that may be held and written.
+    /// Maximum bytes held and written.
     pub(crate) limit: usize,
     pub(crate) is_full: bool,
-    /// All traces of the process together hold too much.
+    /// All traces of the process together exceed their limit.
     pub(crate) is_crowded: bool,
     late: bool,
-    /// Bytes that were written before the step in progress ran.
+    /// Bytes written since the last `step_end`.
     written: usize,
     counted: Held,
     next_count: usize,
 }
 
-/// How much more is held before it is counted again.
+/// Growth in bytes after which held memory is counted again.
 const COUNT_AFTER: usize = 64 * 1024;
 
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
-//! Trace transactions of a block, or a call: replay what is before, record, write.
+//! Traces transactions of a block or a call: replays earlier transactions, records, and writes.
 //!
-//! Transactions that come before the traced one run as they do in a block, without being
-//! watched. All of a request shares one text with one bound, and one set of limits.
+//! Transactions before the traced one are executed without a recorder. A request has one text with
+//! one limit, and one set of execution limits.
 
 use alloy_eips::eip7702::Authorization;
 use alloy_primitives::{Address, B256};
@@ -42,10 +42,10 @@ use crate::{
     },
 };
 
-/// The beginning of Parity's object, before the instructions, which are written as they run.
+/// The start of Parity's object, before the instructions, which are written as they execute.
 const VM_TRACE: &[u8] = b"{\"vmTrace\":";
 
-/// What is recorded and how it is shown.
+/// The data to record and its format.
 #[derive(Debug, Clone, Copy)]
 pub enum Tracer {
     StructLogs(StructLogOptions),
@@ -60,13 +60,13 @@ pub enum Tracer {
     Prestate(PrestateOptions),
     Selectors,
     Nothing,
-    /// Parity's list, without brackets: lists of several runs are joined.
+    /// Parity's list without brackets, so that lists of several runs can be joined.
     Parity,
     /// Otterscan's list of calls.
     Entries,
     /// Otterscan's list of transfers, creations and self-destructs.
     Operations,
-    /// What a revert gave as its reason; nothing for any other end.
+    /// The revert data; empty if the run did not revert.
     RevertData,
     /// The addresses that a transaction touches, as entries of a row (`stored::touched`).
     Touched,
@@ -78,18 +78,18 @@ pub enum Tracer {
     },
 }
 
-/// Which transactions of a list are traced.
+/// Selects the transactions to trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceScope {
-    /// One, and nothing after it.
+    /// One transaction; later ones are not executed.
     Only(usize),
     /// All, as a list of objects with their hashes.
     Each,
-    /// All, one after the other.
+    /// All, concatenated.
     All,
 }
 
-/// An account that was set by hand within the block, before the transaction of this index.
+/// A manual change of an account within the block, before the transaction with this index.
 #[derive(Debug)]
 pub struct Cheat {
     pub before: usize,
@@ -103,20 +103,21 @@ pub struct Request {
     pub scope: TraceScope,
     pub block_hash: Option<B256>,
     pub selection: Selection,
-    /// Bytes that are written and held at most.
+    /// Maximum bytes written and held.
     pub limit: usize,
     pub limits: Limits,
-    /// In the order of their indices.
+    /// Sorted by index.
     pub cheats: Vec<Cheat>,
 }
 
-/// The text, and what of the selection is left.
+/// The text, and the rest of the selection.
 pub type Traced = (Text, Selection);
 
 /// # Errors
 ///
-/// `TraceTooLong` above the limit, `DeadlineExceeded` when stopped, `InvalidTransaction` for
-/// a transaction that cannot stand there, or what reading the state failed with.
+/// `TraceTooLong` above the limit, `PoolFull` if all traces together hold too much,
+/// `DeadlineExceeded` if stopped, `InvalidTransaction` for a transaction that is not valid there,
+/// or the error of a state read.
 pub fn transactions<'a>(
     overlay: &mut Overlay,
     env: &Env,
@@ -151,7 +152,7 @@ pub fn transactions<'a>(
             watching.as_mut(),
         );
         if let Err(missing @ Error::StateMissing(_)) = executed {
-            // What was recorded of it is of no state.
+            // The recording was made with defaults and is not valid.
             return Err(missing);
         }
         if let Some(watching) = &watching {
@@ -178,11 +179,11 @@ pub fn transactions<'a>(
     Ok((session.text, session.request.selection))
 }
 
-/// A call; its effects are kept in the overlay.
+/// Traces a call and commits its effects to the overlay.
 ///
 /// # Errors
 ///
-/// As `transactions`, and `InvalidMessage` when it cannot begin.
+/// As `transactions`, and `InvalidMessage` if the call cannot start.
 pub fn call(
     overlay: &mut Overlay,
     env: &Env,
@@ -225,7 +226,7 @@ pub fn call(
     Ok((session.text, session.request.selection))
 }
 
-/// The recorder of one run, and what has to be read before its effects are kept.
+/// The recorder of one run, and the diff that is read before its effects are committed.
 pub(crate) struct Watching {
     pub(crate) recorder: Recorder,
     state_diff: Option<Text>,
@@ -258,7 +259,7 @@ struct Session<'a> {
     env: &'a Env,
     request: Request,
     text: Text,
-    /// Logs of the transactions before.
+    /// The number of logs of earlier transactions.
     logs: u64,
     first: bool,
 }
@@ -268,8 +269,8 @@ impl<'a> Session<'a> {
         Self { env, text: Text::new(request.limit), request, logs: 0, first: true }
     }
 
-    /// Whether each transaction is an object with its hash and its trace. Parity's objects
-    /// have the hash inside.
+    /// True if each transaction is an object with its hash and trace. Parity's objects contain the
+    /// hash themselves.
     fn is_wrapping(&self) -> bool {
         let replays = matches!(self.request.tracer, Tracer::Replay { .. });
         self.request.scope == TraceScope::Each && !replays
@@ -348,7 +349,7 @@ impl<'a> Session<'a> {
             }
         }
         if let Kind::Touched(touched) = &mut watching.recorder.kind {
-            // A deposit that fails makes no call.
+            // A failed deposit makes no call.
             let nonce = overlay.account(&sender)?.map_or(0, |account| account.nonce);
             touched.note(sender);
             touched.note(transaction.fields().to().unwrap_or_else(|| sender.create(nonce)));
@@ -356,7 +357,7 @@ impl<'a> Session<'a> {
         Ok(watching)
     }
 
-    /// What was seen, as text.
+    /// Writes the recording.
     fn write(
         &mut self,
         watching: Watching,
@@ -429,7 +430,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// The members of Parity's object besides `vmTrace`.
+    /// Writes the members of Parity's object other than `vmTrace`.
     fn write_replay(&mut self, kind: Kind, state_diff: Option<Text>, outcome: &Outcome) {
         let text = &mut self.text;
         member(text.out(), b"\"output\":", |out| data(out, &outcome.output));
@@ -451,7 +452,7 @@ fn parity(place: Option<Place>) -> Style {
     Style { place, parity_errors: true, precompiles: false, top: None }
 }
 
-/// The account that a transaction goes to, and the one whose code it runs.
+/// Records the account that a transaction is sent to, and the account whose code it executes.
 fn note_target(
     prestate: &mut Prestate,
     overlay: &Overlay,
@@ -472,7 +473,7 @@ fn note_target(
     Ok(())
 }
 
-/// A block's transactions are over their budget of time where a call is over its deadline.
+/// Converts the time limit of a block's transactions to the deadline error of a call.
 fn stopped(error: Error) -> Error {
     match error {
         Error::OverBudget { what: TIME, .. } => Error::DeadlineExceeded,

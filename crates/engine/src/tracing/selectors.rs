@@ -1,4 +1,4 @@
-//! geth's 4byteTracer: selectors of calls with the size of their arguments, counted.
+//! geth's 4byteTracer: counts of call selectors by size of their arguments.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use revm::{context::ContextTr, interpreter::CallInputs, precompile::Precompiles}
 
 use super::text::{Text, decimal};
 
-/// About what an entry takes.
+/// Approximate memory of an entry.
 const ENTRY_BYTES: usize = 96;
 
 #[derive(Debug)]

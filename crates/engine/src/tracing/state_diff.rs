@@ -1,4 +1,4 @@
-//! Parity's stateDiff: what a run changed, account by account.
+//! Parity's stateDiff: the changes of a run by account.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::state::{Account, AccountInfo, EvmState};
@@ -10,7 +10,7 @@ use crate::{
     evm::overlay::Overlay,
 };
 
-/// `overlay` has not got the effects of the run.
+/// `overlay` must not contain the effects of the run.
 pub(crate) fn write(text: &mut Text, state: &EvmState, overlay: &Overlay) -> Result<()> {
     let mut accounts: Vec<_> = state.iter().filter(|(_, account)| account.is_touched()).collect();
     accounts.sort_unstable_by_key(|(address, _)| **address);

@@ -1,9 +1,9 @@
-//! geth's struct logs: one entry for each instruction, written when it has run.
+//! geth's struct logs: one entry per instruction, written after it executed.
 //!
-//! What an entry shows is of before the instruction, but its cost and its failure are known
-//! only after it. So the stack, the memory and the returned data are written to one side in
-//! `step`, and put in place in `step_end`. Numbers, words and storage are written as in the
-//! published cases, which have a prefix before words of memory and storage.
+//! An entry shows the state before the instruction, but its cost and error are only known after it.
+//! Stack, memory and return data are therefore written to a separate buffer in `step` and copied in
+//! `step_end`. Numbers, words and storage are formatted as in the published test cases, which
+//! prefix words of memory and storage with 0x.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// A slot that was seen, in memory.
+/// Approximate memory of a recorded slot.
 const SLOT_BYTES: usize = 128;
 
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ pub struct StructLogOptions {
     pub stack: bool,
     pub storage: bool,
     pub return_data: bool,
-    /// Entries end after this many bytes; 0 for no limit.
+    /// No more entries are written after this many bytes; 0 for no limit.
     pub limit: usize,
 }
 
@@ -55,23 +55,23 @@ pub(crate) struct StructLogs {
     written: usize,
     storage: HashMap<Address, BTreeMap<U256, U256>>,
     slots: usize,
-    /// Refunds of each open frame.
+    /// The refunds of each open frame.
     refunds: Vec<i64>,
-    /// Refunds of all open frames but the last.
+    /// The refunds of all open frames except the last.
     below: i64,
-    /// The step in progress.
+    /// The fields from here on belong to the current step.
     faults: Faults,
     pc: usize,
     gas: u64,
     slot: Option<(U256, U256)>,
     shown: Vec<u8>,
     skip: bool,
-    /// Bytes of a step for which there was no room.
+    /// The size of a step that exceeded the remaining space.
     refused: usize,
 }
 
 impl StructLogs {
-    /// `text` continues the text of the transactions before.
+    /// `text` continues the text of earlier transactions.
     pub(crate) fn new(options: StructLogOptions, mut text: Text, spec: SpecId) -> Self {
         text.push(b"{\"structLogs\":[");
         Self {
@@ -97,7 +97,7 @@ impl StructLogs {
         self.slots * SLOT_BYTES + self.refused
     }
 
-    /// Refunds of before the first instruction.
+    /// Adds refunds from before the first instruction.
     pub(crate) fn add_refund(&mut self, refund: i64) {
         self.below += refund;
     }
@@ -150,14 +150,14 @@ impl StructLogs {
         }
     }
 
-    /// The bytes of what is shown of a step that may be large: two for each of its own.
+    /// The text size of the parts of a step that may be large: two digits per byte.
     fn size(&self, interpreter: &Interpreter<EthInterpreter>) -> usize {
         let of = |is_shown: bool, bytes: usize| if is_shown { bytes.saturating_mul(2) } else { 0 };
         of(self.options.memory, interpreter.memory.context_memory().len())
             .saturating_add(of(self.options.return_data, interpreter.return_data.buffer().len()))
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     pub(crate) fn step_end(&mut self, interpreter: &mut Interpreter<EthInterpreter>) -> usize {
         let refund = interpreter.gas.refunded();
         if let Some(last) = self.refunds.last_mut() {
@@ -168,7 +168,7 @@ impl StructLogs {
         }
         let mut cost = self.gas.saturating_sub(interpreter.gas.remaining());
         let fault = self.faults.step_end(interpreter);
-        // What is given to the new frame is not part of the cost of making it.
+        // The gas forwarded to the new frame is not part of the instruction's cost.
         if let Some(InterpreterAction::NewFrame(FrameInput::Create(inputs))) =
             interpreter.bytecode.action()
         {
@@ -219,7 +219,7 @@ impl StructLogs {
         out.push(b'}');
     }
 
-    /// The end of the text of this run.
+    /// Completes the text of this run.
     pub(crate) fn finish(mut self, outcome: &Outcome) -> Text {
         let out = self.text.out();
         member(out, b"],\"gas\":", |out| decimal(out, outcome.gas_used));
@@ -235,7 +235,7 @@ impl StructLogs {
     }
 }
 
-/// A word of the stack; most are short.
+/// Writes a stack word; most are short.
 fn wide(out: &mut Vec<u8>, word: U256) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let [low, rest @ ..] = word.as_limbs();
@@ -250,7 +250,7 @@ fn wide(out: &mut Vec<u8>, word: U256) {
     out.push(b'"');
 }
 
-/// The slot that is read or written, with what it then holds.
+/// The slot accessed, with its value after the instruction.
 fn touched_slot<CTX: Traced>(
     op: u8,
     stack: &[U256],

@@ -1,24 +1,23 @@
-//! The text of traces as it grows: in chunks, and bounded.
+//! The growing text of traces, in chunks and bounded.
 //!
-//! Chunks are never copied again, so a text of a hundred megabytes needs no second place for
-//! it. What recorders hold in memory counts as well, and all traces of a process together
-//! have a bound too (`Held`).
+//! Chunks are not copied again, so a text of a hundred megabytes is held in memory only once.
+//! Memory of recorders counts as well, and all traces of a process together have a limit (`Held`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where a chunk ends.
+/// The size at which a chunk is closed.
 const CHUNK: usize = 128 * 1024;
-/// What all traces of the process may hold.
+/// Maximum bytes held by all traces of the process.
 const MOST_HELD: usize = 256 << 20;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes that one trace holds, counted among those of all as long as this lives.
+/// The bytes held by one trace; part of the process-wide total until dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Held(usize);
 
 impl Held {
-    /// Whether all traces together hold no more than they may.
+    /// Returns true if all traces together are within their limit.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.0);
         self.0 += more;
@@ -42,16 +41,15 @@ impl Drop for Held {
 pub struct Text {
     chunks: Vec<Vec<u8>>,
     open: Vec<u8>,
-    /// Bytes of the chunks.
+    /// The total size of the closed chunks.
     closed: usize,
     limit: usize,
     held: Held,
-    /// All traces together hold too much.
+    /// All traces of the process together exceed their limit.
     crowded: bool,
 }
 
 impl Text {
-    /// A text of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }
@@ -68,7 +66,7 @@ impl Text {
         self.limit
     }
 
-    /// How many bytes may still be added.
+    /// The number of bytes that may still be added.
     pub fn room(&self) -> usize {
         self.limit.saturating_sub(self.len())
     }
@@ -81,8 +79,8 @@ impl Text {
         self.len() > self.limit
     }
 
-    /// Where to write. A chunk that is full is closed first, so what is written in one go
-    /// stays together.
+    /// The buffer to write to. A full chunk is closed first, so bytes written to one buffer stay
+    /// contiguous.
     pub fn out(&mut self) -> &mut Vec<u8> {
         if self.open.len() >= CHUNK {
             let chunk = std::mem::take(&mut self.open);
@@ -106,7 +104,7 @@ impl Text {
     }
 }
 
-/// The chunks of a text; each is counted among what all traces hold until it is taken.
+/// The chunks of a text. Each counts towards the process-wide total until it is taken.
 #[derive(Debug)]
 pub struct Chunks {
     chunks: std::vec::IntoIter<Vec<u8>>,
@@ -123,7 +121,7 @@ impl Iterator for Chunks {
     }
 }
 
-/// A decimal number.
+/// Writes a decimal number.
 pub(crate) fn decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0_u8; 20];
     let mut at = digits.len();
@@ -138,7 +136,7 @@ pub(crate) fn decimal(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// A text as JSON has it.
+/// Writes a JSON string.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for character in text.chars() {

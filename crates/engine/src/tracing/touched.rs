@@ -1,7 +1,7 @@
-//! The addresses that a run touches: those that it and the calls in it are from and to.
+//! The addresses that a run touches: senders and receivers of the transaction and its calls.
 //!
-//! Creations and self-destructs count as calls, as in geth's callTracer; so do calls that fail.
-//! This is Otterscan's meaning of "the transactions of an address".
+//! Creations and self-destructs count as calls, as in geth's callTracer, and so do failed calls.
+//! This is Otterscan's definition of the transactions of an address.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use revm::{
 
 use super::{context::Traced, frames, text::Text};
 
-/// About what an address takes in memory.
+/// Approximate memory of an address.
 const ADDRESS_BYTES: usize = 48;
 
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl Touched {
         self.all.len() * ADDRESS_BYTES
     }
 
-    /// Entries of a row (`stored::touched`), by address.
+    /// Writes entries of a row (`stored::touched`), ordered by address.
     pub(crate) fn write(&self, text: &mut Text, place: u64) {
         for address in &self.all {
             let out = text.out();

@@ -1,13 +1,13 @@
-//! Parity's vmTrace: the instructions of each frame, with what they pushed and wrote.
+//! Parity's vmTrace: the instructions of each frame, with the values they pushed and wrote.
 //!
-//! An entry is written when its instruction has run; the one of a call or a creation stays
-//! open for the frame inside it, and is closed at the next step of its own frame, where the
-//! result lies on the stack. So nothing but the text is held.
+//! An entry is written after its instruction. The entry of a call or creation stays open for the
+//! inner frame and is closed at the next step of its own frame, when the result is on the stack.
+//! Only the text is held in memory.
 //!
-//! The rules are OpenEthereum's. An instruction that is refused before its gas is counted
-//! (unknown, or the stack does not fit) has no entry; one that fails later has no `ex`. The
-//! end of the code is no instruction. `used` is the gas that is left. Erigon's `op` and `idx`
-//! are there too, which libraries read.
+//! The rules are those of OpenEthereum. An instruction rejected before its gas is charged
+//! (undefined opcode, stack underflow or overflow) has no entry; one that fails later has no `ex`.
+//! The end of the code is not an instruction. `used` is the remaining gas. Erigon's `op` and `idx`
+//! are included because libraries read them.
 
 use alloy_primitives::U256;
 use revm::{
@@ -35,7 +35,7 @@ pub(crate) struct VmTrace {
     pub(crate) text: Text,
     faults: Faults,
     open: Vec<OpenFrame>,
-    /// The step in progress.
+    /// The current step.
     step: Option<Step>,
     is_empty: bool,
 }
@@ -43,9 +43,9 @@ pub(crate) struct VmTrace {
 #[derive(Debug, Default)]
 struct OpenFrame {
     has_begun: bool,
-    /// How many entries there are.
+    /// The number of entries.
     entries: usize,
-    /// The entry of a call that has not been closed yet.
+    /// The open entry of a call.
     calling: Option<Effects>,
 }
 
@@ -56,7 +56,7 @@ struct Step {
     effects: Effects,
 }
 
-/// What an instruction changes.
+/// The effects of an instruction.
 #[derive(Debug, Clone, Copy)]
 struct Effects {
     pushed: usize,
@@ -65,17 +65,17 @@ struct Effects {
 }
 
 impl VmTrace {
-    /// `text` continues the text of what was shown before.
+    /// `text` continues the text written so far.
     pub(crate) fn new(text: Text, spec: SpecId) -> Self {
         Self { text, faults: Faults::new(spec), open: Vec::new(), step: None, is_empty: true }
     }
 
-    /// Before a call or a creation, which may not come to be a frame.
+    /// Called before a call or creation, which may not execute a frame.
     pub(crate) fn enter(&mut self) {
         self.open.push(OpenFrame::default());
     }
 
-    /// A frame begins to run; how many bytes were written.
+    /// Called when a frame starts executing. Returns the number of bytes written.
     pub(crate) fn begin(&mut self, interpreter: &Interpreter<EthInterpreter>) -> usize {
         let before = self.text.len();
         if let Some(frame) = self.open.last_mut() {
@@ -92,7 +92,7 @@ impl VmTrace {
         out.extend_from_slice(b",\"ops\":[");
     }
 
-    /// After a call or a creation; `code` is what a frame without any step would have run.
+    /// Called after a call or creation. `code` is shown for a frame that executed no step.
     pub(crate) fn leave(&mut self, result: InstructionResult, code: &[u8]) {
         let Some(frame) = self.open.pop() else { return };
         if !frame.has_begun {
@@ -106,7 +106,7 @@ impl VmTrace {
         self.text.push(b"]}");
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     pub(crate) fn step<CTX: Traced>(
         &mut self,
         interpreter: &Interpreter<EthInterpreter>,
@@ -126,7 +126,7 @@ impl VmTrace {
         self.text.len() - before
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     pub(crate) fn step_end(&mut self, interpreter: &mut Interpreter<EthInterpreter>) -> usize {
         let Some(step) = self.step.take() else { return 0 };
         let before = self.text.len();
@@ -169,7 +169,7 @@ impl VmTrace {
         self.text.push(b"null,\"ex\":null}");
     }
 
-    /// An entry up to the trace of the frame inside it.
+    /// Writes an entry up to the trace of its inner frame.
     fn open_entry(&mut self, step: &Step, cost: u64) {
         let Some((frame, below)) = self.open.split_last_mut() else { return };
         let place = frame.entries;
@@ -188,7 +188,7 @@ impl VmTrace {
         out.extend_from_slice(b",\"sub\":");
     }
 
-    /// The rest of an entry: what the instruction did.
+    /// Writes the rest of an entry: the effects of the instruction.
     fn close(&mut self, interpreter: &Interpreter<EthInterpreter>, effects: &Effects) {
         let out = self.text.out();
         out.extend_from_slice(b",\"ex\":{\"mem\":");
@@ -218,7 +218,7 @@ impl VmTrace {
         out.extend_from_slice(b"}}");
     }
 
-    /// The text; `null` where nothing ran.
+    /// Returns the text, with `null` if nothing was executed.
     pub(crate) fn finish(mut self) -> Text {
         if self.is_empty {
             self.text.push(b"null");
@@ -257,7 +257,7 @@ fn is_known(failure: InstructionResult) -> bool {
     !matches!(failure, OpcodeNotFound | NotActivated | InvalidFEOpcode)
 }
 
-/// Whether the instruction was refused before its gas was counted.
+/// True if the instruction was rejected before its gas was charged.
 fn is_uncounted(fault: &str) -> bool {
     fault.starts_with("stack ") || fault.ends_with("gas uint64 overflow")
 }
