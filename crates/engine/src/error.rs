@@ -1,7 +1,7 @@
-//! Everything that can go wrong in the engine, one variant per cause.
+//! All errors of the engine, one variant per cause.
 //!
-//! A revert or an exceptional halt is not here: those are outcomes of a run
-//! (`execute::Outcome`). The Python crate turns each variant into one exception.
+//! Reverts and exceptional halts are not errors but outcomes of a run (`evm::outcome::Outcome`).
+//! The Python crate maps each variant to one exception.
 
 use alloy_primitives::{Address, B256};
 
@@ -12,21 +12,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    // The caller is wrong.
+    // Invalid input.
     #[error("{0}")]
     InvalidArgument(String),
-    /// An override of an account is well-formed and cannot be meant.
+    /// A well-formed but inconsistent override: `state` with `stateDiff`, or an invalid move.
     #[error("{0}")]
     RefusedOverride(String),
-    /// Bytes that are not what they are said to be: a transaction, a header, a block.
+    /// Bytes that do not decode as the stated type: a transaction, a header, a block.
     #[error("{what}: {why}")]
     Undecodable { what: &'static str, why: String },
 
-    /// A dump of a state that cannot be used; line 0 where it is of no line.
+    /// An unusable state dump. `line` is 0 if the error does not belong to a line.
     #[error("line {line}: {why}")]
     BadState { line: u64, why: String },
 
-    // The data is not here.
+    // Missing data.
     #[error("unknown block {0}")]
     UnknownBlock(u64),
     #[error("unknown partial block {0}")]
@@ -35,43 +35,43 @@ pub enum Error {
     DroppedPartial(u64),
     #[error("the state of block {block} is no longer kept; the earliest is {earliest}")]
     PrunedState { block: u64, earliest: u64 },
-    /// The base of the store is partial, and these keys of it are not known.
+    /// The base state is partial, and these keys are unknown.
     #[error("{} keys of the state are not known here", .0.len())]
     StateMissing(Box<MissingKeys>),
-    /// The base of the store is partial, and nodes on the paths to these keys in the trie of
-    /// this block are not known.
+    /// The base state is partial, and trie nodes on the paths to these keys in this block are
+    /// unknown.
     #[error("the paths to {} keys in the trie of block {block} are not known here", keys.len())]
     MissingTrieNodes { keys: Box<MissingKeys>, block: u64 },
-    /// The base of the store is partial, and this needs all of it.
+    /// The base state is partial, and the operation needs the complete state.
     #[error("{0} needs the whole state, of which only a part is known here")]
     IncompleteState(&'static str),
-    /// Nodes that do not lead from a root to a key.
+    /// Trie nodes that do not form a path from a root to a key.
     #[error("the proof is not one: {0}")]
     BadProof(String),
 
-    // Execution could not give an outcome.
-    /// The transaction may not stand in this block. Nothing of it was applied.
+    // Execution without an outcome.
+    /// The transaction is not valid in this block. None of its effects were applied.
     #[error("invalid transaction {index}: {why}")]
     InvalidTransaction { index: usize, why: String },
     #[error("the message cannot be run: {0}")]
     InvalidMessage(String),
     #[error("execution stopped at its deadline")]
     DeadlineExceeded,
-    /// A transaction took more than it was allowed. Nothing of it was applied.
+    /// A transaction exceeded its allowance. None of its effects were applied.
     #[error("transaction {index} exceeds its allowance of {what}")]
     OverBudget { index: usize, what: &'static str },
-    /// A trace would have more bytes than it may.
+    /// A trace exceeds its size limit in bytes.
     #[error("the trace is longer than {0} bytes")]
     TraceTooLong(usize),
     #[error("{0} is not a precompile")]
     NotAPrecompile(Address),
     #[error("the queue for long calls is full ({0} waiting)")]
     PoolFull(usize),
-    /// The EVM failed in a way that is our fault, not the message's.
+    /// An internal EVM failure that the message did not cause.
     #[error("execution failed: {0}")]
     Execution(String),
 
-    // The store broke, or was misused.
+    // Store failure or misuse.
     #[error("no store at {0}")]
     StoreMissing(String),
     #[error("the store at {0} is already being written by another process")]
@@ -92,12 +92,12 @@ pub enum Error {
     StaleBatch { made_at: u64, now: u64 },
     #[error("{0}")]
     RefusedCommit(String),
-    /// All of it fits, and who was asked last did not agree.
+    /// The commit was valid, but the final confirmation callback rejected it.
     #[error("the commit was declined")]
     CommitDeclined,
     #[error("the store is damaged: {0}")]
     StoreDamaged(String),
-    /// It was written by another version of this program.
+    /// The store was written by a different version of this program.
     #[error("the store has format {found}, this program reads {known}")]
     UnknownStoreFormat { found: u8, known: u8 },
     #[error("the store failed: {0}")]
@@ -106,7 +106,7 @@ pub enum Error {
     MissingNode(MissingNode),
     #[error("no code with hash {0}")]
     MissingCode(B256),
-    /// BLOCKHASH asked for a block whose child's header is not here.
+    /// BLOCKHASH requested a block whose child header is not stored.
     #[error("no header that names block {0}")]
     MissingHeader(u64),
 }

@@ -1,9 +1,9 @@
-//! EVM execution over a durable store of every state.
+//! EVM execution on a durable store of historical state.
 //!
-//! Pure Rust: no Python, no sockets, no clock but the deadline of a run. `error` and `state`
-//! are what all share; `abi`, `codec` and `trie` are functions of bytes; `store` keeps states, `evm`
-//! runs above them, `tracing` watches it, `stored`, `logs` and `simulate` read and make blocks.
-//! A `witness` is as much of a state as one block needs.
+//! Pure Rust: no Python, no sockets, and no clock except for deadlines. `error` and `state` are
+//! shared by all modules. `abi`, `codec` and `trie` are pure functions on bytes. `store` keeps the
+//! state, `evm` executes on it and `tracing` records execution. `stored`, `logs` and `simulate`
+//! read and build blocks. `witness` holds the part of a state that one block needs.
 
 pub mod error;
 pub mod missing_keys;

@@ -1,9 +1,9 @@
-//! The keys that a run wanted and that the store does not know.
+//! State keys that a run requested and that the store does not know.
 //!
-//! Only a store whose base is partial misses anything (`store::Heads::anchor`). A read that
-//! misses fails with one key. A run goes on with a default in its place and collects: a list of
-//! keys is then all that it gives. What it wanted after the first miss may be nonsense, so a list
-//! is bounded, and a key in it is wanted, never known.
+//! Only a store with a partial base state misses keys (`store::Heads::anchor`). A single read that
+//! misses fails with one key. A run continues with a default value and collects keys; its only
+//! result is then the list of keys. Requests after the first miss may depend on defaults and be
+//! wrong. The list is therefore bounded, and a listed key need not exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,21 @@ use alloy_primitives::{Address, B256, U256};
 
 use crate::error::{Error, Result};
 
-/// Keys that one run collects; then it ends.
+/// Maximum number of keys that one run collects before it ends.
 pub const MOST_KEYS: usize = 20_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissingKeys {
     pub accounts: BTreeSet<Address>,
     pub slots: BTreeMap<Address, BTreeSet<U256>>,
-    /// By hash, each with an account that has it, if one is known.
+    /// Code hashes, each with an account that has this code, if known.
     pub codes: BTreeMap<B256, Option<Address>>,
-    /// Numbers of blocks whose hashes are wanted.
+    /// Blocks whose hashes are missing.
     pub blocks: BTreeSet<u64>,
-    /// How the numbers of some slots came about: by hash, the two words that were hashed. No keys.
+    /// Preimages of slot numbers: for each hash, the two words that were hashed. Not keys.
     pub hashed: BTreeMap<B256, [u8; 64]>,
-    /// Accounts that were destroyed after the anchor: for each, a block before its destruction.
-    /// Only proofs up to that block have their slots. Not keys.
+    /// For each account destroyed after the anchor, a block before its destruction. Only proofs at
+    /// or before that block contain its slots. Not keys.
     pub destroyed_after: BTreeMap<Address, u64>,
 }
 
@@ -54,13 +54,11 @@ impl MissingKeys {
             && self.blocks.is_empty()
     }
 
-    /// The number of keys.
     pub fn len(&self) -> usize {
         let slots: usize = self.slots.values().map(BTreeSet::len).sum();
         self.accounts.len() + slots + self.codes.len() + self.blocks.len()
     }
 
-    /// Takes in the keys of another.
     pub fn merge(&mut self, other: Self) {
         self.accounts.extend(other.accounts);
         for (address, slots) in other.slots {
@@ -73,17 +71,17 @@ impl MissingKeys {
         self.blocks.extend(other.blocks);
         self.hashed.extend(other.hashed);
         for (address, block) in other.destroyed_after {
-            // The later block is the one that others are more likely to prove.
+            // Keep the later block: upstreams are more likely to serve proofs for it.
             let known = self.destroyed_after.entry(address).or_default();
             *known = block.max(*known);
         }
     }
 
-    /// What was read, or the keys of it that are missing.
+    /// Returns the value read. If it is missing, records its keys and returns `None`.
     ///
     /// # Errors
     ///
-    /// What the reading failed with besides.
+    /// Any error of the read other than `StateMissing`.
     pub fn note<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(found) => Ok(Some(found)),
@@ -100,8 +98,8 @@ impl MissingKeys {
     }
 }
 
-/// What was missed so far. While that is nothing it is one word, and there is nothing to drop:
-/// a complete base pays nothing for it.
+/// The keys missed so far. Without misses this is one null pointer with nothing to drop, so a
+/// complete base state pays no cost.
 #[derive(Debug, Clone, Default)]
 pub struct Missed(Option<Box<MissingKeys>>);
 
@@ -110,12 +108,11 @@ impl Missed {
         self.keys().is_none()
     }
 
-    /// The keys, if there is one.
+    /// `None` if no key was missed.
     pub fn keys(&self) -> Option<&MissingKeys> {
         self.0.as_deref().filter(|keys| !keys.is_empty())
     }
 
-    /// The keys, to add to them.
     pub fn keys_mut(&mut self) -> &mut MissingKeys {
         self.0.get_or_insert_default()
     }
@@ -126,7 +123,7 @@ impl Missed {
 
     /// # Errors
     ///
-    /// `StateMissing` with what was missed.
+    /// `StateMissing` with the missed keys.
     pub fn check(&self) -> Result<()> {
         match self.keys() {
             Some(keys) => Err(keys.clone().into()),

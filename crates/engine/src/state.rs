@@ -1,11 +1,10 @@
-//! The values that state is made of, and the trait by which it is read.
+//! State values, and the trait for reading them.
 //!
-//! An account that exists and is empty is not a destroyed account: the first is
-//! `Some` with zeros, the second `None`. Storage belongs to one life of an
-//! account, its *generation*: the number (see `store::Heads::commit`) under which
-//! it last came to exist or had its storage wiped. A re-created account has a new
-//! generation, so the slots of its former life cannot be seen from the new one and
-//! nobody has to delete them first.
+//! An existing empty account differs from a destroyed account: the first is `Some` with zeros, the
+//! second is `None`. Storage belongs to one *generation* of an account: the number (see
+//! `store::Heads::commit`) at which the account was last created or its storage last wiped. A
+//! re-created account has a new generation, so slots of the previous generation are not visible in
+//! it and need not be deleted first.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +21,7 @@ pub struct AccountState {
 }
 
 impl AccountState {
-    /// An existing account with nothing in it.
+    /// An existing account with zero nonce, zero balance and no code.
     pub const EMPTY: Self =
         Self { nonce: 0, balance: U256::ZERO, code_hash: KECCAK256_EMPTY, generation: 0 };
 
@@ -31,71 +30,70 @@ impl AccountState {
     }
 }
 
-/// State as of one block, partial block or overlay. Reading changes nothing.
+/// Read-only access to the state of a block, partial block or overlay.
 pub trait StateReader: Send {
-    /// `None` when the account does not exist.
+    /// Returns `None` if the account does not exist.
     ///
     /// # Errors
     ///
-    /// What the reader failed with.
+    /// The state could not be read.
     fn account(&self, address: &Address) -> Result<Option<AccountState>>;
 
-    /// The slot's value in the given life of the account; zero when never set.
+    /// The slot's value in the given generation of the account; zero if never set.
     ///
     /// # Errors
     ///
-    /// What the reader failed with.
+    /// The state could not be read.
     fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256>;
 
-    /// The code with this hash, which is never the hash of empty code.
+    /// The code with this hash. Never called with the hash of empty code.
     ///
     /// # Errors
     ///
-    /// What the reader failed with.
+    /// The state could not be read.
     fn code(&self, hash: &B256) -> Result<Bytes>;
 
-    /// What BLOCKHASH gives for this number: zero when unknown. The window of 256
-    /// blocks is the EVM's business.
+    /// The BLOCKHASH value for this number; zero if unknown. The EVM enforces the window of 256
+    /// blocks.
     ///
     /// # Errors
     ///
-    /// What the reader failed with.
+    /// The state could not be read.
     fn block_hash(&self, number: u64) -> Result<B256>;
 
-    /// Whether code may come from what the process remembers of other states. It may not
-    /// where what is read matters beside its value: in a witness, or to make one.
+    /// True if code may be served from the process-wide code cache. False if the reads themselves
+    /// are significant: in a witness, or while recording one.
     fn shares_codes(&self) -> bool {
         true
     }
 
-    /// Whether a read may fail with `StateMissing`: only a part of the state is known.
+    /// True if a read may fail with `StateMissing` because only part of the state is known.
     fn may_miss(&self) -> bool {
         false
     }
 }
 
-/// What a run, a transaction or a whole block did to state, relative to the state
-/// it started from. Only accounts that really differ are in it.
+/// The state changes of a run, transaction or block relative to its initial state. Contains only
+/// accounts that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     pub accounts: BTreeMap<Address, AccountChange>,
-    /// New code by its hash.
+    /// New code by hash.
     pub codes: BTreeMap<B256, Bytes>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccountChange {
     pub before: Option<AccountState>,
-    /// `None` when the account was destroyed (or emptied, which is the same from
-    /// EIP-161 on).
+    /// `None` if the account was destroyed, or emptied under EIP-161.
     pub after: Option<AccountState>,
-    /// New slot values under `after`'s generation; zero clears. Empty when `after`
-    /// is `None`.
+    /// New slot values in the generation of `after`; zero deletes a slot. Empty if `after` is
+    /// `None`.
     pub slots: BTreeMap<U256, U256>,
 }
 
 impl AccountChange {
-    /// The generation whose storage can no longer be reached after this change.
+    /// The generation whose storage becomes unreachable by this change.
     pub fn retired(&self) -> Option<u64> {
         let before = self.before?.generation;
         match self.after {
@@ -106,7 +104,7 @@ impl AccountChange {
 }
 
 impl Changes {
-    /// Take in what happened afterwards.
+    /// Merges later changes into these.
     pub fn merge(&mut self, later: Self) {
         self.codes.extend(later.codes);
         for (address, change) in later.accounts {
