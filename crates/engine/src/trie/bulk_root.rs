@@ -1,9 +1,8 @@
-//! A trie built from all its leaves in one pass, for genesis and rebuilds.
+//! Builds a trie from all its leaves in one pass, for genesis and rebuilds.
 //!
-//! Leaves come in ascending order of their keys; every node is encoded once, handed
-//! out with its path, and forgotten. What is held is one branch per level of the
-//! last key, whatever the number of leaves. The rows are exactly those that
-//! `trie::Trie` would write, so that it can go on from them.
+//! Leaves must be added in ascending key order. Every node is encoded once, emitted with its path,
+//! and dropped. Memory use is one branch per level of the last key, independent of the number of
+//! leaves. The rows are exactly those of `trie::Trie`, so that it can continue from them.
 
 use alloy_primitives::{B256, U256, keccak256};
 use alloy_rlp::Encodable;
@@ -20,12 +19,12 @@ use crate::{
     },
 };
 
-/// Builds one trie and gives each of its rows, path and RLP, to `emit`.
+/// Builds one trie and passes the path and RLP of each row to `emit`.
 pub struct BulkRoot<E> {
     emit: E,
-    /// Branches above the last leaf that may get further children, outermost first.
+    /// Branches above the last leaf that may get more children, outermost first.
     open: Vec<OpenBranch>,
-    /// The last leaf, not placed yet: how deep it hangs depends on the next key.
+    /// The last leaf, not placed yet: its depth depends on the next key.
     last: Option<Nibbles>,
     last_value: Vec<u8>,
     buffer: Vec<u8>,
@@ -46,7 +45,7 @@ where
         Self { emit, open: Vec::new(), last: None, last_value: Vec::new(), buffer: Vec::new() }
     }
 
-    /// Adds a leaf. Its key must be above the one before and not start with it.
+    /// Adds a leaf. Its key must be greater than the previous key and must not start with it.
     pub fn push(&mut self, key: Nibbles, value: &[u8]) -> Result<()> {
         if let Some(last) = self.last {
             let fork = last.common_prefix_length(&key);
@@ -70,9 +69,9 @@ where
         Ok(root.map_or(EMPTY_ROOT_HASH, hash))
     }
 
-    /// Places the last leaf and every branch that gets no more children: those deeper
-    /// than `fork`, where the next key departs from the last and a branch stands open
-    /// afterwards. Without a next key that is all of them, and the root is returned.
+    /// Places the last leaf and all branches that get no more children: those deeper than `fork`,
+    /// where the next key diverges from the last one. A branch at `fork` is open afterwards.
+    /// Without a next key, all branches are closed and the root is returned.
     fn close(&mut self, last: &Nibbles, fork: Option<usize>) -> Result<Option<RlpNode>> {
         let mut closed: Option<OpenBranch> = None;
         loop {
@@ -102,7 +101,7 @@ where
         self.place(last.slice(..start))
     }
 
-    /// The branch, below an extension if its parent does not reach down to it.
+    /// Encodes the branch, with an extension above it if it is deeper than `start`.
     fn branch(&mut self, branch: OpenBranch, last: &Nibbles, start: usize) -> Result<RlpNode> {
         self.buffer.clear();
         BranchNodeRef::new(&branch.children, branch.mask).encode(&mut self.buffer);
@@ -116,7 +115,7 @@ where
         self.place(last.slice(..start))
     }
 
-    /// Emits the encoded node if it has a row, and returns its parent's reference.
+    /// Emits the encoded node if it has a row, and returns the parent's reference to it.
     fn place(&mut self, path: Nibbles) -> Result<RlpNode> {
         if path.is_empty() || self.buffer.len() >= HASHED_FROM_BYTES {
             (self.emit)(&path, &self.buffer)?;
@@ -131,7 +130,7 @@ impl OpenBranch {
     }
 }
 
-/// The storage root of these slots, in any order; those that are zero do not count.
+/// The storage root of these slots, in any order. Zero values are skipped.
 pub fn bulk_storage_root(
     slots: impl IntoIterator<Item = (U256, U256)>,
     emit: impl FnMut(&Nibbles, &[u8]) -> Result<()>,

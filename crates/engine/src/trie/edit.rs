@@ -1,9 +1,8 @@
-//! One walk down a trie that changes the value of one key.
+//! Changes the value of one key by a single recursive descent.
 //!
-//! The walk restores the canonical form on its way back: no branch has fewer than
-//! two children and no extension leads to anything but a branch. A row belongs to
-//! a path: the node that takes another's place inherits it, and a path left without
-//! a node is given up if it had one.
+//! The return path restores the canonical form: no branch has fewer than two children, and the
+//! child of an extension is always a branch. A row belongs to a path: a node that replaces another
+//! keeps its row, and the row of a path that no longer has a node is recorded in `given_up`.
 
 use std::mem;
 
@@ -23,8 +22,8 @@ pub(super) struct Edit<'a> {
 }
 
 impl Edit<'_> {
-    /// Sets the key's value, in the part of the trie below `node`, to what `change`
-    /// makes of the value found. Returns whether anything changed.
+    /// Sets the key's value in the subtree `node` to the result of `change`, which gets the current
+    /// value. Returns true if the trie changed.
     pub fn update<F>(&mut self, node: &mut Node, depth: usize, change: F) -> Result<bool>
     where
         F: FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>>,
@@ -92,9 +91,9 @@ impl Edit<'_> {
         Ok(true)
     }
 
-    /// What a branch becomes that has one child left, `None` when it has more. The
-    /// child has to be loaded: unless it is a branch, it merges with its parent. One that
-    /// is known to be a branch need not be here.
+    /// The replacement for a branch with only one child left, `None` if it has more. The child must
+    /// be loaded, because it merges with its parent unless it is a branch. A child known to be a
+    /// branch may be missing.
     fn collapse(&mut self, children: &mut [Node; 16], depth: usize) -> Result<Option<Body>> {
         let mut present = (0u8..).zip(children.iter_mut()).filter(|(_, child)| !child.is_vacant());
         let (Some((nibble, child)), None) = (present.next(), present.next()) else {
@@ -112,7 +111,7 @@ impl Edit<'_> {
         Ok(self.prepend(key, child, path))
     }
 
-    /// Whether a node that is not here is known to be a branch, or taken for one.
+    /// True if a missing node is known to be a branch, or is assumed to be one (`assumed`).
     fn may_be_branch(&mut self, node: &Node, path: Nibbles) -> bool {
         let hash = node.reference().and_then(RlpNode::as_hash);
         if hash.is_some_and(|hash| self.rows.nodes.is_branch(&hash)) {
@@ -127,8 +126,8 @@ impl Edit<'_> {
         }
     }
 
-    /// The loaded child at `path`, reached by `prefix` from where the result will be.
-    /// `None` when there is no child.
+    /// Prepends `prefix` to the loaded child at `path`: merges it with a leaf or extension, adds an
+    /// extension above a branch. `None` if the child is vacant.
     fn prepend(&mut self, prefix: Nibbles, child: Node, path: Nibbles) -> Option<Body> {
         let Node::Loaded(child) = child else { return None };
         let has_row = child.has_row;
@@ -157,7 +156,7 @@ impl Edit<'_> {
         self.key.slice(..depth)
     }
 
-    /// Keys of the state are all of one length, so among them it is the row that is wrong.
+    /// State keys all have the same length, so for them this means that the row is damaged.
     fn prefix_of_another(&self, depth: usize) -> Error {
         let why = "a trie key is a prefix of another";
         match self.key.len() {
@@ -167,8 +166,8 @@ impl Edit<'_> {
     }
 }
 
-/// Where a new key departs from that of a leaf or extension: what they share, and
-/// for each the nibble that parts them with what follows it.
+/// The point where a new key diverges from that of a leaf or extension: the shared prefix, and for
+/// each key the diverging nibble and the remainder.
 struct Fork {
     shared: Nibbles,
     old: (u8, Nibbles),
@@ -176,7 +175,7 @@ struct Fork {
 }
 
 impl Fork {
-    /// `None` when one is the beginning of the other.
+    /// `None` if one key is a prefix of the other.
     fn between(old: &Nibbles, new: &Nibbles) -> Option<Self> {
         let shared = old.common_prefix_length(new);
         let after = |key: &Nibbles| {
@@ -186,7 +185,8 @@ impl Fork {
         Some(Self { shared: old.slice(..shared), old: after(old)?, new: after(new)? })
     }
 
-    /// A branch to the old node and a new leaf, below an extension by what is shared.
+    /// A branch with the old node and a new leaf, below an extension if the shared prefix is not
+    /// empty.
     fn into_body(self, old: Node, value: Vec<u8>) -> Body {
         let Self { shared, old: (old_nibble, _), new: (new_nibble, key) } = self;
         let mut children = vacant_children();

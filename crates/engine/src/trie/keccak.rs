@@ -1,17 +1,16 @@
-//! Keccak-256 of many texts at once.
+//! Keccak-256 of many inputs at once.
 //!
-//! A block is finished by hashing a few short texts for each transaction. Where the
-//! processor has 512-bit registers, eight of them are hashed side by side at the cost of
-//! little more than one. `alloy_primitives::keccak256` is the plain form, and what is used
-//! for single texts and on every other processor.
+//! Finishing a block hashes a few short inputs per transaction. With AVX-512, eight inputs are
+//! hashed in parallel at little more than the cost of one. Single inputs and other processors use
+//! `alloy_primitives::keccak256`.
 
 use alloy_primitives::{B256, keccak256};
 
-/// With fewer texts than this, one by one is as fast.
+/// With fewer inputs than this, hashing one by one is as fast.
 #[cfg(target_arch = "x86_64")]
 const WORTH_WHILE: usize = 4;
 
-/// The hash of each text, in order.
+/// The hash of each input, in order.
 pub fn hash_all<T: AsRef<[u8]>>(texts: &[T]) -> Vec<B256> {
     #[cfg(target_arch = "x86_64")]
     if texts.len() >= WORTH_WHILE && is_x86_feature_detected!("avx512f") {
@@ -31,17 +30,18 @@ mod wide {
     use alloy_primitives::{B256, keccak256};
 
     const LANES: usize = 8;
-    /// Bytes that one permutation takes in, and the same in words.
+    /// The number of bytes absorbed per permutation, and the same in words.
     const RATE: usize = 136;
     const RATE_WORDS: usize = RATE / 8;
 
-    /// One word of eight states.
+    /// The same word of eight Keccak states.
     type Word = __m512i;
 
-    /// Needs a processor with AVX-512F.
+    /// Requires AVX-512F.
     pub(super) fn hash_all<T: AsRef<[u8]>>(texts: &[T]) -> Vec<B256> {
         let mut hashes = vec![B256::ZERO; texts.len()];
-        // Texts of equal length go together, or the short ones would wait for the long.
+        // Group inputs with the same number of blocks, so that short ones do not wait for long
+        // ones.
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_by_key(|&at| texts[at].as_ref().len() / RATE);
         for group in order.chunks(LANES) {
@@ -50,7 +50,7 @@ mod wide {
                 continue;
             }
             let lanes = from_fn(|lane| group.get(lane).map_or(&[][..], |&at| texts[at].as_ref()));
-            // SAFETY: the caller has seen that the processor has AVX-512F.
+            // SAFETY: the caller has checked that the processor has AVX-512F.
             let found = unsafe { hash_lanes(&lanes) };
             group.iter().zip(found).for_each(|(&at, hash)| hashes[at] = hash);
         }
@@ -80,7 +80,7 @@ mod wide {
         hashes
     }
 
-    /// A block of a text as it is taken in, padded where the text ends in it; zeros after.
+    /// The block of an input to absorb, padded if the input ends in it; zeros after the end.
     fn words_of(text: &[u8], block: usize) -> [i64; RATE_WORDS] {
         let Some(rest) = text.get(block * RATE..) else { return [0; RATE_WORDS] };
         if let Some(whole) = rest.first_chunk() {
@@ -99,12 +99,12 @@ mod wide {
     }
 
     fn lanes_of(word: Word) -> [u64; LANES] {
-        // SAFETY: both are 64 bytes without padding, and any bits are a u64.
+        // SAFETY: both types are 64 bytes without padding, and any bit pattern is a valid u64.
         unsafe { std::mem::transmute::<Word, [u64; LANES]>(word) }
     }
 
-    /// Writes the same for every word of a state, or of a column. The compiler does not unroll
-    /// loops of this size, and words that are indexed by a variable live in memory.
+    /// Repeats the body for every word of a state, or of a column. The compiler does not unroll
+    /// loops of this size, and words with a variable index are kept in memory.
     macro_rules! each {
         (word $at:ident $body:block) => {
             each!($at $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24)
@@ -199,7 +199,7 @@ mod tests {
         texts.iter().map(keccak256).collect()
     }
 
-    /// On a processor without wide registers this compares the plain form with itself.
+    /// Without AVX-512 this compares the reference implementation with itself.
     #[test]
     fn texts_of_every_length_hash_as_alone() {
         let texts: Vec<_> = (0..600).map(text).collect();

@@ -1,9 +1,8 @@
-//! The key of a trie node in the store, without the block suffix the store adds.
+//! The key of a trie node in the store, without the block suffix that the store adds.
 //!
-//! `0x00` (account trie) or `0x01 ‖ address ‖ generation`, then the number of
-//! nibbles and the nibbles packed, a last odd one padded with zero. The length
-//! before the nibbles makes no path a prefix of another and lays the levels of a
-//! trie next to each other.
+//! `0x00` (account trie) or `0x01 ‖ address ‖ generation`, then the number of nibbles and the
+//! packed nibbles, zero-padded if their number is odd. Because the length precedes the nibbles, no
+//! path is a prefix of another and the nodes of one trie level are adjacent.
 
 use std::fmt;
 
@@ -14,14 +13,15 @@ use super::node::MAX_NIBBLES;
 
 const ACCOUNTS: u8 = 0x00;
 const STORAGE: u8 = 0x01;
-/// That byte, an address and a generation.
+/// The `STORAGE` byte, an address and a generation.
 const STORAGE_PREFIX: usize = 1 + 20 + 8;
 
-/// Whose trie a node belongs to.
+/// The trie that a node belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     Accounts,
-    /// The storage of one life of an account.
+    /// The storage of one generation of an account. An account that is re-created after a deletion
+    /// has a new generation.
     Storage {
         address: Address,
         generation: u64,
@@ -39,7 +39,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// What the keys of all nodes of this owner start with, and of no other owner.
+/// The common key prefix of all nodes of this owner. No node of another owner has it.
 pub fn owner_prefix(owner: &Owner) -> Vec<u8> {
     let mut prefix = Vec::with_capacity(1 + 20 + 8 + 1 + 32);
     match owner {
@@ -60,7 +60,7 @@ pub fn node_key(owner: &Owner, path: &Nibbles) -> Vec<u8> {
     key
 }
 
-/// Whose node has this key, and at which path; none for what `node_key` does not give.
+/// Decodes a key made by `node_key`. `None` if the key is malformed.
 pub fn parse_node_key(key: &[u8]) -> Option<(Owner, Nibbles)> {
     if !is_node_key(key) {
         return None;
@@ -79,12 +79,12 @@ pub fn parse_node_key(key: &[u8]) -> Option<(Owner, Nibbles)> {
     Some((owner, Nibbles::unpack(packed).slice(..usize::from(nibbles))))
 }
 
-/// Whether this is what `owner_prefix` gives for some storage.
+/// True if `prefix` has the form of the `owner_prefix` of a storage trie.
 pub fn is_storage_prefix(prefix: &[u8]) -> bool {
     prefix.len() == STORAGE_PREFIX && prefix[0] == STORAGE
 }
 
-/// Whether this is what `node_key` gives for some node.
+/// True if `key` has the form of a `node_key`.
 pub fn is_node_key(key: &[u8]) -> bool {
     let path = match key {
         [ACCOUNTS, path @ ..] => path,

@@ -1,9 +1,9 @@
-//! Keys whose hashes begin with given digits, found by trying.
+//! Finds keys whose hashes start with given nibbles, by brute force.
 //!
-//! Nodes of a trie are asked for by keys, and of a node of which only the place is known no key
-//! is. Any key whose way leads there will do, whether it exists or not: one in sixteen to the
-//! power of the depth has such a hash. So it is found for shallow places only, which those of
-//! almost all storage are; deep ones are left to the proofs after a block.
+//! Trie nodes are requested by key, but for a missing sibling only the path is known. Any key below
+//! that path is suitable, whether it exists or not: one key in 16^depth has such a hash. The search
+//! is limited to shallow paths, which covers nearly all storage tries. Deeper ones need the proofs
+//! of absence after the block.
 
 use alloy_primitives::{Address, U256};
 use alloy_trie::Nibbles;
@@ -11,27 +11,28 @@ use alloy_trie::Nibbles;
 use super::keccak::hash_all;
 use super::leaf::{account_key, slot_key};
 
-/// Places below this depth are not tried for: a million hashes at this one, 0.2 s.
+/// Deeper paths are not searched. At this depth the search takes about a million hashes, 0.2 s.
 const DEEPEST: usize = 5;
-/// Keys that are hashed together.
+/// The number of keys hashed per batch.
 const PORTION: u64 = 64;
-/// Sixteen times as many as it takes in the mean, so that none is found once in ten million.
+/// The limit as a multiple of the expected number of attempts; the search fails once in ten
+/// million.
 const PATIENCE: u64 = 16;
 
-/// A slot whose way in the trie of a storage begins with these digits.
+/// A slot whose hashed key starts with these nibbles.
 pub(super) fn slot(path: &Nibbles) -> Option<U256> {
     let text = |number: u64| U256::from(number).to_be_bytes::<32>();
     find(path, text).map(U256::from).filter(|slot| slot_key(slot).starts_with(path))
 }
 
-/// An account whose way in the trie of a state begins with these digits.
+/// An address whose hashed key starts with these nibbles.
 pub(super) fn address(path: &Nibbles) -> Option<Address> {
     let text = |number: u64| Address::left_padding_from(&number.to_be_bytes()).into_array();
     let found = find(path, text).map(text).map(Address::from);
     found.filter(|address| account_key(address).starts_with(path))
 }
 
-/// The first number whose text has a hash that begins with these digits.
+/// The first number whose `text` has a hash that starts with these nibbles.
 fn find<const N: usize>(path: &Nibbles, text: impl Fn(u64) -> [u8; N]) -> Option<u64> {
     if path.len() > DEEPEST {
         return None;

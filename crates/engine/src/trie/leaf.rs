@@ -1,4 +1,4 @@
-//! What the leaves of the state tries hold, and under which keys.
+//! The keys and values of the leaves of the state tries.
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use alloy_rlp::Decodable;
@@ -23,18 +23,16 @@ pub fn encode_account(account: &AccountState, storage_root: B256) -> Vec<u8> {
     alloy_rlp::encode(TrieAccount::new(nonce, balance, storage_root, code_hash))
 }
 
-/// The account in its leaf, which does not say which life it is, and its storage root.
+/// Decodes an account and its storage root. The leaf does not contain the generation.
 pub fn decode_account(leaf: &[u8], generation: u64) -> Result<(AccountState, B256)> {
     let TrieAccount { nonce, balance, storage_root, code_hash, .. } = decode("account", leaf)?;
     Ok((AccountState { nonce, balance, code_hash, generation }, storage_root))
 }
 
-/// The storage root in an account's leaf.
 pub fn storage_root_of(leaf: &[u8]) -> Result<B256> {
     Ok(decode::<TrieAccount>("account", leaf)?.storage_root)
 }
 
-/// The value in a slot's leaf.
 pub fn decode_slot(leaf: &[u8]) -> Result<U256> {
     decode("slot", leaf)
 }
@@ -48,7 +46,7 @@ fn decode<T: Decodable>(what: &str, leaf: &[u8]) -> Result<T> {
     }
 }
 
-/// A slot's leaf; a slot that is zero has none.
+/// The value of a slot's leaf, `None` for zero: such a slot has no leaf.
 pub fn encode_slot(value: &U256) -> Option<Vec<u8>> {
     (!value.is_zero()).then(|| alloy_rlp::encode(value))
 }

@@ -1,14 +1,13 @@
-//! Merkle-Patricia tries whose nodes are stored under their path.
+//! Merkle-Patricia tries whose nodes are stored by path.
 //!
-//! A node's place is `owner ‖ path`, not its hash: a changed node replaces its
-//! predecessor, nothing has to be counted or collected, and a store that versions
-//! its rows by block versions the trie with them. A node whose RLP is under 32
-//! bytes lives inside its parent and has no row, except the root, which always has
-//! one. Encoding, decoding and hashing of nodes are alloy-trie's.
+//! A node's key is `owner ‖ path`, not its hash. A changed node overwrites its predecessor, so no
+//! reference counting or garbage collection is needed, and a store that versions its rows by block
+//! also versions the trie. A node whose RLP is shorter than 32 bytes is embedded in its parent and
+//! has no row, except the root, which always has one. alloy-trie encodes, decodes and hashes the
+//! nodes.
 //!
-//! Nothing here knows of LMDB or blocks: rows come through `NodeReader` and leave
-//! as `NodeWrites`. What the leaves of the state tries mean is in `leaf` and
-//! `state_root`.
+//! This module does not depend on LMDB or blocks: rows are read through `NodeReader` and returned
+//! as `NodeWrites`. `leaf` and `state_root` define the contents of the state tries.
 
 pub(crate) mod bulk_root;
 mod edit;
@@ -38,5 +37,5 @@ pub(crate) use key::{is_node_key, is_storage_prefix, node_key, owner_prefix, par
 pub(crate) use rows::{LayeredNodes, Rows};
 pub(crate) use tree::Trie;
 
-/// The shortest RLP that its parent refers to by hash (yellow paper, appendix D).
+/// The minimum RLP length at which a parent refers to a node by hash (yellow paper, appendix D).
 pub(crate) const HASHED_FROM_BYTES: usize = 32;

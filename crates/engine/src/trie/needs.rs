@@ -1,10 +1,11 @@
-//! Which proofs are needed before the root after some changes can be computed.
+//! The proofs required to compute the root after a set of changes.
 //!
-//! Where all nodes of a state are stored none are. Of a state of which only some are known,
-//! a changed key needs the way to it, and a key that vanishes may need the node beside it
-//! (`hints`): either the proof of its absence afterwards, or one from before of any key whose way
-//! leads there (`key_search`). All of them are found at once, on a copy of the trie that takes what it lacks
-//! for a branch and goes on; nothing of that copy is used otherwise.
+//! None are required if all nodes of the state are stored. In a partial state, each changed key
+//! needs the nodes on its path, and each deleted key may also need the sibling node
+//! (`proof_nodes`). The sibling is obtained either from the proof that the key is absent
+//! afterwards, or from a proof of any key below it beforehand (`key_search`). A trial copy of the
+//! trie that assumes missing nodes to be branches finds all required proofs in one pass. The copy
+//! is discarded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,22 +18,23 @@ use crate::error::{Error, Result};
 use crate::state::{AccountChange, AccountState, Changes};
 use crate::trie::leaf::{account_key, slot_key, storage_root_of};
 
-/// Accounts with slots of theirs. The account itself is always meant too.
+/// Accounts and slots. Each account itself is included.
 pub type Keys = BTreeMap<Address, BTreeSet<U256>>;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProofsNeeded {
-    /// Keys to which the way is not known. A proof from any state in which nothing on the
-    /// unknown part of the way has changed will do.
+    /// Keys whose paths have missing nodes. A proof is usable from any state in which the missing
+    /// part of the path is the same.
     pub before: Keys,
-    /// Keys that vanish from beside a node that is not known: the proofs that they are
-    /// absent after the changes.
+    /// Deleted keys with a missing sibling node: proofs of their absence after the changes are
+    /// required.
     pub after: Keys,
-    /// Where those nodes are. A proof from before of any key below each will do as well.
+    /// The paths of the missing siblings. A proof from before the changes of any key below each
+    /// path is sufficient too.
     pub beside: BTreeSet<Place>,
 }
 
-/// A place in the trie of the accounts, or of the storage of one.
+/// A path in the account trie (`account` is `None`) or in a storage trie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub account: Option<Address>,
@@ -44,7 +46,7 @@ impl ProofsNeeded {
         self.before.is_empty() && self.after.is_empty()
     }
 
-    /// Keys that nobody has, below the places of `beside`; none where one lies too deep.
+    /// Unused keys below the paths of `beside`. `None` if a path is too deep to search.
     pub fn preimages_for_paths(&self) -> Option<Keys> {
         let mut keys = Keys::new();
         for Place { account, path } in &self.beside {
@@ -62,8 +64,8 @@ impl ProofsNeeded {
 }
 
 impl StateRoot {
-    /// The proofs without which `apply` and `root` end with `MissingNode`. Those after the
-    /// changes are only known once none before them is needed.
+    /// The proofs without which `apply` and `root` fail with `MissingNode`. `after` and `beside`
+    /// are only filled if `before` is empty.
     pub fn needs(&self, changes: &Changes, nodes: &dyn NodeReader) -> Result<ProofsNeeded> {
         let mut trial = self.clone();
         let mut needed = ProofsNeeded::default();
@@ -88,7 +90,7 @@ impl StateRoot {
     ) -> Result<()> {
         let rows = Rows { owner: Owner::Accounts, nodes };
         let found = known(self.accounts.get(&account_key(address), &rows))?;
-        // Storage of a new life has no former nodes.
+        // A new generation's storage has no earlier nodes.
         let lives_on = match (change.before, change.after) {
             (Some(before), Some(after)) if before.generation == after.generation => Some(after),
             _ => None,
@@ -118,7 +120,7 @@ fn way(trie: &mut Trie, key: &Nibbles, rows: &Rows<'_>) -> Result<()> {
     trie.get(key, rows).map(drop)
 }
 
-/// `None` where a node is missing.
+/// `None` if a node is missing.
 fn known<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),

@@ -1,8 +1,8 @@
-//! Trie nodes in memory: decoded from rows, hashed, and encoded for rows again.
+//! Trie nodes in memory: decoded from rows, hashed, and encoded into rows.
 //!
-//! A node that changed has no `reference` until it is hashed, nor has any node
-//! above it. A node that is not `saved` differs from its row, and so do all above
-//! it. So both walks, hashing and saving, turn back where nothing changed.
+//! A changed node and all its ancestors have no `reference` until they are hashed. A node that is
+//! not `saved` differs from its row, and so do all its ancestors. Hashing and saving therefore skip
+//! unchanged subtrees.
 
 use alloy_primitives::{B256, keccak256};
 use alloy_rlp::{Decodable, EMPTY_LIST_CODE, EMPTY_STRING_CODE, Encodable};
@@ -14,14 +14,14 @@ use alloy_trie::{
 use super::{HASHED_FROM_BYTES, Rows};
 use crate::error::Result;
 
-/// Keys are hashes, so no path is longer.
+/// Keys are 32-byte hashes, so no path is longer.
 pub(super) const MAX_NIBBLES: usize = 64;
 
 #[derive(Debug, Clone, Default)]
 pub(super) enum Node {
     #[default]
     Vacant,
-    /// Not loaded: the hash of a node with a row, or a node of under 32 bytes.
+    /// Not loaded: the hash of a node with a row, or an embedded node (under 32 bytes).
     Stored(RlpNode),
     Loaded(Box<Loaded>),
 }
@@ -29,11 +29,11 @@ pub(super) enum Node {
 #[derive(Debug, Clone)]
 pub(super) struct Loaded {
     pub body: Body,
-    /// How the parent refers to this node; `None` when it changed since hashed.
+    /// The parent's reference to this node; `None` if the node changed since it was last hashed.
     pub reference: Option<RlpNode>,
-    /// The row at this path, or its absence, is as it should be.
+    /// The row at this path, or its absence, is up to date.
     pub saved: bool,
-    /// There is a row at this path.
+    /// A row exists at this path.
     pub has_row: bool,
 }
 
@@ -54,7 +54,7 @@ impl Node {
         matches!(self, Self::Vacant)
     }
 
-    /// Reads the node in if it is not loaded. Its path is its place in the trie.
+    /// Loads the node at `path` unless it is loaded.
     pub fn load(&mut self, path: &Nibbles, rows: &Rows<'_>) -> Result<()> {
         let Self::Stored(reference) = self else { return Ok(()) };
         let (body, has_row) = match reference.as_hash() {
@@ -70,7 +70,7 @@ impl Node {
         Ok(())
     }
 
-    /// Brings `reference` up to date in this node and all below.
+    /// Updates `reference` in this node and its descendants.
     pub fn hash(&mut self, buffer: &mut Vec<u8>) {
         let Self::Loaded(loaded) = self else { return };
         if loaded.reference.is_some() {
@@ -84,7 +84,7 @@ impl Node {
         loaded.reference = Some(RlpNode::from_rlp(buffer));
     }
 
-    /// How the parent refers to this node, once hashed; `None` when it is vacant.
+    /// The parent's reference to this node, `None` if the node is vacant or not hashed.
     pub fn reference(&self) -> Option<&RlpNode> {
         match self {
             Self::Vacant => None,
@@ -93,8 +93,8 @@ impl Node {
         }
     }
 
-    /// Gives `write` every row that differs at this path and below, `None` for a row
-    /// to remove. The node must have been hashed.
+    /// Passes every row that differs at this path and below to `write`, `None` for a row to delete.
+    /// The node must be hashed.
     pub fn save(
         &mut self,
         path: Nibbles,
@@ -128,7 +128,7 @@ impl Node {
 }
 
 impl Body {
-    /// The node in `rlp`, found at a path of `depth` nibbles.
+    /// Decodes the node at a path of `depth` nibbles.
     fn decode(rlp: &[u8], depth: usize) -> alloy_rlp::Result<Self> {
         let mut rest = rlp;
         let node = TrieNode::decode(&mut rest)?;
@@ -167,7 +167,7 @@ impl Body {
         }
     }
 
-    /// Appends the RLP. Children must have been hashed.
+    /// Appends the RLP. The children must be hashed.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Leaf { key, value } => LeafNodeRef::new(key, value).encode(out),
@@ -201,12 +201,12 @@ pub(super) fn child_path(mut path: Nibbles, nibble: u8) -> Nibbles {
     path
 }
 
-/// The hash of a trie with this root node, which is hashed whatever its length.
+/// The root hash of a trie with this root node. The root is hashed regardless of its length.
 pub(super) fn root_hash(reference: &RlpNode) -> B256 {
     reference.as_hash().unwrap_or_else(|| keccak256(reference))
 }
 
-/// A child that is not loaded, from what its parent's RLP says.
+/// An unloaded child, from the reference in its parent's RLP.
 fn stored(reference: RlpNode) -> alloy_rlp::Result<Node> {
     const HASH_CODE: u8 = EMPTY_STRING_CODE + 32;
     let sound = match reference.as_slice() {

@@ -1,9 +1,8 @@
 //! Roots of ordered lists: transactions, receipts, withdrawals.
 //!
-//! Item `i` stands under the key `rlp(i)`. `Leaves` is for a caller that has more to hash and
-//! hashes all of it together (`keccak`); `GrowingRoot` gives the same root for a list that
-//! is still being appended to. alloy's `HashBuilder`, which hashes nodes one by one, is what
-//! tests hold both against.
+//! The key of item `i` is `rlp(i)`. `Leaves` lets a caller hash the leaves in one batch with other
+//! data (`keccak`). `GrowingRoot` computes the same root for a list that is still being extended.
+//! Tests compare both with alloy's `HashBuilder`, which hashes nodes one by one.
 
 use alloy_primitives::{B256, keccak256};
 use alloy_rlp::Encodable;
@@ -18,18 +17,18 @@ use crate::{
     trie::{HASHED_FROM_BYTES, Rows, Trie, keccak::hash_all},
 };
 
-/// The root of a whole list of encoded items.
+/// The root of a complete list of encoded items.
 pub fn ordered_root<T: AsRef<[u8]>>(items: &[T]) -> B256 {
     let leaves = Leaves::new(items);
     let nodes: Vec<_> = leaves.nodes().collect();
     leaves.root(&hash_all(&nodes))
 }
 
-/// The leaves of the trie of a list, encoded and in the order of their keys.
+/// The encoded leaves of a list's trie, in key order.
 pub struct Leaves {
     keys: Vec<Nibbles>,
     encoded: Vec<u8>,
-    /// Where each leaf ends in `encoded`.
+    /// The end offset of each leaf in `encoded`.
     ends: Vec<usize>,
 }
 
@@ -54,7 +53,7 @@ impl Leaves {
         starts.zip(&self.ends).map(|(start, end)| &self.encoded[*start..*end])
     }
 
-    /// The root, given the hash of each node.
+    /// The root, given the hash of each leaf.
     pub fn root(&self, hashes: &[B256]) -> B256 {
         let reference = |(node, hash): (&[u8], &B256)| match node.len() < HASHED_FROM_BYTES {
             true => RlpNode::from_rlp(node),
@@ -69,13 +68,13 @@ impl Leaves {
     }
 }
 
-/// What a leaf adds to its item at most: two headers of up to five bytes, and a path.
+/// The maximum overhead of a leaf: two RLP headers of up to five bytes, and a path.
 const LEAF_OVERHEAD: usize = 14;
-/// The encoding of a branch with all children and no value.
+/// The encoded size of a branch with all children and no value.
 const BRANCH_SIZE: usize = 532;
 
-/// How many nibbles of a key lead to its leaf: up to and including the first that
-/// neither neighbour has.
+/// The depth of a key's leaf in nibbles, including the first nibble that differs from both
+/// neighbours.
 fn leaf_depth(keys: &[Nibbles], place: usize) -> usize {
     let shared = |other: Option<&Nibbles>| other.map(|it| it.common_prefix_length(&keys[place]));
     let before = place.checked_sub(1).and_then(|before| keys.get(before));
@@ -83,7 +82,7 @@ fn leaf_depth(keys: &[Nibbles], place: usize) -> usize {
     deepest.map_or(0, |shared| shared + 1)
 }
 
-/// The node above these leaves, whose keys have `depth` nibbles in common that lead here.
+/// The node above these leaves, at `depth` nibbles.
 fn node(keys: &[Nibbles], leaves: &[RlpNode], depth: usize, out: &mut Vec<u8>) -> RlpNode {
     let ([first, .., last], [_, _, ..]) = (keys, leaves) else { return leaves[0].clone() };
     let shared = first.common_prefix_length(last);
@@ -102,7 +101,7 @@ fn branch(keys: &[Nibbles], leaves: &[RlpNode], depth: usize, out: &mut Vec<u8>)
         let same = |key: &&Nibbles| key.get(depth) == nibble;
         let end = start + keys[start..].iter().take_while(same).count();
         children.push(node(&keys[start..end], &leaves[start..end], depth + 1, out));
-        // No key is the beginning of another, so each has a nibble here.
+        // No key is a prefix of another, so each has a nibble here.
         mask.set_bit(nibble.unwrap_or_default());
         start = end;
     }
@@ -110,9 +109,9 @@ fn branch(keys: &[Nibbles], leaves: &[RlpNode], depth: usize, out: &mut Vec<u8>)
     BranchNodeRef::new(&children, mask).rlp(out)
 }
 
-/// A list whose root can be asked for at any moment, at the cost of the items added
-/// since the last time. It keeps the items, for a later key may still push an
-/// earlier leaf down; a copy can be continued on its own.
+/// A list whose root can be computed at any time, at the cost of the items added since the last
+/// root. It keeps the items, because a later key can move an earlier leaf deeper. A clone can be
+/// extended independently.
 #[derive(Debug, Clone, Default)]
 pub struct GrowingRoot {
     trie: Trie,
@@ -150,12 +149,12 @@ mod tests {
 
     use super::*;
 
-    /// The plain form.
+    /// The reference implementation.
     fn alloy_root(items: &[Vec<u8>]) -> B256 {
         ordered_trie_root_encoded(items)
     }
 
-    /// Items whose nodes are inlined, nearly so, and far from it.
+    /// Items whose nodes are embedded, at the limit, and much longer.
     fn item(index: usize) -> Vec<u8> {
         let length = [1, 2, 27, 28, 29, 30, 31, 32, 33, 150, 700][index * 7 % 11];
         vec![index as u8 | 1; length]

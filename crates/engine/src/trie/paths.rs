@@ -11,14 +11,14 @@ use crate::evm::deadline::Watch;
 use crate::missing_keys::MissingKeys;
 use crate::state::Changes;
 
-/// How often changes are taken in while nodes come.
+/// The maximum number of attempts while other threads add nodes.
 const MOST_TRIES: usize = 4;
 
-/// Applies all changes and computes the root, or changes nothing: `MissingTrieNodes` at the block
-/// that the trie begins at.
+/// Applies all changes and computes the root. If nodes are missing, it changes nothing and fails
+/// with `MissingTrieNodes` at the block that the trie starts from.
 ///
-/// Nodes come from other threads meanwhile: where one was missing and none is any more, it
-/// is tried again.
+/// Other threads may add nodes concurrently. If a node was missing and none is missing afterwards,
+/// the changes are applied again.
 pub fn apply_known(
     trie: &mut StateRoot,
     changes: &Changes,
@@ -41,7 +41,8 @@ pub fn apply_known(
     Err(Error::IncompleteState("a root"))
 }
 
-/// `MissingTrieNodes` if the root after the changes cannot be computed; they are not applied.
+/// Fails with `MissingTrieNodes` if the root after the changes cannot be computed. Does not apply
+/// them.
 pub fn check(
     trie: &StateRoot,
     changes: &Changes,
@@ -59,7 +60,7 @@ pub fn check(
     Err(missing(block, keys))
 }
 
-/// The error for paths to these keys that are not known.
+/// The error for missing nodes on the paths of these keys.
 pub fn missing(block: u64, keys: Keys) -> Error {
     let accounts = keys.keys().copied().collect();
     let slots = keys.into_iter().filter(|(_, slots)| !slots.is_empty()).collect();

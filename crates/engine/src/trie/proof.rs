@@ -1,11 +1,10 @@
-//! Proofs: the nodes on the way to one key, from the root down.
+//! Merkle proofs: the nodes on the path to one key, from the root down.
 //!
-//! Who has the root and these nodes can tell what the key holds, or that it holds
-//! nothing (EIP-1186). A node that lives inside its parent is not listed by itself. An
-//! empty trie has no nodes.
+//! Given the root hash, these nodes prove the key's value or its absence (EIP-1186). Nodes embedded
+//! in their parent are not listed. The proof of an empty trie is empty.
 //!
-//! `Trie::prove` walks a trie whose nodes are stored. `PathNodes` keeps the nodes of
-//! some keys while a trie is built from all its leaves.
+//! `Trie::prove` reads a stored trie. `PathNodes` collects the nodes on the paths of some keys
+//! while a trie is built from all its leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +16,7 @@ use super::{
 };
 use crate::error::Result;
 
-/// The RLP of nodes, the root first.
+/// The RLP of the nodes, root first.
 pub type ProofNodes = Vec<Vec<u8>>;
 
 impl Trie {
@@ -51,7 +50,7 @@ impl Trie {
     }
 }
 
-/// The nodes on the way to some keys, picked from all nodes of a trie.
+/// The nodes on the paths to a set of keys, collected while a trie is built.
 #[derive(Default)]
 pub struct PathNodes {
     keys: BTreeSet<Nibbles>,
@@ -63,7 +62,7 @@ impl PathNodes {
         Self { keys: keys.into_iter().collect(), nodes: BTreeMap::new() }
     }
 
-    /// Takes a node that has a row, if one of the keys leads through it.
+    /// Keeps a node if it is on the path of one of the keys. Embedded nodes must not be offered.
     pub fn offer(&mut self, path: &Nibbles, rlp: &[u8]) {
         let next = self.keys.range(*path..).next();
         if next.is_some_and(|key| key.starts_with(path)) {
@@ -91,7 +90,7 @@ mod tests {
     };
 
     fn hashed_key() -> impl Strategy<Value = Nibbles> {
-        // Few different beginnings, so that there are extensions and shared paths.
+        // Few distinct prefixes, so that there are extensions and shared paths.
         (0u8..4, any::<[u8; 2]>()).prop_map(|(first, end)| {
             let mut key = [first; 32];
             key[30..].copy_from_slice(&end);

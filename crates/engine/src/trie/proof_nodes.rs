@@ -1,15 +1,15 @@
-//! Nodes from anywhere, told apart by their hashes; above all those that deletions need.
+//! Trie nodes from proofs, indexed by hash, including the sibling nodes that deletions need.
 //!
-//! When a branch loses all children but one, that one merges with it: a leaf or an extension
-//! gets a longer key, and only a branch stays as it is. So its content is needed, and a
-//! proof of the deleted key *before* the change does not have it. The proof that the key is
-//! absent *after* the change ends in the merged node. Taking the first digits off its key
-//! gives the former node back, which then has the hash that the trie holds: nothing has to
-//! be believed, and what fits nowhere is never asked for.
+//! If a deletion leaves a branch with one child, the child merges with the branch: a leaf or
+//! extension gets a longer key, only a branch stays unchanged. The child's content is therefore
+//! required, but a proof of the deleted key *before* the change does not contain it. The proof of
+//! the key's absence *after* the change ends in the merged node. Removing leading nibbles from its
+//! key yields the former node, whose hash is in the trie. The result needs no trust, because nodes
+//! are found by hash only.
 //!
-//! If the remaining child is a branch, the proof ends in an extension to it, and the branch
-//! itself need not be known. Such an extension counts only if it is reached from the state
-//! root after the change: anybody can make one that names any hash.
+//! If the remaining child is a branch, the proof ends in an extension to it, and the branch itself
+//! is not required. Such an extension is accepted only if it is reachable from the state root after
+//! the change, since anyone can construct one with an arbitrary child hash.
 
 use alloy_primitives::map::{B256Map, B256Set};
 use alloy_primitives::{B256, keccak256};
@@ -22,19 +22,19 @@ use alloy_trie::{
 use super::{HASHED_FROM_BYTES, NodeReader, Owner};
 use crate::error::Result;
 
-/// No node of a state is longer: a branch has 532 bytes, an account's leaf some 150.
+/// The maximum length of a state trie node; a branch has 532 bytes, an account leaf about 150.
 const LONGEST: usize = 1024;
 
 #[derive(Debug, Clone, Default)]
 pub struct Hints {
     nodes: B256Map<Vec<u8>>,
-    /// Children of extensions that a state root leads to; they are branches.
+    /// Children of extensions reachable from a state root; they are branches.
     branches: B256Set,
 }
 
 impl Hints {
-    /// Takes in nodes of proofs, and what they may have been before deletions. Those that the
-    /// root `after` the changes leads to also tell which nodes are branches.
+    /// Adds proof nodes and the nodes that they may have been before deletions. If `after` is the
+    /// state root after the changes, also marks the branches below extensions reachable from it.
     pub fn add(&mut self, nodes: &[impl AsRef<[u8]>], after: Option<B256>) {
         nodes.iter().for_each(|node| self.add_node(node.as_ref()));
         if let Some(root) = after {
@@ -65,7 +65,7 @@ impl Hints {
         self.nodes.insert(keccak256(rlp), rlp.to_vec());
     }
 
-    /// Walks down from a state root, through the tries of accounts and of their storage.
+    /// Traverses the account trie and the storage tries from a state root.
     fn find_branches(&mut self, root: B256) {
         let mut seen = B256Set::default();
         let mut open = vec![(root, true)];
@@ -89,7 +89,7 @@ impl Hints {
         }
     }
 
-    /// Keeps a node that its parent would refer to by hash.
+    /// Stores a node if it is long enough to be referenced by hash.
     fn keep(&mut self, node: impl Encodable) {
         let rlp = alloy_rlp::encode(node);
         if rlp.len() >= HASHED_FROM_BYTES {
@@ -103,7 +103,7 @@ impl Hints {
     }
 }
 
-/// Nodes of a state, and hints where it has none.
+/// The nodes of a state, supplemented by hints.
 pub struct WithProofNodes<'a> {
     pub nodes: &'a dyn NodeReader,
     pub hints: &'a Hints,

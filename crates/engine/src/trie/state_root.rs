@@ -1,16 +1,15 @@
-//! The state root after changes, at the cost of what changed.
+//! Computes the state root after changes, at the cost of what changed.
 //!
-//! A `StateRoot` is the account trie and the storage tries that were touched. It
-//! takes changes as they come and folds storage roots into account leaves when a
-//! root is asked for. It writes nothing: `take_writes` says what a store, or a layer
-//! above it, has to show from then on. After an error it must be dropped.
+//! A `StateRoot` holds the account trie and the touched storage tries. Storage roots are written
+//! into the account leaves when a root is computed. It stores nothing: `take_writes` returns the
+//! rows that a store, or a layer above it, must apply. After an error it must be dropped.
 //!
-//! Deletions come last. A branch that loses a child and gains another then never has one
-//! alone, whose node would have to be read although no root depends on it: of a state of
-//! which only some nodes are known it need not be among them.
+//! Deletions are applied last. A branch that loses one child and gains another then never has a
+//! single child, whose node would have to be read although no root depends on it and which a
+//! partial state may lack.
 //!
-//! Every call is given the nodes it may read: those of the state the trie was
-//! opened on, with all writes taken since on top or without them. Roots from scratch are in `bulk_root`.
+//! Every call gets the nodes that it may read: those of the state the trie was opened on, with or
+//! without all writes taken since. `bulk_root` computes roots from scratch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,22 +31,21 @@ use crate::{
     },
 };
 
-/// A changed account or slot: the nodes on its way are read, and hashed for the next root.
+/// Estimated time per changed account or slot: reading and hashing the nodes on its path.
 const CHANGE_NS: u64 = 10_000;
-/// The nodes on the way to a slot, read and checked: eight of them, mostly in the cache.
+/// Estimated time to prove a slot: eight nodes read and checked, mostly in the cache.
 const SLOT_NS: u64 = 20_000;
 
 #[derive(Debug, Clone)]
 pub struct StateRoot {
     pub(super) accounts: Trie,
-    /// Touched storage, of the life the account has now.
+    /// Touched storage tries, of the accounts' current generations.
     storage: AddressMap<StorageTrie>,
-    /// Accounts whose leaf is to be changed before the next root, in the order of
-    /// the trie so that neighbouring rows are read together.
+    /// Accounts whose leaves have to be updated before the next root, in key order so that adjacent
+    /// rows are read together.
     waiting: BTreeMap<Nibbles, (Address, Option<AccountState>)>,
     retired: BTreeSet<Owner>,
-    /// Of a copy that is only tried (`needs`): keys that vanished from beside nodes that
-    /// were taken for branches.
+    /// In a trial copy (`needs`): keys whose deletion assumed a missing sibling to be a branch.
     assumed: Option<Keys>,
 }
 
@@ -58,7 +56,6 @@ struct StorageTrie {
 }
 
 impl StateRoot {
-    /// The stored state with this root.
     pub fn open(state_root: B256) -> Self {
         Self {
             accounts: Trie::open(state_root),
@@ -69,8 +66,8 @@ impl StateRoot {
         }
     }
 
-    /// From here on, takes missing nodes beside deleted ones for branches. Roots are then
-    /// worth nothing.
+    /// From now on, assumes missing siblings of deleted nodes to be branches. Later roots are
+    /// invalid.
     pub(super) fn assume(&mut self) {
         self.assumed = Some(Keys::new());
         self.accounts.assumed = Some(Vec::new());
@@ -79,7 +76,7 @@ impl StateRoot {
         }
     }
 
-    /// The keys whose deletion took a missing node for a branch, and where those nodes are.
+    /// The keys whose deletion assumed a missing node to be a branch, and the paths of these nodes.
     pub(super) fn assumed(self) -> (Keys, BTreeSet<Place>) {
         let of = |account, trie: Trie| {
             let paths = trie.assumed.unwrap_or_default();
@@ -91,17 +88,17 @@ impl StateRoot {
         (self.assumed.unwrap_or_default(), places)
     }
 
-    /// The storage of an account, if it was touched.
+    /// The storage trie of an account, if it was touched.
     pub(super) fn storage_of(&mut self, address: &Address) -> Option<&mut Trie> {
         self.storage.get_mut(address).map(|touched| &mut touched.trie)
     }
 
-    /// Takes the changes in. They must start from the state as it stands here.
+    /// Applies the changes. They must be based on the current state of this trie.
     pub fn apply(&mut self, changes: &Changes, nodes: &dyn NodeReader) -> Result<()> {
         self.apply_within(changes, nodes, &mut Watch::default())
     }
 
-    /// The same until a deadline: `DeadlineExceeded`.
+    /// Like `apply`, but fails with `DeadlineExceeded` after the deadline.
     pub fn apply_within(
         &mut self,
         changes: &Changes,
@@ -145,8 +142,7 @@ impl StateRoot {
         Ok(self.accounts.root())
     }
 
-    /// The root of the account's storage as it stands; that of an empty trie when
-    /// there is no such account.
+    /// The current storage root of an account; the empty root if the account does not exist.
     pub fn storage_root(&mut self, address: &Address, nodes: &dyn NodeReader) -> Result<B256> {
         if let Some(touched) = self.storage.get_mut(address) {
             return Ok(touched.trie.root());
@@ -159,7 +155,8 @@ impl StateRoot {
         self.accounts.get(&key, &rows)?.map_or(Ok(EMPTY_ROOT_HASH), storage_root_of)
     }
 
-    /// The same after changes that are not taken in. Only those of the account count.
+    /// Like `storage_root`, after changes that are not applied. Only the changes of this account
+    /// matter.
     pub fn storage_root_after(
         &self,
         address: &Address,
@@ -173,8 +170,8 @@ impl StateRoot {
         trial.storage_root(address, nodes)
     }
 
-    /// The nodes on the way to an account, its storage root, and the nodes on the way to
-    /// some of its slots. `account` is what the state has of it.
+    /// The proof of an account, its storage root, and the proofs of some of its slots. `account` is
+    /// the account in this state.
     pub fn prove(
         &mut self,
         address: &Address,
@@ -203,7 +200,7 @@ impl StateRoot {
         Ok((to_account, storage_root, to_slots))
     }
 
-    /// An account as its leaf has it, after `root`.
+    /// Reads an account from its leaf. Call `root` first.
     pub fn account(
         &mut self,
         address: &Address,
@@ -215,7 +212,7 @@ impl StateRoot {
         leaf.map(|leaf| Ok(decode_account(leaf, generation)?.0)).transpose()
     }
 
-    /// A slot of an account that is there, as its leaf has it.
+    /// Reads a slot of an existing account from its leaf.
     pub fn slot(
         &mut self,
         address: &Address,
@@ -229,7 +226,7 @@ impl StateRoot {
         Ok(leaf.map(decode_slot).transpose()?.unwrap_or_default())
     }
 
-    /// All that changed since the last call, with the root brought up to date.
+    /// Computes the root and returns all changes since the last call.
     pub fn take_writes(&mut self, nodes: &dyn NodeReader) -> Result<NodeWrites> {
         self.root(nodes)?;
         let mut writes = NodeWrites::default();
@@ -258,8 +255,8 @@ impl StateRoot {
         let owner = Owner::Storage { address: *address, generation };
         let lives_on = change.before.is_some_and(|before| before.generation == generation);
         if !lives_on {
-            // A life that ended and began again under one number has had no rows
-            // stored, or has rows that its new trie never refers to.
+            // A generation that ended and restarted under the same number has no stored rows, or
+            // rows that its new trie never refers to.
             self.retired.remove(&owner);
             self.storage.insert(*address, StorageTrie { generation, trie: Trie::default() });
         }

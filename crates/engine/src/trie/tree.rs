@@ -1,8 +1,8 @@
-//! One trie: loaded where it was touched, hashed where it changed.
+//! One trie, loaded lazily and hashed incrementally.
 //!
-//! Loaded nodes stay in memory, so a further round of changes and the next root
-//! cost what they touch. After an error the trie may be half changed and must be
-//! dropped. No key may be a prefix of another; the state's are all of one length.
+//! Loaded nodes stay in memory, so later changes and roots cost only the nodes that they touch.
+//! After an error the trie may be partly changed and must be dropped. No key may be a prefix of
+//! another; state keys all have the same length.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Default)]
 pub struct Trie {
     pub(super) root: Node,
-    /// Paths that had a row and lost their node since the last `take_writes`.
+    /// Paths whose node and row were removed since the last `take_writes`.
     given_up: Vec<Nibbles>,
-    /// Where nodes are encoded, kept to be allocated once.
+    /// The encoding buffer, kept to avoid reallocation.
     buffer: Vec<u8>,
-    /// Of a trie that is only tried: where nodes were taken for branches, being unknown.
+    /// In a trial trie: the paths of missing nodes that were assumed to be branches.
     pub(super) assumed: Option<Vec<Nibbles>>,
 }
 
 impl Trie {
-    /// The stored trie with this root. Its nodes are read when first needed.
+    /// Opens the stored trie with this root. Nodes are read on first use.
     pub fn open(root: B256) -> Self {
         let root = match root {
             EMPTY_ROOT_HASH => Node::Vacant,
@@ -38,7 +38,7 @@ impl Trie {
         Self { root, ..Self::default() }
     }
 
-    /// How many nodes were taken for branches.
+    /// The number of nodes that were assumed to be branches.
     pub(super) fn assumptions(&self) -> usize {
         self.assumed.as_ref().map_or(0, Vec::len)
     }
@@ -76,7 +76,8 @@ impl Trie {
         self.update(key, rows, |_| Ok(None))
     }
 
-    /// Sets the key's value to what `change` makes of the old one, `None` being none.
+    /// Sets the key's value to the result of `change`, which gets the current value. `None` means
+    /// that the key is absent.
     pub fn update<F>(&mut self, key: &Nibbles, rows: &Rows<'_>, change: F) -> Result<()>
     where
         F: FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>>,
@@ -95,13 +96,13 @@ impl Trie {
         self.root.reference().map_or(EMPTY_ROOT_HASH, root_hash)
     }
 
-    /// Adds to `writes` what changed since the last call: all rows that differ.
+    /// Adds all rows that changed since the last call to `writes`.
     pub fn take_writes(&mut self, owner: &Owner, writes: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>) {
         self.root.hash(&mut self.buffer);
         for path in self.given_up.drain(..) {
             writes.insert(node_key(owner, &path), None);
         }
-        // After the paths given up, because a new node may stand on one of them.
+        // Must follow the removals, because a new node may be at one of these paths.
         self.root.save(Nibbles::new(), &mut self.buffer, &mut |path, row| {
             writes.insert(node_key(owner, path), row.map(<[u8]>::to_vec));
         });

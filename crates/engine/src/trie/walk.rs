@@ -1,7 +1,7 @@
-//! A stored trie read from its root down to every leaf, each node checked by its hash.
+//! Traverses a stored trie from its root to every leaf and checks each node's hash.
 //!
-//! Nothing is held but the way to the node being read. What is wrong with a node is told,
-//! and what is below it is left out: its parent's hash is all that says what belongs there.
+//! Only the path to the current node is held in memory. A damaged node is reported and its subtree
+//! skipped, because only the parent's hash tells which nodes belong there.
 
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
@@ -12,15 +12,15 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// What a walk tells as it goes.
+/// Receives the results of a walk. An error from any method ends the walk.
 pub trait Walker {
-    /// A node was read, at a path of one trie. An error ends the walk.
+    /// Called after each node is read.
     fn node(&mut self) -> Result<()>;
 
-    /// A leaf with its whole key.
+    /// Called for each leaf, with its full key.
     fn leaf(&mut self, key: &Nibbles, value: &[u8]) -> Result<()>;
 
-    /// A node that is missing or not the one that its parent names.
+    /// Called for a node that is missing or does not match its parent's reference.
     fn damaged(&mut self, path: &Nibbles, why: Error) -> Result<()>;
 }
 
@@ -28,7 +28,7 @@ pub trait Walker {
 ///
 /// # Errors
 ///
-/// What the walker gives; what reading failed with, but for damage of nodes.
+/// The walker's errors, and read errors other than damaged or missing nodes.
 pub fn walk(root: B256, rows: &Rows<'_>, walker: &mut dyn Walker) -> Result<()> {
     descend(Trie::open(root).root, Nibbles::new(), rows, walker)
 }
