@@ -1,12 +1,12 @@
-//! Blocks as bytes: `[header, transactions, uncles, withdrawals?]`.
+//! RLP encoding of blocks: `[header, transactions, uncles, withdrawals?]`.
 //!
-//! `decode_block` takes one block from the start of a buffer. What it accepts encodes
-//! to the very bytes it consumed, down to each transaction; senders are not recovered
-//! (`transaction::decode_all` does that). Memory grows with the bytes present, never
-//! with a length they claim.
+//! `decode_block` decodes one block from the start of a buffer. An accepted block re-encodes to
+//! exactly the bytes consumed, including each transaction. Senders are not recovered (see
+//! `transaction::decode_all`). Memory use is bounded by the bytes present, not by the lengths they
+//! claim.
 //!
-//! Whether body and header agree is for the caller to check, with the roots below:
-//! on the L2 a withdrawals root is not the root of the (empty) withdrawals.
+//! The caller must check that body and header match, using the root functions below. On the L2 the
+//! header's withdrawals root is not the root of the (empty) withdrawals.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,6 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Block {
     pub header: Header,
-    /// The hash of the header.
     pub hash: B256,
     /// EIP-2718 encodings.
     pub transactions: Vec<Bytes>,
@@ -34,7 +33,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The transactions are EIP-2718 encodings and must not be empty.
+    /// Each transaction is a non-empty EIP-2718 encoding.
     pub fn new(
         header: Header,
         transactions: Vec<Bytes>,
@@ -77,11 +76,11 @@ impl Block {
     }
 }
 
-/// Decodes the block at the start of `bytes`; also says how many bytes it took.
+/// Decodes the block at the start of `bytes`. Also returns the number of bytes consumed.
 ///
 /// # Errors
 ///
-/// `Undecodable` for anything but one canonical block at the start.
+/// `Undecodable` unless the bytes start with one canonical block.
 pub fn decode_block(bytes: &[u8]) -> Result<(Block, usize)> {
     if bytes.is_empty() {
         return Err(undecodable("no bytes"));
@@ -115,7 +114,7 @@ pub fn ommers_hash(uncles: &[Header]) -> B256 {
     alloy_consensus::proofs::calculate_ommers_root(&fields)
 }
 
-/// The root of the trie of the EIP-2718 encodings by index.
+/// The trie root of the EIP-2718 encodings by index.
 pub fn transactions_root<T: AsRef<[u8]>>(raws: &[T]) -> B256 {
     alloy_trie::root::ordered_trie_root_encoded(raws)
 }
@@ -124,7 +123,7 @@ pub fn withdrawals_root(withdrawals: &[Withdrawal]) -> B256 {
     alloy_consensus::proofs::calculate_withdrawals_root(withdrawals)
 }
 
-/// One RLP item: all of it, and what follows its own header.
+/// One RLP item: the complete item and its payload.
 struct Item<'a> {
     whole: &'a [u8],
     payload: &'a [u8],
@@ -154,7 +153,7 @@ fn decode_transactions(mut rest: &[u8]) -> Result<Vec<Bytes>> {
     while !rest.is_empty() {
         let index = transactions.len();
         let found = item(&mut rest, "transactions")?;
-        // A legacy transaction is a list of its own, a typed one is wrapped in a string.
+        // A legacy transaction is a list, a typed one is wrapped in a string.
         let raw = if found.is_list { found.whole } else { found.payload };
         transaction::check(raw).map_err(|error| match error {
             Error::Undecodable { why, .. } => undecodable(format!("transaction {index}: {why}")),
@@ -177,12 +176,12 @@ fn is_legacy(raw: &[u8]) -> bool {
     raw.first().is_some_and(|&first| first >= alloy_rlp::EMPTY_LIST_CODE)
 }
 
-/// How long a transaction is inside a block.
+/// The length of a transaction inside a block.
 pub fn transaction_length(raw: &[u8]) -> usize {
     if is_legacy(raw) { raw.len() } else { raw.length() }
 }
 
-/// Writes a transaction as it stands inside a block: a legacy one is a list of its own.
+/// Writes a transaction in its block encoding: legacy as a list, typed as a string.
 pub fn encode_transaction(raw: &[u8], out: &mut Vec<u8>) {
     if is_legacy(raw) { out.put_slice(raw) } else { raw.encode(out) }
 }

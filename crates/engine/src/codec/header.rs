@@ -1,9 +1,9 @@
 //! Block headers.
 //!
-//! A `Header` is immutable and knows its hash from the first time it is asked for it. Its
-//! fields by fork are gapless: each fork only ever appended fields, and the encoding says
-//! which are present by their count alone, so a header with a gap would encode as another
-//! one. Rules between a header and its parent or its body are not here.
+//! A `Header` is immutable and caches its hash. Its optional fields have no gaps: each fork only
+//! appended fields, and the encoding identifies them by their number alone, so a header with a gap
+//! would encode as a different one. Rules between a header and its parent or body are not checked
+//! here.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -18,26 +18,27 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone)]
 pub struct Header {
     fields: Fields,
-    /// Follows from the fields, so it takes no part in comparing.
+    /// Derived from the fields, so it is excluded from comparisons.
     hash: OnceLock<B256>,
 }
 
 impl Header {
-    /// Fails when a field of a later fork is given and one of an earlier fork is not.
+    /// Creates a header from its fields.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` when a field is there without one that came before it.
+    /// `InvalidArgument` if a field of a later fork is present and one of an earlier fork is
+    /// missing.
     pub fn new(fields: Fields) -> Result<Self> {
         check_gapless(&fields)?;
         Ok(Self { fields, hash: OnceLock::new() })
     }
 
-    /// Decodes exactly one header in its canonical encoding.
+    /// Decodes exactly one header in canonical encoding.
     ///
     /// # Errors
     ///
-    /// `Undecodable` for anything but one canonical header.
+    /// `Undecodable` for anything else.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut rest = bytes;
         let fields = Fields::decode(&mut rest).map_err(|why| undecodable(why.to_string()))?;
@@ -94,7 +95,7 @@ impl Deref for Header {
     }
 }
 
-/// London, Shanghai, Cancun (three), Prague and Amsterdam (two), as appended.
+/// The optional fields in order: London, Shanghai, Cancun (three), Prague and Amsterdam (two).
 fn check_gapless(header: &Fields) -> Result<()> {
     let appended = [
         ("base_fee_per_gas", header.base_fee_per_gas.is_some()),
@@ -141,7 +142,7 @@ mod tests {
         }
     }
 
-    /// The same header as every fork before would have had it, newest first.
+    /// The header as it would be in each earlier fork, newest first.
     fn ladder() -> Vec<Fields> {
         let mut headers = vec![amsterdam()];
         let remove: [fn(&mut Fields); 8] = [

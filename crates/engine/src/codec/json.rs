@@ -1,8 +1,8 @@
-//! What JSON-RPC shows of a simulated block, as text.
+//! JSON of simulated blocks.
 //!
-//! Only what no rule and no dialect decides: the header, the hashes of transactions, and
-//! results of calls with their logs. What a failed call says of its failure is handed in.
-//! Texts grow a buffer, for a block has hundreds of numbers and hashes in it.
+//! Covers the parts that are the same for all clients: the header, transaction hashes, and call
+//! results with their logs. The caller provides the members that describe a failure. All functions
+//! append to a buffer, because a block contains hundreds of numbers and hashes.
 
 use alloy_primitives::{B256, U256, hex};
 
@@ -11,7 +11,7 @@ use crate::{
     evm::{outcome::Outcome, transfers::Collected},
 };
 
-/// The members of a block object that its header decides, and its size; without braces.
+/// Writes the members of a block object that derive from its header, and its size, without braces.
 pub fn header(out: &mut Vec<u8>, header: &Header, size: usize) {
     member(out, b"\"number\":", |out| quantity(out, header.number));
     member(out, b",\"hash\":", |out| data(out, header.hash()));
@@ -46,7 +46,7 @@ pub fn withdrawal(out: &mut Vec<u8>, withdrawal: &Withdrawal) {
     out.push(b'}');
 }
 
-/// An array of what `item` writes.
+/// Writes an array, each item by `item`.
 pub fn array<T>(
     out: &mut Vec<u8>,
     items: impl IntoIterator<Item = T>,
@@ -62,23 +62,23 @@ pub fn array<T>(
     out.push(b']');
 }
 
-/// Bytes, quoted.
+/// Writes bytes as a quoted hex string.
 pub fn data(out: &mut Vec<u8>, bytes: impl AsRef<[u8]>) {
     let bytes = bytes.as_ref();
     out.extend_from_slice(b"\"0x");
     let start = out.len();
     out.resize(start + 2 * bytes.len(), 0);
-    // It fails only for a length other than this one.
+    // Fails only if the lengths differ.
     let _ = hex::encode_to_slice(bytes, &mut out[start..]);
     out.push(b'"');
 }
 
-/// A number, quoted.
+/// Writes a number as a quoted hex quantity.
 pub fn quantity(out: &mut Vec<u8>, number: u64) {
     wide_quantity(out, U256::from(number));
 }
 
-/// The same for numbers of up to 256 bits.
+/// Like `quantity`, for numbers of up to 256 bits.
 pub fn wide_quantity(out: &mut Vec<u8>, number: U256) {
     let mut digits = hex::Buffer::<32>::new();
     let digits = digits.format(&number.to_be_bytes()).as_bytes();
@@ -88,14 +88,14 @@ pub fn wide_quantity(out: &mut Vec<u8>, number: U256) {
     out.push(b'"');
 }
 
-/// What is told of a call that failed: what it returned, and the text of further members,
-/// a comma before each.
+/// The description of a failed call: its return data, and the JSON of further members, each with a
+/// leading comma.
 pub struct FailureText<'a> {
     pub returned: &'a [u8],
     pub members: &'a [u8],
 }
 
-/// What all logs of a block say of it, written once.
+/// The members that all logs of a block share, encoded once.
 pub struct BlockText(Vec<u8>);
 
 impl BlockText {
@@ -108,14 +108,14 @@ impl BlockText {
     }
 }
 
-/// The place of a call in its block, for its logs.
+/// The position of a call in its block, for its logs.
 pub struct Place<'a> {
     pub block: &'a BlockText,
     pub transaction_hash: B256,
     pub index: usize,
 }
 
-/// The result of a call.
+/// Writes the result of a call.
 pub fn call(
     out: &mut Vec<u8>,
     outcome: &Outcome,

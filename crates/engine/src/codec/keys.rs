@@ -1,7 +1,6 @@
-//! Secret keys: whose they are, and what they sign.
+//! Secret keys: their addresses and signatures.
 //!
-//! For development chains, whose keys everybody knows. Nothing here is hardened against
-//! an observer of the process.
+//! For development chains, whose keys are public. Not hardened against side channels.
 
 use alloy_consensus::{
     SignableTransaction,
@@ -17,20 +16,20 @@ use crate::evm::message::Message;
 
 const BLOB: u8 = 3;
 
-/// The compressed public key of a secret.
+/// The compressed public key of a secret key.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` when the secret is no key.
+/// `InvalidArgument` if the secret key is invalid.
 pub fn public_key(secret: &B256) -> Result<[u8; 33]> {
     Ok(public(secret)?.serialize())
 }
 
-/// The account that a secret controls.
+/// The address of a secret key.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` when the secret is no key.
+/// `InvalidArgument` if the secret key is invalid.
 pub fn address_of(secret: &B256) -> Result<Address> {
     Ok(public_key_to_address(public(secret)?))
 }
@@ -41,14 +40,14 @@ fn public(secret: &B256) -> Result<PublicKey> {
     Ok(PublicKey::from_secret_key(&Secp256k1::signing_only(), &key))
 }
 
-/// The message as a transaction of type `tx_type` (0, 1, 2 or 4), signed.
+/// Signs the message as a transaction of type `tx_type` (0, 1, 2 or 4).
 ///
-/// Its sender is the owner of the key, whatever the message says.
+/// The sender is the address of the key, regardless of the message.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` when the secret is no key, for another type, and for a creation of a
-/// type that knows none.
+/// `InvalidArgument` if the secret key is invalid, for other types, and for a contract creation if
+/// the type does not support it.
 pub fn sign_transaction(
     message: &Message,
     tx_type: u8,
@@ -68,11 +67,11 @@ pub fn sign_transaction(
     Ok(Transaction { envelope: Envelope::Signed(envelope), hash, sender, raw })
 }
 
-/// A signature of a digest as wallets give it: r, s, and 27 or 28.
+/// Signs a digest in the format of wallets: r, s, and 27 or 28.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` when the secret is no key.
+/// `InvalidArgument` if the secret key is invalid.
 pub fn sign_digest(digest: B256, secret: &B256) -> Result<[u8; 65]> {
     sign_message(*secret, digest)
         .map(|signature| signature.as_bytes())
@@ -105,7 +104,7 @@ mod tests {
     #[test]
     fn a_secret_has_the_address_that_everybody_knows() {
         assert_eq!(address_of(&SECRET).expect("a key"), OWNER);
-        // secp256k1's generator: the public key of the secret 1.
+        // The generator of secp256k1 is the public key of the secret 1.
         let one = B256::with_last_byte(1);
         let generator = hex!("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798");
         assert_eq!(public_key(&one).expect("a key"), generator);
@@ -123,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_signed_digest_has_the_bytes_that_wallets_give() {
-        // personal_sign of the empty text, as eth-account makes it.
+        // personal_sign of the empty text, as computed by eth-account.
         let digest = b256!("0x5f35dce98ba4fba25530a026ed80b2cecdaa31091ba4958b99b52ea1d068adad");
         let signature = sign_digest(digest, &SECRET).expect("signed");
         let found = alloy_primitives::Signature::from_raw_array(&signature).expect("a signature");

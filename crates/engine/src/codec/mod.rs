@@ -1,7 +1,7 @@
-//! Bytes of blocks: decoded, encoded, hashed, signed, and written as JSON.
+//! Block data: decoding, encoding, hashing, signing and JSON output.
 //!
-//! Decoding is exact: what is accepted is the one canonical encoding, and everything else is
-//! `Error::Undecodable`. Whether a value may stand in a block is not judged here.
+//! Decoding is strict: only the canonical encoding is accepted, everything else fails with
+//! `Error::Undecodable`. Validity within a block is not checked here.
 
 pub mod block;
 pub mod header;

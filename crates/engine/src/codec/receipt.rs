@@ -1,7 +1,7 @@
-//! Receipts as consensus sees them: what is hashed into a header.
+//! Receipts in consensus encoding, as hashed into the header.
 //!
-//! Everything JSON-RPC adds (gas used by the transaction alone, created address, fees)
-//! comes from elsewhere.
+//! The additional fields of JSON-RPC (gas used by the transaction alone, created address, fees) are
+//! computed elsewhere.
 
 #[cfg(test)]
 mod tests;
@@ -21,16 +21,16 @@ pub struct Receipt {
     /// Gas used in the block up to and including this transaction.
     pub cumulative_gas_used: u64,
     pub logs: Vec<Log>,
-    /// The sender's nonce before a deposit ran: from Regolith on, deposits only.
+    /// The sender's nonce before a deposit was executed. Deposits only, since Regolith.
     pub deposit_nonce: Option<u64>,
-    /// 1 for deposits from Canyon on. Without it the nonce is not encoded either: that
-    /// is how Regolith blocks, whose receipts know the nonce, were hashed.
+    /// 1 for deposits since Canyon. Without it the nonce is not encoded either, because the
+    /// receipt hashes of Regolith blocks do not include the nonce.
     pub deposit_receipt_version: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReceiptOutcome {
-    /// Whether the transaction succeeded, from Byzantium on (EIP-658).
+    /// True if the transaction succeeded, since Byzantium (EIP-658).
     Status(bool),
     /// The state root after the transaction, before Byzantium.
     PostState(B256),
@@ -57,14 +57,14 @@ impl Receipt {
         self.logs.iter().collect()
     }
 
-    /// The EIP-2718 encoding, as in the receipts trie.
+    /// The EIP-2718 encoding, as in the receipt trie.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.encode_with_bloom(&self.bloom(), &mut out);
         out
     }
 
-    /// As `encode`, for a caller that has the receipt's bloom already.
+    /// Like `encode`, with a precomputed bloom.
     pub fn encode_with_bloom(&self, bloom: &Bloom, out: &mut Vec<u8>) {
         let fields = ReceiptFields {
             tx_type: self.tx_type,
@@ -80,7 +80,7 @@ impl Receipt {
     ///
     /// # Errors
     ///
-    /// `Undecodable` for anything but one canonical receipt.
+    /// `Undecodable` for anything else.
     pub fn decode(encoded: &[u8]) -> Result<Self> {
         let (tx_type, mut list) = match encoded {
             [tx_type @ 1..0x80, rest @ ..] => (*tx_type, rest),
@@ -124,7 +124,7 @@ impl Receipt {
     }
 }
 
-/// What is encoded of a receipt, for a caller that has it in other places.
+/// The encoded fields of a receipt, by reference.
 pub struct ReceiptFields<'a> {
     pub tx_type: u8,
     pub outcome: ReceiptOutcome,
@@ -134,7 +134,7 @@ pub struct ReceiptFields<'a> {
 }
 
 impl ReceiptFields<'_> {
-    /// `deposit` are nonce and version of a deposit that states them.
+    /// `deposit` is the nonce and the receipt version of a deposit, if both are encoded.
     pub fn encode(&self, deposit: Option<(u64, u64)>, out: &mut Vec<u8>) {
         if self.tx_type != 0 {
             out.put_u8(self.tx_type);
@@ -160,12 +160,12 @@ fn undecodable(why: impl Into<String>) -> Error {
     Error::Undecodable { what: "receipt", why: why.into() }
 }
 
-/// The bloom of a block: everything any of its receipts has.
+/// The bloom of a block: the union of the blooms of its receipts.
 pub fn logs_bloom<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Bloom {
     receipts.into_iter().flat_map(|receipt| &receipt.logs).collect()
 }
 
-/// The root of the trie of encoded receipts by index.
+/// The trie root of the encoded receipts by index.
 pub fn receipts_root<T: Borrow<Receipt>>(receipts: &[T]) -> B256 {
     alloy_trie::root::ordered_trie_root_with_encoder(receipts, |receipt, out| {
         let receipt = receipt.borrow();

@@ -1,7 +1,7 @@
-//! Requests to the consensus layer (EIP-7685): their hash, and deposits in logs (EIP-6110).
+//! Execution layer requests (EIP-7685): their hash, and deposits in logs (EIP-6110).
 //!
-//! Withdrawal and consolidation requests come out of system calls, so they are not
-//! found here; they are hashed here like any other.
+//! Withdrawal and consolidation requests are the output of system calls and are not extracted here,
+//! only hashed.
 
 use alloy_primitives::{Address, B256, Bytes, Log, U256, b256};
 use sha2::{Digest, Sha256};
@@ -15,15 +15,15 @@ pub const DEPOSIT_REQUEST_TYPE: u8 = 0x00;
 pub const DEPOSIT_EVENT: B256 =
     b256!("649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5");
 
-/// Where each field's length word stands in the event's data, and the field's length:
-/// public key, withdrawal credentials, amount, signature, index (EIP-6110).
+/// The offset of each field's length word in the event data, and the field's length: public key,
+/// withdrawal credentials, amount, signature, index (EIP-6110).
 const DEPOSIT_FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (384, 96), (512, 8)];
 
-/// The length of the event's data (EIP-6110).
+/// The length of the event data (EIP-6110).
 const DEPOSIT_EVENT_LENGTH: usize = 576;
 
-/// sha256 over the sha256 of each request (type byte, then data) that has data, in
-/// ascending order of type.
+/// sha256 of the concatenated sha256 of each non-empty request (type byte, then data), in ascending
+/// order of type.
 pub fn requests_hash<T: AsRef<[u8]>>(requests: &[(u8, T)]) -> B256 {
     let mut requests: Vec<(u8, &[u8])> =
         requests.iter().map(|(kind, data)| (*kind, data.as_ref())).collect();
@@ -36,13 +36,12 @@ pub fn requests_hash<T: AsRef<[u8]>>(requests: &[(u8, T)]) -> B256 {
     B256::new(all.finalize().into())
 }
 
-/// The data of the block's deposit request: the deposits its logs announce, one after
-/// the other. Fails on a deposit event of the contract that is not laid out as EIP-6110
-/// demands, which makes the block invalid.
+/// The data of the block's deposit request: the concatenated deposits in its logs.
 ///
 /// # Errors
 ///
-/// `Undecodable` for a deposit event that is not laid out as it must be.
+/// `Undecodable` for a deposit event of the contract that violates the layout of EIP-6110. The
+/// block is then invalid.
 pub fn deposit_requests<'a>(
     logs: impl IntoIterator<Item = &'a Log>,
     contract: Address,
@@ -95,7 +94,7 @@ mod tests {
         Log { address: CONTRACT, data: LogData::new_unchecked(vec![DEPOSIT_EVENT], data.into()) }
     }
 
-    /// The event's data as a contract would encode it: five byte strings, ABI style.
+    /// The event data in ABI encoding: five byte strings.
     fn abi(fields: &[Vec<u8>; 5]) -> Vec<u8> {
         let mut offsets = Vec::new();
         let mut tail = Vec::new();

@@ -1,13 +1,12 @@
-//! Transactions: what the bytes say, who sent them, what they hash to.
+//! Transactions: decoding, sender recovery and hashing.
 //!
-//! A `Transaction` is decoded only if its bytes were the one canonical EIP-2718
-//! encoding of it and a sender could be recovered, so `raw`, `hash`, `envelope` and
-//! `sender` never disagree. One that was only simulated (`unsigned`) has the sender
-//! that it was given. Types 0 to 4 and the L2's deposit (0x7e) are known.
+//! A decoded `Transaction` was in canonical EIP-2718 encoding and its sender was recovered, so
+//! `raw`, `hash`, `envelope` and `sender` are always consistent. A simulated transaction
+//! (`unsigned`) has the sender given by the caller. Types 0 to 4 and the L2 deposit (0x7e) are
+//! supported.
 //!
-//! Whether it may stand in a block is not judged here: chain id, nonce, fees, blob
-//! count and the fork that brings its type belong to execution. Blob transactions
-//! are as in blocks, without their sidecar.
+//! Validity within a block (chain id, nonce, fees, blob count, activation of the type) is checked
+//! by execution. Blob transactions have no sidecar, as in blocks.
 
 mod decode;
 mod named;
@@ -30,7 +29,8 @@ pub use unsigned::{encode_unsigned, unsigned};
 
 /// The type byte of a deposit transaction (OP stack specification, deposits).
 pub const DEPOSIT_TYPE: u8 = 0x7e;
-/// Of a transaction that settles a block after its others; its rules are not known here.
+/// The type byte of a post-execution transaction, which settles a block after its others. Its rules
+/// are not implemented.
 pub const POST_EXEC_TYPE: u8 = 0x7d;
 
 /// A signed transaction of any Ethereum type.
@@ -39,10 +39,10 @@ pub type Signed = EthereumTxEnvelope<TxEip4844>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Envelope {
     Signed(Signed),
-    /// Made by the L2 itself from an L1 event: no signature, nonce or fees.
+    /// Created by the L2 from an L1 event: no signature, nonce or fees.
     Deposit(TxDeposit),
-    /// Signed by nobody: simulated, with zeros for a signature, or with its sender for one
-    /// (`named`), which blocks of chains of developers may have.
+    /// Not signed: simulated, with a zero signature, or with the sender in place of the signature
+    /// (`named`), which blocks of development chains may contain.
     Unsigned(Signed),
 }
 
@@ -51,15 +51,13 @@ pub struct Transaction {
     pub envelope: Envelope,
     pub hash: B256,
     pub sender: Address,
-    /// The EIP-2718 encoding it was decoded from.
     pub raw: Bytes,
 }
 
 impl Transaction {
-    /// The fields that types have in common, through alloy's trait: `ty`, `nonce`,
-    /// `gas_limit`, `kind`, `value`, `input`, fees, access list, blob hashes,
-    /// authorizations, chain id. A deposit's nonce is 0 here; the real one is known
-    /// only when it runs.
+    /// The common fields through alloy's trait: `ty`, `nonce`, `gas_limit`, `kind`, `value`,
+    /// `input`, fees, access list, blob hashes, authorizations, chain id. The nonce of a deposit is
+    /// 0 here; the actual nonce is only known at execution.
     pub fn fields(&self) -> &dyn alloy_consensus::Transaction {
         match &self.envelope {
             Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed,
@@ -82,8 +80,8 @@ impl Transaction {
         }
     }
 
-    /// `v` as JSON-RPC shows it: 27, 28 or the EIP-155 value for legacy transactions,
-    /// the parity for typed ones, 0 for deposits.
+    /// `v` as in JSON-RPC: 27, 28 or the EIP-155 value for legacy transactions, the parity for
+    /// typed ones, 0 for deposits and unsigned transactions.
     pub fn v(&self) -> u128 {
         match &self.envelope {
             Envelope::Signed(Signed::Legacy(legacy)) => {
@@ -97,9 +95,9 @@ impl Transaction {
         }
     }
 
-    /// The authorizations with the accounts that signed them, empty for all types but
-    /// set-code. An authorization nobody signed is `Invalid` and does not harm the
-    /// transaction (EIP-7702).
+    /// The authorizations with their recovered signers, empty for all types except set-code. An
+    /// authorization without a valid signature is `Invalid` and does not invalidate the transaction
+    /// (EIP-7702).
     pub fn recovered_authorizations(&self) -> Vec<RecoveredAuthorization> {
         let signed = self.fields().authorization_list().unwrap_or_default();
         signed
@@ -113,8 +111,8 @@ impl Transaction {
     }
 }
 
-/// Who signed the authorization. Same rules as alloy's own `recover_authority`, on the
-/// secp256k1 backend, which takes a quarter of the time.
+/// Recovers the signer of the authorization. Follows the rules of alloy's `recover_authority`, but
+/// with the secp256k1 backend, which takes a quarter of the time.
 fn authority(authorization: &SignedAuthorization) -> Option<Address> {
     let signature = authorization.signature().ok()?;
     recover_signer(&signature, authorization.inner().signature_hash()).ok()

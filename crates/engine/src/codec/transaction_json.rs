@@ -1,8 +1,7 @@
-//! Transactions of a block as JSON text, from their second member on.
+//! JSON of a block's transactions, without the block hash.
 //!
-//! The hash of the block, which would be the first member, and the closing brace are left
-//! out: the hash of a block in progress changes with every flashblock, its transactions
-//! stay.
+//! The block hash, which is the first member, and both braces are omitted: the hash of a pending
+//! block changes with every flashblock, its transactions do not.
 
 use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::U256;
@@ -11,11 +10,11 @@ use crate::codec::header::Header;
 use crate::codec::json::{array, data, member, optional, quantity, wide_quantity};
 use crate::codec::transaction::{Envelope, Transaction};
 
-/// Where a transaction stands, and what only its receipt knows of it.
+/// The position of a transaction in its block, and the fields that only its receipt has.
 pub struct Place<'a> {
     pub header: &'a Header,
     pub index: u64,
-    /// Nonce and receipt version of a deposit, where they are stored.
+    /// Nonce and receipt version of a deposit, if stored.
     pub deposit: Option<(u64, u64)>,
 }
 

@@ -1,8 +1,7 @@
-//! From bytes to transactions, one or many at a time.
+//! Decodes transactions, one or many at a time.
 //!
-//! The crates decode leniently in places (a length that lies, bytes left over), so
-//! every decoding is encoded again and compared: what is accepted is exactly what
-//! would be produced.
+//! The underlying crates are lenient in places (wrong lengths, trailing bytes), so every decoded
+//! transaction is re-encoded and compared with the input.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -19,12 +18,11 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Transactions recovered by a thread before it looks for more. Recovery takes about
-/// 45 µs, so a chunk outweighs the start of a thread many times.
+/// The number of transactions that a thread recovers before it takes more. One recovery takes about
+/// 45 µs, so a chunk far outweighs the cost of starting a thread.
 const CHUNK: usize = 32;
 
-/// Decodes one EIP-2718 encoding and recovers its sender, under the rules in force
-/// since Homestead.
+/// Decodes one EIP-2718 encoding and recovers its sender, with the rules since Homestead.
 ///
 /// # Errors
 ///
@@ -33,8 +31,8 @@ pub fn decode(raw: &[u8]) -> Result<Transaction> {
     decode_at(raw, true)
 }
 
-/// As `decode`; without `homestead` a signature with a high `s` is accepted, as in
-/// Frontier blocks (EIP-2 forbade it).
+/// Like `decode`. Without `homestead`, a signature with a high `s` is accepted, as in Frontier
+/// blocks (EIP-2 forbids it).
 ///
 /// # Errors
 ///
@@ -45,7 +43,7 @@ pub fn decode_at(raw: &[u8], homestead: bool) -> Result<Transaction> {
     Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
 }
 
-/// As `decode` without a recovery: `sender` is whom an earlier one found.
+/// Like `decode`, but uses a `sender` recovered earlier.
 ///
 /// # Errors
 ///
@@ -55,16 +53,15 @@ pub fn decode_known(raw: &[u8], sender: Address) -> Result<Transaction> {
     Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
 }
 
-/// The transaction of a deposit.
 pub fn deposit(deposit: TxDeposit) -> Transaction {
     let raw: Bytes = deposit.encoded_2718().into();
     let (hash, sender) = (keccak256(&raw), deposit.from);
     Transaction { envelope: Envelope::Deposit(deposit), hash, sender, raw }
 }
 
-/// Whether the bytes may be the canonical encoding of a transaction. Its signature is not
-/// looked at, which makes this a hundred times cheaper than `decode`. A post-execution
-/// transaction may be anything: its block can be hashed, but not executed.
+/// Checks that the bytes are the canonical encoding of a transaction, without checking its
+/// signature. This is a hundred times cheaper than `decode`. The content of a post-execution
+/// transaction is not checked: its block can be hashed, but not executed.
 ///
 /// # Errors
 ///
@@ -76,8 +73,8 @@ pub fn check(raw: &[u8]) -> Result<()> {
     }
 }
 
-/// Decodes many on up to `threads` threads, this one included: never more than there are
-/// cores, and as many for 0. The results stand in the order of the input.
+/// Decodes many transactions on up to `threads` threads including this one, at most one per core. 0
+/// means one per core. The results are in input order.
 pub fn decode_all<T>(raws: &[T], homestead: bool, threads: usize) -> Vec<Result<Transaction>>
 where
     T: AsRef<[u8]> + Sync,
@@ -97,7 +94,7 @@ where
     };
     let mut done = thread::scope(|scope| {
         let helpers = threads.min(chunks.len()).saturating_sub(1);
-        // A thread the system refuses is not missed: the others take its chunks.
+        // If a thread cannot be started, the others process its chunks.
         let helpers: Vec<_> = (0..helpers)
             .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
@@ -111,7 +108,7 @@ where
     done.into_iter().flat_map(|(_, decoded)| decoded).collect()
 }
 
-/// The next chunk nobody has taken, with its place.
+/// The next unclaimed chunk and its index.
 fn take<'a, T>(chunks: &[&'a [T]], next: &AtomicUsize) -> Option<(usize, &'a [T])> {
     let index = next.fetch_add(1, Ordering::Relaxed);
     chunks.get(index).map(|chunk| (index, *chunk))
@@ -180,7 +177,7 @@ fn sender(envelope: &Envelope, homestead: bool) -> Result<Address> {
         Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed,
         Envelope::Deposit(deposit) => return Ok(deposit.from),
     };
-    // Typed transactions are younger than Homestead.
+    // Typed transactions were introduced after Homestead.
     let low_s = homestead || !signed.is_legacy();
     if low_s && signed.signature().s() > SECP256K1N_HALF {
         return Err(undecodable("the signature's s is above half the curve order"));

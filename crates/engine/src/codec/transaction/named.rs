@@ -1,8 +1,8 @@
-//! Transactions that name their sender instead of signing, as chains of developers take them.
+//! Transactions that name their sender instead of being signed, for development chains.
 //!
-//! Such a transaction is of type 2, and where its signature would be it has an even parity, its
-//! sender for `r` and 0 for `s`. No signature has an `s` of 0, so nothing that somebody signed
-//! is taken for one. Only who is told to (`decode_named`) believes it.
+//! Such a transaction is of type 2. Its signature has an even parity, the sender as `r`, and 0 as
+//! `s`. No valid signature has `s` = 0, so a signed transaction is never mistaken for one. Only
+//! `decode_named` accepts the named sender.
 
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, Bytes, Signature, U160, U256, keccak256};
@@ -13,11 +13,11 @@ use crate::evm::message::Message;
 
 const DYNAMIC_FEE: u8 = 2;
 
-/// The message as such a transaction, with this nonce of its sender.
+/// Encodes the message as a named transaction with this nonce.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` for a message that no transaction of type 2 is.
+/// `InvalidArgument` if the message cannot be a transaction of type 2.
 pub fn named(message: &Message, chain_id: u64, nonce: u64) -> Result<Transaction> {
     let r = U256::from(U160::from_be_bytes(message.from.into_array()));
     let typed = typed(message, DYNAMIC_FEE, chain_id, nonce)?;
@@ -27,7 +27,7 @@ pub fn named(message: &Message, chain_id: u64, nonce: u64) -> Result<Transaction
     Ok(Transaction { envelope: Envelope::Unsigned(envelope), hash, sender: message.from, raw })
 }
 
-/// Decodes the encoding of such a transaction, and no other.
+/// Decodes a named transaction. Rejects all others.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ pub fn decode_named(raw: &[u8]) -> Result<Transaction> {
     Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
 }
 
-/// The sender that a transaction names instead of signing; none of any other.
+/// The sender of a named transaction, `None` for any other.
 pub(crate) fn named_sender(signed: &Signed) -> Option<Address> {
     let Signed::Eip1559(dynamic) = signed else { return None };
     let signature = dynamic.signature();

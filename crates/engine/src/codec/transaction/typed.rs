@@ -1,6 +1,6 @@
-//! A message as a transaction of one type, before anybody signs it.
+//! Converts a message to an unsigned transaction of a given type.
 //!
-//! Fields that the type does not have are left out, whatever the message says.
+//! Message fields that the type does not have are ignored.
 
 use alloy_consensus::{
     EthereumTypedTransaction, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy,
@@ -12,7 +12,7 @@ use crate::evm::message::{Fees, Message};
 
 pub type Typed = EthereumTypedTransaction<TxEip4844>;
 
-/// The transaction of type `tx_type` (0 to 4) that does what the message does.
+/// The transaction of type `tx_type` (0 to 4) that is equivalent to the message.
 pub(crate) fn typed(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Typed> {
     let (max_fee_per_gas, max_priority_fee_per_gas) = match message.fees {
         Fees::Legacy { gas_price } => (gas_price, gas_price),

@@ -1,7 +1,7 @@
-//! Transactions that nobody signed, as eth_simulateV1 shows them.
+//! Unsigned transactions, as returned by eth_simulateV1.
 //!
-//! They are encoded and hashed like signed ones whose signature is all zeros. A legacy
-//! one says 0 for `v` as well, which no signature could, so it never decodes.
+//! They are encoded and hashed like signed ones with a zero signature. A legacy one also has `v` =
+//! 0, which is never valid, so it cannot be decoded.
 
 use alloy_consensus::{TxLegacy, transaction::RlpEcdsaEncodableTx};
 use alloy_eips::eip2718::Encodable2718;
@@ -15,13 +15,13 @@ use crate::evm::message::Message;
 
 const ACCESS_LIST: u8 = 1;
 
-/// The message as a transaction of type `tx_type` (0, 2, 3 or 4) with this nonce.
+/// Converts the message to a transaction of type `tx_type` (0, 2, 3 or 4) with this nonce.
 ///
-/// Fields that the type does not have are left out, whatever the message says.
+/// Message fields that the type does not have are ignored.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` for another type, or for a creation of a type that knows none.
+/// `InvalidArgument` for other types, or for a contract creation if the type does not support it.
 pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Transaction> {
     let envelope = envelope(message, tx_type, chain_id, nonce)?;
     let raw = encode(&envelope);
@@ -29,11 +29,11 @@ pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Re
     Ok(Transaction { envelope: Envelope::Unsigned(envelope), hash, sender: message.from, raw })
 }
 
-/// The encoding of the same transaction, which nothing is hashed for.
+/// The encoding of the same transaction, without computing its hash.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` for another type, or for a creation of a type that knows none.
+/// `InvalidArgument` for other types, or for a contract creation if the type does not support it.
 pub fn encode_unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Bytes> {
     Ok(encode(&envelope(message, tx_type, chain_id, nonce)?))
 }
