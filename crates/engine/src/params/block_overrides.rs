@@ -1,4 +1,4 @@
-//! Block overrides, under their names in geth and in other servers.
+//! Block overrides, with the field names of geth and of other clients.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::codec::block::Withdrawal;
 
-/// Characters of a block number that are shown where its hash is refused.
+/// The number of characters of a block number shown in the error for its hash.
 const NUMBER_TEXT: usize = 18;
 
-/// Fields of a block that are to be seen otherwise. Hashes of blocks are among `Overrides`.
+/// The overridden fields of a block. Overridden block hashes are in `Overrides`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockOverrides {
     pub number: Option<u64>,
@@ -31,7 +31,7 @@ pub struct BlockOverrides {
     pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
-/// Fields that are strings, two names of one field beside each other.
+/// Fields of type string. Alternative names of the same field are adjacent.
 const STRINGS: [&str; 13] = [
     "number",
     "blockNumber",
@@ -48,12 +48,12 @@ const STRINGS: [&str; 13] = [
     "blobBaseFee",
 ];
 
-/// Block overrides whose types are right.
+/// Block overrides with checked types.
 #[derive(Default)]
 pub(super) struct Texts<'a> {
     strings: [Option<Cow<'a, [u8]>>; STRINGS.len()],
     block_hashes: Option<Vec<NamedText<'a>>>,
-    /// Of any type, looked at with the values; null is nothing.
+    /// Of any type, checked together with the values; null counts as absent.
     beacon_root: Option<&'a [u8]>,
     parent_beacon_block_root: Option<&'a [u8]>,
     withdrawals: Option<&'a [u8]>,
@@ -85,7 +85,7 @@ impl<'a> Texts<'a> {
         Ok(())
     }
 
-    /// Refuses overrides that only make sense for a whole block.
+    /// Rejects overrides that only apply to a whole block.
     pub(super) fn refuse_whole_blocks(&self) -> Result<(), String> {
         let name = match (self.beacon_root.or(self.parent_beacon_block_root), self.withdrawals) {
             (Some(_), _) => "beaconRoot",
@@ -95,7 +95,7 @@ impl<'a> Texts<'a> {
         Err(format!("block override \"{name}\" is not supported for this RPC method"))
     }
 
-    /// The overrides, if there are any; hashes of blocks go to the others.
+    /// The overrides, if any. Block hashes are added to `others`.
     pub(super) fn read(self, others: &mut Overrides) -> Reading<Option<BlockOverrides>> {
         let found = BlockOverrides {
             number: self.one(0..2, hex::number)?,
@@ -129,7 +129,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// The value under whichever name it has; two that differ are refused.
+/// The value under either name. Different values are rejected.
 fn one<'a, T: PartialEq>(
     names: impl IntoIterator<Item = (&'static str, Option<Cow<'a, [u8]>>)>,
     read: impl Fn(&[u8]) -> Result<T, String>,
@@ -170,8 +170,8 @@ fn text_of(value: Option<&[u8]>) -> Reading<Option<Cow<'_, [u8]>>> {
 
 type Fields<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>, Cow<'a, [u8]>, Cow<'a, [u8]>);
 
-/// Withdrawals of one block: far more than the 16 of a real one (EIP-4895), and few enough to be
-/// paid and shown in half a millisecond.
+/// The maximum number of withdrawals of one block: far more than the 16 of a real block (EIP-4895),
+/// and few enough to be processed and encoded in half a millisecond.
 const MOST_WITHDRAWALS: usize = 1024;
 
 const WITHDRAWAL: [&str; 4] = ["index", "validatorIndex", "address", "amount"];

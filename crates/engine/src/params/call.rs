@@ -16,7 +16,7 @@ use super::{
     text::{Malformed, Text},
 };
 
-/// A call as it is asked for, its defaults not filled in.
+/// A call as requested, without defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Call {
     pub from: Address,
@@ -26,11 +26,11 @@ pub struct Call {
     pub data: Bytes,
     pub gas: Option<u64>,
     pub nonce: Option<u64>,
-    /// `None` where a call says no more than the fields above, without the nonce.
+    /// `None` if the call has none of these fields and no nonce.
     pub rest: Option<Box<Rest>>,
 }
 
-/// The fields of a call that few calls have.
+/// The rarely used fields of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rest {
     pub chain_id: Option<U256>,
@@ -48,18 +48,18 @@ pub struct Rest {
 pub struct CallParams<'a> {
     pub call: Call,
     pub block: Option<BlockName<'a>>,
-    /// What stands after the block, refused after it.
+    /// The arguments after the block. Their error is reported after that of the block.
     pub overrides: Result<(Overrides, Option<BlockOverrides>), Refused>,
 }
 
 const NAMES: [&str; 4] = ["transaction", "block", "stateOverrides", "blockOverrides"];
 
 impl<'a> CallParams<'a> {
-    /// Reads the params. The first `required` arguments must be there; a call without a
-    /// recipient is refused unless it `creates`.
+    /// Reads the params. The first `required` arguments must be present. A call without a recipient
+    /// is rejected unless `creates`.
     ///
     /// # Errors
-    /// The first reason to refuse them, but for one in the overrides.
+    /// The first error. An error in the overrides is returned in `overrides`.
     pub fn read(params: &'a [u8], required: usize, creates: bool) -> Result<Self, Refused> {
         let (mut call, mut named, mut accounts, mut changes) = (None, None, None, None);
         let count = arguments(params, NAMES.len(), |text, argument| {
@@ -79,7 +79,7 @@ impl<'a> CallParams<'a> {
     }
 }
 
-/// A call object that goes to an address.
+/// Reads a call object with a recipient.
 pub(crate) fn read_call(text: &mut Text<'_>) -> Result<Call, Malformed> {
     CallTexts::read_object(text).and_then(|texts| texts.read(false)).map_err(|_| Malformed)
 }
@@ -100,7 +100,7 @@ fn read_overrides(
 
 type Word<'a> = Cow<'a, [u8]>;
 
-/// A call object whose types are right.
+/// A call object with checked types.
 #[derive(Default)]
 pub(super) struct CallTexts<'a> {
     from: Option<Word<'a>>,
@@ -189,7 +189,7 @@ impl<'a> CallTexts<'a> {
         Ok(call)
     }
 
-    /// `data` and `input` are two names of one field.
+    /// `data` and `input` are two names for the same field.
     fn read_data(&self) -> Reading<Vec<u8>> {
         let data = || optional(&self.data, hex::data).at(".data");
         let Some(input) = optional(&self.input, hex::data).at(".input")? else {
@@ -230,7 +230,7 @@ impl<'a> RestTexts<'a> {
         Ok(())
     }
 
-    /// Whether anything is not null.
+    /// True if any field is not null.
     fn says_something(&self) -> bool {
         self.nonce.is_some()
             || self.chain_id.is_some()
@@ -327,7 +327,7 @@ fn optional<T>(
     text.as_deref().map(read).transpose()
 }
 
-/// All items read, each in its place.
+/// Reads all items and adds the index to errors.
 fn each<T, U>(items: Vec<T>, mut read: impl FnMut(T) -> Reading<U>) -> Reading<Vec<U>> {
     items.into_iter().enumerate().map(|(at, item)| read(item).at(Index(at))).collect()
 }

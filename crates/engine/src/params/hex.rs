@@ -1,14 +1,13 @@
-//! Hex text to values, strictly: what a JSON-RPC parameter may look like.
+//! Strict parsing of hex in JSON-RPC parameters.
 //!
-//! Prefixes are 0x or 0X, digits of either case. Each function gives the reason, in words, for
-//! a text that is not what it reads.
+//! The prefix is 0x or 0X, digits are of either case. Errors are readable texts.
 
 use alloy_primitives::{Address, B256, U256, hex};
 
-/// A number of at most `bits` bits, 256 at most, without leading zeros.
+/// Parses a number of at most `bits` bits (up to 256) without leading zeros.
 ///
 /// # Errors
-/// The reason, in words.
+/// The reason as text.
 pub fn quantity(text: &[u8], bits: usize) -> Result<U256, String> {
     parse_quantity(text, bits).ok_or_else(|| match text {
         b"" => "empty hex string".into(),
@@ -37,34 +36,34 @@ fn parse_quantity(text: &[u8], bits: usize) -> Option<U256> {
     (number.bit_len() <= bits).then_some(number)
 }
 
-/// A number of at most 64 bits.
+/// Parses a number of at most 64 bits.
 ///
 /// # Errors
-/// The reason, in words.
+/// The reason as text.
 pub fn number(text: &[u8]) -> Result<u64, String> {
     quantity(text, 64).map(|number| number.saturating_to())
 }
 
-/// The 20 bytes of an address.
+/// Parses an address of 20 bytes.
 ///
 /// # Errors
-/// The reason, in words.
+/// The reason as text.
 pub fn address(text: &[u8]) -> Result<Address, String> {
     fixed(text).map(Address::new).ok_or_else(|| wrong_length(text, 20, "an address"))
 }
 
-/// The 32 bytes of a hash.
+/// Parses a hash of 32 bytes.
 ///
 /// # Errors
-/// The reason, in words.
+/// The reason as text.
 pub fn hash(text: &[u8]) -> Result<B256, String> {
     fixed(text).map(B256::new).ok_or_else(|| wrong_length(text, 32, "a hash"))
 }
 
-/// Any number of bytes; an empty text has none, as in geth.
+/// Parses any number of bytes; none for an empty text, as in geth.
 ///
 /// # Errors
-/// The reason, in words.
+/// The reason as text.
 pub fn data(text: &[u8]) -> Result<Vec<u8>, String> {
     let mut bytes = vec![0; data_length(text)?];
     match bytes.is_empty() || decode(&text[2..], &mut bytes) {
@@ -73,10 +72,10 @@ pub fn data(text: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// How many bytes the digits of a text stand for.
+/// The number of bytes that the digits encode.
 ///
 /// # Errors
-/// The reason, in words.
+/// The reason as text.
 pub fn data_length(text: &[u8]) -> Result<usize, String> {
     match digits(text) {
         None if text.is_empty() => Ok(0),
@@ -85,10 +84,10 @@ pub fn data_length(text: &[u8]) -> Result<usize, String> {
     }
 }
 
-/// The place of a word in storage: at most 32 bytes, written as a number or as a hash is.
+/// Parses a storage slot: at most 32 bytes, as a number or a hash.
 ///
 /// # Errors
-/// The reason, in words.
+/// The reason as text.
 pub fn slot(text: &[u8]) -> Result<U256, String> {
     if let Some(why) = wrong_digits(text) {
         return Err(why);
@@ -104,16 +103,17 @@ pub fn slot(text: &[u8]) -> Result<U256, String> {
     Ok(U256::from_be_bytes(bytes))
 }
 
-/// Exactly `N` bytes.
+/// Parses exactly `N` bytes.
 pub fn fixed<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let digits = digits(text)?;
     let mut bytes = [0_u8; N];
     (digits.len() == 2 * N && decode(digits, &mut bytes)).then_some(bytes)
 }
 
-/// Whether all are digits; `bytes` is half as long.
+/// Decodes the digits into `bytes`. Returns false if a digit is invalid or the length does not
+/// match.
 pub fn decode(digits: &[u8], bytes: &mut [u8]) -> bool {
-    // The decoder alone would take a second prefix.
+    // Without the length check, the decoder would accept a second prefix.
     digits.len() == 2 * bytes.len() && hex::decode_to_slice(digits, bytes).is_ok()
 }
 

@@ -1,10 +1,10 @@
-//! Parameters of requests, read from JSON into values of the engine.
+//! Parses request parameters from JSON into engine types.
 //!
-//! One reader for each shape, at any size. A reader takes all that the shape allows and refuses
-//! everything else with the argument, the place in it and the reason, in words for the client.
-//! Types are checked first, in the order of the text; then values, in the order of the fields.
-//! A text is read once: what is wrong with a part that is judged later is kept until then.
-//! Of equal names in an object the last one counts, and unknown names are ignored.
+//! There is one reader for each shape, for any size. Errors name the argument, the position in it
+//! and the reason, and are suitable for the client. Types are checked first, in the order of the
+//! text, then values, in the order of the fields. A text is parsed once; errors in parts that are
+//! checked later are kept until then. If an object has duplicate names, the last one counts.
+//! Unknown names are ignored.
 
 mod block_overrides;
 mod call;
@@ -24,20 +24,21 @@ pub use simulate::{Block, Calls, Limits, SimulateParams};
 
 use text::{Kind, Malformed, Text};
 
-/// Why a request is refused.
+/// The reason for rejecting a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// An argument cannot be read.
+    /// An argument is invalid.
     Argument { argument: usize, refusal: Refusal },
-    /// The arguments as a whole are not what the method takes.
+    /// The arguments as a whole do not match the method.
     Params(String),
-    /// An override is well-formed and not for this method.
+    /// An override is well-formed but not supported by this method.
     Override(String),
-    /// More is asked for than the service allows.
+    /// The request exceeds a limit of the service.
     Limit(String),
 }
 
-/// What is wrong with an argument, and where in it: `.to`, `[3].address`, or nowhere.
+/// The error in an argument and its position, such as `.to` or `[3].address`; empty for the whole
+/// argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     place: String,
@@ -47,7 +48,7 @@ pub struct Refusal {
 pub(crate) type Reading<T> = Result<T, Box<Refusal>>;
 
 impl Refusal {
-    /// The place from the top of the argument, `$.to`; empty where all of it is meant.
+    /// The position from the top of the argument, such as `$.to`; empty for the whole argument.
     pub fn path(&self) -> String {
         if self.place.is_empty() { String::new() } else { format!("${}", self.place) }
     }
@@ -57,7 +58,7 @@ impl Refusal {
     }
 }
 
-/// The request was checked to be JSON before, but for its depth.
+/// The request was checked to be valid JSON before, except for its depth.
 impl From<Malformed> for Box<Refusal> {
     fn from(_: Malformed) -> Self {
         refusal("nested too deeply")
@@ -68,7 +69,7 @@ fn refusal(why: impl Into<String>) -> Box<Refusal> {
     Box::new(Refusal { place: String::new(), why: why.into() })
 }
 
-/// Puts a reading in its place.
+/// Adds the position to an error.
 trait At<T> {
     fn at(self, place: impl Display) -> Reading<T>;
 }
@@ -88,9 +89,10 @@ impl<T> At<T> for Result<T, String> {
     }
 }
 
-/// The arguments of a method that takes `most`; `read` is given each with its index.
+/// Reads the arguments of a method that takes up to `most`. `read` gets each argument with its
+/// index.
 ///
-/// Too many are refused before anything else. The number of arguments comes back.
+/// Too many arguments are reported before any other error. Returns the number of arguments.
 fn arguments<'a>(
     params: &'a [u8],
     most: usize,
@@ -121,7 +123,7 @@ fn arguments<'a>(
     }
 }
 
-/// A reading whose refusal is for later: the text goes on behind the value in any case.
+/// Returns the reader's error instead of failing. The text advances past the value in any case.
 fn kept<'a, T>(
     text: &mut Text<'a>,
     read: impl FnOnce(&mut Text<'a>) -> Reading<T>,
@@ -135,7 +137,8 @@ fn kept<'a, T>(
     Ok(read)
 }
 
-/// The first `required` arguments must be there and not null; `names` are those of all.
+/// Checks that the first `required` arguments are present and not null. `names` are the names of
+/// all arguments.
 fn require(required: usize, count: usize, names: &[&str], is_null: &[bool]) -> Result<(), Refused> {
     for (argument, name) in names.iter().enumerate().take(required) {
         if argument >= count {
@@ -149,10 +152,10 @@ fn require(required: usize, count: usize, names: &[&str], is_null: &[bool]) -> R
     Ok(())
 }
 
-/// A block parameter whose types are right.
+/// A block parameter with checked types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockName<'a> {
-    /// What a string without escapes says.
+    /// The content of a string without escapes.
     Plain(&'a str),
     Json(&'a [u8]),
 }
@@ -168,7 +171,7 @@ impl<'a> BlockName<'a> {
     }
 }
 
-/// A block parameter; nothing for null.
+/// Reads a block parameter, `None` for null.
 fn block<'a>(text: &mut Text<'a>) -> Reading<Option<BlockName<'a>>> {
     let mut value = *text;
     match value.kind()? {
@@ -185,7 +188,7 @@ fn block<'a>(text: &mut Text<'a>) -> Reading<Option<BlockName<'a>>> {
     Ok(BlockName::new(text.skip()?))
 }
 
-/// A string; nothing for null.
+/// Reads a string, `None` for null.
 fn optional_string<'a>(text: &mut Text<'a>) -> Reading<Option<Cow<'a, [u8]>>> {
     match text.kind()? {
         Kind::String => Ok(Some(text.string()?)),
@@ -209,7 +212,7 @@ fn optional_boolean(text: &mut Text<'_>) -> Reading<Option<bool>> {
     }
 }
 
-/// The items of an array, each in its place; nothing for null.
+/// Reads an array and adds the index to errors. `None` for null.
 fn optional_array<'a, T>(
     text: &mut Text<'a>,
     mut item: impl FnMut(&mut Text<'a>) -> Reading<T>,
@@ -227,7 +230,7 @@ fn optional_array<'a, T>(
     Ok(Some(items))
 }
 
-/// The members of an object; false for null.
+/// Reads an object. Returns false for null.
 fn optional_object<'a>(
     text: &mut Text<'a>,
     member: impl FnMut(&mut Text<'a>, Cow<'a, [u8]>) -> Reading<()>,
@@ -239,7 +242,7 @@ fn optional_object<'a>(
     }
 }
 
-/// Refuses null as well.
+/// Reads an object. Rejects null.
 fn object<'a>(
     text: &mut Text<'a>,
     member: impl FnMut(&mut Text<'a>, Cow<'a, [u8]>) -> Reading<()>,
@@ -262,12 +265,12 @@ fn mismatch(expected: &str, found: Kind) -> Box<Refusal> {
     refusal(format!("expected {expected}, found {found}"))
 }
 
-/// A field of an object that must be there.
+/// Fails if a required field is missing.
 fn present<T>(field: Option<T>, name: &str) -> Reading<T> {
     field.ok_or_else(|| refusal(format!("object missing required field '{name}'")))
 }
 
-/// Keeps of equal names the last value, at the place of the first.
+/// Keeps the last value of duplicate names, at the position of the first.
 fn last_of_equals<'a, V>(members: &mut Vec<(Cow<'a, [u8]>, V)>) {
     let mut first: HashMap<_, usize> = HashMap::with_capacity(members.len());
     let mut kept: Vec<(Cow<'a, [u8]>, V)> = Vec::with_capacity(members.len());
@@ -283,7 +286,7 @@ fn last_of_equals<'a, V>(members: &mut Vec<(Cow<'a, [u8]>, V)>) {
     *members = kept;
 }
 
-/// The place of a member by its name.
+/// The position of a member by name.
 struct Member<'a>(&'a [u8]);
 
 impl Display for Member<'_> {
@@ -292,7 +295,7 @@ impl Display for Member<'_> {
     }
 }
 
-/// The place of a member by the first characters of its name, which the client chose.
+/// The position of a member by a prefix of its name, because the client chose the name.
 struct Named<'a>(&'a [u8], usize);
 
 impl Display for Named<'_> {
@@ -302,7 +305,7 @@ impl Display for Named<'_> {
     }
 }
 
-/// The place of an item.
+/// The position of an array item.
 struct Index(usize);
 
 impl Display for Index {

@@ -1,8 +1,8 @@
-//! State overrides: accounts as a call asks to see them, and hashes of blocks.
+//! State overrides of a call: accounts and block hashes.
 //!
-//! They are applied over a state as if a transaction had just finished; slots not named stay as
-//! they are, except under `state`, which replaces all. A precompile that is overridden in any
-//! way no longer answers at its address; it may be moved to another one.
+//! They are applied to a state as if a transaction had just finished. Slots that are not named keep
+//! their values, except with `state`, which replaces the whole storage. A precompile with any
+//! override is disabled at its address; it can be moved to another address.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -21,19 +21,19 @@ use crate::{
     },
 };
 
-/// Accounts, or bytes of code, slots and hashes, that take a millisecond to apply_to over a state.
+/// The number of accounts, or bytes of code, slots and hashes, that take a millisecond to apply.
 const MANY_ACCOUNTS: usize = 256;
 const MANY_BYTES: usize = 64 * 1024;
 
-/// Characters of an address and of a word that are shown where one is refused.
+/// The number of characters of an address and of a word shown in errors.
 const ADDRESS_TEXT: usize = 42;
 const WORD_TEXT: usize = 66;
 
-/// Bytes of an account's text up to which the text is kept instead of what it says.
+/// Up to this many bytes, the text of an account is kept instead of its parsed form.
 const SHORT: usize = 256;
 
 type Slots = Vec<(U256, U256)>;
-/// A name and the string it has.
+/// A name and its string value.
 pub(super) type NamedText<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct Overrides {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Account {
     fields: Override,
-    /// Where the precompile of this address answers instead.
+    /// The address that this precompile is moved to.
     moved_to: Option<Address>,
 }
 
@@ -54,7 +54,7 @@ impl Overrides {
         self.accounts.is_empty() && self.block_hashes.is_empty()
     }
 
-    /// Whether laying them takes so long that it should not be done in place.
+    /// True if applying them takes too long to be done inline.
     pub fn is_large(&self) -> bool {
         self.accounts.len() > MANY_ACCOUNTS || self.size() > MANY_BYTES
     }
@@ -67,18 +67,18 @@ impl Overrides {
         })
     }
 
-    /// The overrides of an object of accounts.
+    /// Parses an object of accounts.
     #[cfg(test)]
     pub(crate) fn of(text: &str) -> Self {
         let accounts = Accounts::read_optional(&mut Text::new(text.as_bytes()));
         accounts.ok().flatten().and_then(|accounts| accounts.read().ok()).expect("overrides")
     }
 
-    /// Lays them over a state; gives the precompiles they leave, where they touch any.
+    /// Applies the overrides to a state. Returns the remaining precompiles if any is affected.
     ///
     /// # Errors
-    /// `RefusedOverride` for the lowest address whose override cannot be meant, after which the
-    /// overlay is of no use; what reading the state fails with.
+    /// `RefusedOverride` for the lowest address with an invalid override; the overlay must then be
+    /// discarded. Errors from reading the state.
     pub fn apply_to(
         &self,
         overlay: &mut Overlay,
@@ -113,7 +113,7 @@ impl Overrides {
         PrecompileOverrides::new(rules, precompiles, moves).map(Some)
     }
 
-    /// Refuses what cannot be meant, by the order of addresses.
+    /// Rejects invalid overrides, in address order.
     fn check(&self, rules: Rules) -> Result<()> {
         let accounts: BTreeMap<_, _> = self.accounts.iter().map(|(at, it)| (at, it)).collect();
         let refuse = |address: &Address, why: &str| {
@@ -136,18 +136,18 @@ impl Overrides {
     }
 }
 
-/// An object of accounts, in which nothing is refused yet.
+/// An object of accounts whose values are not checked yet.
 pub(super) struct Accounts<'a>(Vec<(Cow<'a, [u8]>, Given<'a>)>);
 
-/// One of its members.
 enum Given<'a> {
-    /// Read again when it is judged: texts of many small accounts take less than what they say.
+    /// Parsed again when it is checked: the texts of many small accounts take less memory than the
+    /// parsed form.
     Short(&'a [u8]),
     Long(Reading<Option<Box<AccountTexts<'a>>>>),
 }
 
 impl<'a> Accounts<'a> {
-    /// Nothing for null.
+    /// `None` for null.
     pub(super) fn read_optional(text: &mut Text<'a>) -> Reading<Option<Self>> {
         let mut members = Vec::new();
         let given = optional_object(text, |text, name| {
@@ -157,7 +157,7 @@ impl<'a> Accounts<'a> {
         Ok(given.then_some(Self(members)))
     }
 
-    /// One that is null changes nothing.
+    /// A null account changes nothing.
     pub(super) fn read(self) -> Reading<Overrides> {
         let mut members = self.0;
         if members.len() > 1 {
@@ -203,9 +203,8 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Slots of an account.
 enum GivenSlots<'a> {
-    /// Nothing is wrong with any.
+    /// All slots are valid.
     Read(Slots),
     Text(&'a [u8]),
 }
@@ -228,7 +227,7 @@ impl<'a> GivenSlots<'a> {
     }
 }
 
-/// An account's override whose types are right; what is wrong with slots is not said yet.
+/// An account override with checked types. Slots are not checked yet.
 #[derive(Default)]
 struct AccountTexts<'a> {
     balance: Option<Cow<'a, [u8]>>,
@@ -237,7 +236,7 @@ struct AccountTexts<'a> {
     moved_to: Option<Cow<'a, [u8]>>,
     state: Option<GivenSlots<'a>>,
     state_diff: Option<GivenSlots<'a>>,
-    /// Another name of `stateDiff`.
+    /// Another name for `stateDiff`.
     storage: Option<GivenSlots<'a>>,
 }
 
@@ -298,7 +297,7 @@ fn map(slots: &Slots) -> BTreeMap<U256, U256> {
     slots.iter().copied().collect()
 }
 
-/// Slots and their values, 32 bytes each; nothing for null.
+/// Reads slots and their values, 32 bytes each. `None` for null.
 fn slots(text: &[u8]) -> Reading<Option<Slots>> {
     let Some(mut members) = texts_by_name(&mut Text::new(text))? else { return Ok(None) };
     last_of_equals(&mut members);
@@ -313,7 +312,7 @@ fn slots(text: &[u8]) -> Reading<Option<Slots>> {
         .map(Some)
 }
 
-/// The same if nothing is wrong with any.
+/// Like `slots`, but `None` if anything is invalid.
 fn plain_slots(text: &mut Text<'_>) -> Option<Slots> {
     let size = text.until(b'}').len();
     let mut slots = Vec::with_capacity(size / (2 * WORD_TEXT));
@@ -326,7 +325,7 @@ fn plain_slots(text: &mut Text<'_>) -> Option<Slots> {
     Some(slots)
 }
 
-/// An object of strings; nothing for null.
+/// Reads an object of strings, `None` for null.
 pub(super) fn texts_by_name<'a>(text: &mut Text<'a>) -> Reading<Option<Vec<NamedText<'a>>>> {
     let mut members = Vec::new();
     let given = optional_object(text, |text, name| {

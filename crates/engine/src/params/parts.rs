@@ -1,13 +1,13 @@
-//! A JSON array or object taken apart a stretch at a time.
+//! Incremental splitting of a JSON array or object into its direct parts.
 //!
-//! For bodies so long that they are read in slices of a loop. The parts are those
-//! directly in it, items or keys with their values; what lies in a part is passed over. All of
-//! it is held to RFC 8259 on the way, down to the last bracket, so that a text which was taken
-//! apart to its end is JSON. The text is handed in anew each time, and must be the same.
+//! For bodies so long that they are parsed in several turns of an event loop. The parts are items,
+//! or keys with their values; nested content is skipped. The text is validated against RFC 8259 on
+//! the way, so a text that was split to its end is valid JSON. The caller must pass the same text
+//! to every call.
 
 use super::text::{DEEPEST, Malformed, escape, is_space, number};
 
-/// Why a text is no JSON array or object.
+/// The reason why a text is not a valid JSON array or object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Malformed,
@@ -20,28 +20,28 @@ impl From<Malformed> for Fault {
     }
 }
 
-/// Parts that follow one another, as a place in the text: with a bracket before it and one
-/// after it, it is an array or object by itself.
+/// Consecutive parts as a range of the text. Enclosed in brackets, the range is an array or object
+/// of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Portion {
     pub count: usize,
-    /// Where the first part begins, with its key if it has one.
+    /// The offset of the first part, including its key if it has one.
     pub start: usize,
-    /// Where the value of the last part begins.
+    /// The offset of the value of the last part.
     pub value: usize,
     pub end: usize,
 }
 
-/// How far a text was taken apart.
+/// The progress of splitting a text.
 #[derive(Debug, Clone)]
 pub struct Parts {
     at: usize,
     expected: Expected,
-    /// The containers that are open, whether each is an object.
+    /// The open containers; true for an object.
     open: Vec<bool>,
-    /// The string that is being read: where it began, and whether all of it is ASCII.
+    /// The string being read: its start offset, and true if it is all ASCII so far.
     string: Option<(usize, bool)>,
-    /// Where the part that is being read begins, and its value; 0 as long as it has not.
+    /// The start offsets of the part being read and of its value; 0 if it has not started.
     part: usize,
     value: usize,
 }
@@ -58,7 +58,7 @@ enum Expected {
 }
 
 impl Parts {
-    /// Begins; `None` for a text that is neither array nor object.
+    /// Starts at the opening bracket. `None` if the text is neither an array nor an object.
     pub fn of(text: &[u8]) -> Option<Self> {
         let at = text.iter().position(|byte| !is_space(*byte))?;
         let is_object = match text[at] {
@@ -76,23 +76,23 @@ impl Parts {
         })
     }
 
-    /// Whether the parts are members of an object, as long as the text is not read to its end.
+    /// True if the parts are members of an object. Only valid until the end of the text is read.
     pub fn is_object(&self) -> bool {
         self.open.first() == Some(&true)
     }
 
-    /// Whether all was read.
+    /// True if the whole text was read.
     pub fn is_done(&self, text: &[u8]) -> bool {
         self.at == text.len() && self.expected == Expected::Nothing
     }
 
-    /// Reads at most `bytes` more, and at most `parts`, and gives those that ended. One
-    /// that had begun before comes alone: it may be long, others are shorter than `bytes`, but
-    /// for a number, which is read at once.
+    /// Reads up to `bytes` more bytes and up to `parts` parts, and returns the completed parts. A
+    /// part that began in an earlier call is returned alone, because it may be long. Other parts
+    /// are shorter than `bytes`, except a number, which is always read in one call.
     ///
     /// # Errors
     ///
-    /// A `Fault` at the first byte that is no JSON.
+    /// A `Fault` at the first byte that is not valid JSON.
     pub fn take(&mut self, text: &[u8], bytes: usize, parts: usize) -> Result<Portion, Fault> {
         let until = self.at.saturating_add(bytes).min(text.len());
         let most = if self.part > 0 { 1 } else { parts };
@@ -111,7 +111,7 @@ impl Parts {
         if is_cut { Err(Fault::Malformed) } else { Ok(found) }
     }
 
-    /// Adds the part that has just ended, if one has.
+    /// Adds the part that has just ended, if any.
     fn add_finished(&mut self, found: &mut Portion) {
         let is_between = self.open.len() == 1 && self.expected == Expected::CommaOrEnd;
         if !is_between || self.part == 0 {
@@ -193,7 +193,7 @@ impl Parts {
         self.at += 1;
     }
 
-    /// Reads on in a string, which is a key or a value as is expected.
+    /// Continues reading a string, which is a key or a value depending on `expected`.
     fn read_string(&mut self, text: &[u8], until: usize) -> Result<(), Fault> {
         let Some((begun, mut is_ascii)) = self.string else { return Ok(()) };
         while self.at < until {
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::params::text::tests::NO_JSON;
 
-    /// The parts of a text, read in stretches of `stretch` bytes and at most `most` parts.
+    /// The parts of a text, read in steps of `stretch` bytes and at most `most` parts.
     fn portions(text: &str, stretch: usize, most: usize) -> Result<Vec<(usize, &str)>, Fault> {
         let mut parts = Parts::of(text.as_bytes()).ok_or(Fault::Malformed)?;
         let mut found = Vec::new();

@@ -1,6 +1,6 @@
-//! The params of eth_simulateV1: blocks with the calls and overrides they are asked to hold.
+//! The params of eth_simulateV1: blocks with calls and overrides.
 //!
-//! Blocks after the first one with too many calls are not looked at.
+//! After the first block that is invalid or exceeds a limit, the remaining blocks are skipped.
 
 use super::{
     At, BlockName, BlockOverrides, Call, Index, Member, Overrides, Reading, Refused, arguments,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{evm::message::Message, simulate::body::PlainCall};
 
-/// How much one simulation may ask for.
+/// The limits of one simulation.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub blocks: usize,
@@ -26,7 +26,7 @@ pub struct SimulateParams<'a> {
     pub block: Option<BlockName<'a>>,
 }
 
-/// A block to be simulated.
+/// A block to simulate.
 #[derive(Debug, Default)]
 pub struct Block {
     pub calls: Calls,
@@ -34,10 +34,9 @@ pub struct Block {
     pub changes: Option<BlockOverrides>,
 }
 
-/// The calls of a block.
 #[derive(Debug)]
 pub enum Calls {
-    /// All of them say no more than who calls whom with what.
+    /// No call has more fields than sender, recipient, value, data and gas.
     Plain(Vec<PlainCall>),
     Any(Vec<Call>),
 }
@@ -51,10 +50,10 @@ impl Default for Calls {
 const NAMES: [&str; 2] = ["payload", "block"];
 
 impl<'a> SimulateParams<'a> {
-    /// Reads the params; the first `required` arguments must be there.
+    /// Reads the params. The first `required` arguments must be present.
     ///
     /// # Errors
-    /// The first reason to refuse them.
+    /// The first error.
     pub fn read(params: &'a [u8], required: usize, limits: Limits) -> Result<Self, Refused> {
         let (mut payload, mut named) = (None, None);
         let count = arguments(params, NAMES.len(), |text, argument| {
@@ -111,7 +110,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The blocks so far, until there is a reason to refuse them.
+/// The blocks read so far, and the first error.
 struct Blocks<'a> {
     limits: Limits,
     blocks: Vec<BlockTexts<'a>>,
@@ -171,11 +170,11 @@ fn in_block<T>(index: usize, reading: Reading<T>) -> Result<T, Refused> {
     reading.at(Index(index)).at(".blockStateCalls").map_err(|refusal| refusal.of(0))
 }
 
-/// A block whose types are right; what is wrong with accounts is not said yet.
+/// A block with checked types. Its accounts are not checked yet.
 #[derive(Default)]
 struct BlockTexts<'a> {
     calls: Vec<CallTexts<'a>>,
-    /// Also of calls that are left out, after one too many.
+    /// Includes calls beyond the limit, which are not kept.
     count: usize,
     accounts: Option<Accounts<'a>>,
     changes: Option<block_overrides::Texts<'a>>,
@@ -218,7 +217,7 @@ impl<'a> BlockTexts<'a> {
     }
 }
 
-/// The calls of a block up to the first one too many, and how many there are.
+/// The calls of a block up to the first one beyond the limit, and their total number.
 fn call_types<'a>(text: &mut Text<'a>, most: usize) -> Reading<(Vec<CallTexts<'a>>, usize)> {
     let (mut calls, mut count) = (Vec::new(), 0);
     optional_array(text, |text| {

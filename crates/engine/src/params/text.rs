@@ -1,22 +1,22 @@
-//! JSON read in place: the one tokeniser of the engine.
+//! The engine's JSON tokenizer. Reads in place, without copying.
 //!
-//! A `Text` is what is left of a text. Every function moves on behind what it reads and refuses
-//! what RFC 8259 does, in the part it reads: text that was read to its end is JSON.
+//! A `Text` is the unread rest of a text. Every function advances past what it reads and rejects
+//! what violates RFC 8259 in that part. A text that was read to its end is valid JSON.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 
-/// How deep values may be nested.
+/// The maximum nesting depth of values.
 pub(super) const DEEPEST: usize = 1000;
 
-/// Not JSON, nested too deeply, or not what the caller reads.
+/// Not JSON, nested too deeply, or not of the expected shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
 type Result<T, E = Malformed> = std::result::Result<T, E>;
 
-/// What a value is, by its first byte.
+/// The type of a value, determined by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     String,
@@ -35,17 +35,17 @@ impl<'a> Text<'a> {
         Self(text)
     }
 
-    /// The text from here to where another is that went on from here.
+    /// The text from here to the position of `other`, a later position in the same text.
     pub fn up_to(&self, other: &Self) -> &'a [u8] {
         &self.0[..self.0.len() - other.0.len()]
     }
 
-    /// The text from here to the next such byte, or all of it.
+    /// The text up to the next occurrence of `byte`, or all of it.
     pub fn until(&self, byte: u8) -> &'a [u8] {
         &self.0[..memchr(byte, self.0).unwrap_or(self.0.len())]
     }
 
-    /// The kind of the next value.
+    /// The type of the next value.
     #[inline]
     pub fn kind(&mut self) -> Result<Kind> {
         self.0 = self.after_space();
@@ -60,14 +60,14 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// One sign of punctuation.
+    /// Reads one punctuation character.
     #[inline]
     pub fn sign(&mut self, sign: u8) -> Result<()> {
         self.0 = self.after_space().strip_prefix(&[sign]).ok_or(Malformed)?;
         Ok(())
     }
 
-    /// Reads a word such as null if it is next.
+    /// Reads a word such as null and returns true if it is next.
     #[inline]
     pub fn takes(&mut self, word: &[u8]) -> bool {
         match self.after_space().strip_prefix(word) {
@@ -79,7 +79,6 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A boolean.
     pub fn boolean(&mut self) -> Result<bool> {
         match (self.takes(b"true"), self.takes(b"false")) {
             (true, _) => Ok(true),
@@ -88,7 +87,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A string, its escapes resolved.
+    /// Reads a string and resolves its escapes.
     #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, [u8]>> {
         let opened = self.after_space().strip_prefix(b"\"").ok_or(Malformed)?;
@@ -109,7 +108,7 @@ impl<'a> Text<'a> {
         Ok(Cow::Owned(text))
     }
 
-    /// A string without escapes.
+    /// Reads a string. Fails if it has escapes.
     #[inline]
     pub fn plain_string(&mut self) -> Result<&'a [u8]> {
         match self.string()? {
@@ -118,7 +117,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The rest of a string from its first escape on.
+    /// Reads the rest of a string from its first escape on.
     fn escaped(&mut self, mut part: impl FnMut(&[u8])) -> Result<()> {
         loop {
             let end = memchr2(b'"', b'\\', self.0).ok_or(Malformed)?;
@@ -134,10 +133,10 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Passes over one value and gives its text.
+    /// Skips one value and returns its text.
     pub fn skip(&mut self) -> Result<&'a [u8]> {
         let begun = self.after_space();
-        // The brackets that are open, by those that close them.
+        // The closing brackets of the open containers.
         let mut open = Vec::new();
         loop {
             match self.kind()? {
@@ -167,7 +166,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Begins an array or object; whether there is anything in it.
+    /// Reads the opening bracket of an array or object. Returns false, and reads the closing one,
+    /// if it is empty.
     fn opens(&mut self, begin: &[u8], end: &[u8; 1], open: &mut Vec<u8>) -> Result<bool> {
         if open.len() == DEEPEST {
             return Err(Malformed);
@@ -185,7 +185,7 @@ impl<'a> Text<'a> {
         self.sign(b':')
     }
 
-    /// The items of an array, each read by `item`, which is given its index.
+    /// Reads an array. `item` gets the index and reads the item.
     pub fn array<E: From<Malformed>>(
         &mut self,
         mut item: impl FnMut(&mut Self, usize) -> Result<(), E>,
@@ -203,7 +203,7 @@ impl<'a> Text<'a> {
         Ok(self.sign(b']')?)
     }
 
-    /// The members of an object; `member` is given the name and reads the value.
+    /// Reads an object. `member` gets the name and reads the value.
     pub fn object<E: From<Malformed>>(
         &mut self,
         mut member: impl FnMut(&mut Self, Cow<'a, [u8]>) -> Result<(), E>,
@@ -222,7 +222,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Nothing but white space is left.
+    /// Fails unless only white space is left.
     pub fn end(&self) -> Result<()> {
         if self.after_space().is_empty() { Ok(()) } else { Err(Malformed) }
     }
@@ -243,10 +243,12 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Bytes that are looked at for the end of a short string: an EVM word in hex has 66 characters.
+/// The number of bytes searched for the end of a short string. An EVM word in hex has 66
+/// characters.
 const SHORT: usize = 72;
 
-/// How many characters of a string come before the first that needs a closer look.
+/// The number of characters before the first that is a quote, a backslash, a control character or
+/// not ASCII.
 #[inline]
 fn plain_length(text: &[u8]) -> usize {
     let (eights, _) = text[..text.len().min(SHORT)].as_chunks();
@@ -259,15 +261,16 @@ fn plain_length(text: &[u8]) -> usize {
         at += 8;
     }
     let is_odd = |byte: &u8| !matches!(byte, b' '..=0x7f) | matches!(byte, b'"' | b'\\');
-    // Blocks without an early exit are compared at once: what is longer is mostly much longer.
+    // Blocks are compared without an early exit, so that the loop is vectorized: longer strings are
+    // mostly much longer.
     let is_plain = |block: &&[u8; 32]| !block.iter().fold(false, |odd, byte| odd | is_odd(byte));
     let (blocks, _) = text[at..].as_chunks();
     at += 32 * blocks.iter().take_while(is_plain).count();
     at + text[at..].iter().position(is_odd).unwrap_or(text.len() - at)
 }
 
-/// The lowest bit that is set is the highest of the first byte that is not plain. Those above it
-/// may be set by a borrow from there and mean nothing.
+/// The lowest bit set is the high bit of the first byte that is not plain. Higher bits may be set
+/// by a borrow and are meaningless.
 fn odd_bytes(eight: u64) -> u64 {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     let below = |word: u64, least: u8| word.wrapping_sub(EACH * u64::from(least)) & !word;
@@ -275,13 +278,13 @@ fn odd_bytes(eight: u64) -> u64 {
     (below(eight, b' ') | equal(b'"') | equal(b'\\') | eight) & (EACH * 0x80)
 }
 
-/// Text of a string without escapes.
+/// Validates the text of a string without escapes.
 fn checked(text: &[u8]) -> Result<&[u8]> {
     let is_text = text.iter().all(|byte| *byte >= b' ') && std::str::from_utf8(text).is_ok();
     if is_text { Ok(text) } else { Err(Malformed) }
 }
 
-/// How long an escape is, with the second half of a surrogate pair, and what it stands for.
+/// The length of an escape, including the second half of a surrogate pair, and its character.
 pub(super) fn escape(text: &[u8]) -> Result<(usize, char)> {
     let sign = match text.get(1) {
         Some(sign @ (b'"' | b'\\' | b'/')) => char::from(*sign),
@@ -306,13 +309,13 @@ pub(super) fn escape(text: &[u8]) -> Result<(usize, char)> {
     Ok((2, sign))
 }
 
-/// The number of an escape by number.
+/// The code unit of a `\u` escape.
 fn code_unit(text: &[u8]) -> Option<u32> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)?))
 }
 
-/// How long a number is.
+/// The length of a number.
 pub(super) fn number(text: &[u8]) -> Result<usize> {
     let digits = |at: usize| text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let some = |count: usize| if count == 0 { Err(Malformed) } else { Ok(count) };
@@ -337,7 +340,7 @@ pub(super) fn number(text: &[u8]) -> Result<usize> {
 pub(super) mod tests {
     use super::*;
 
-    /// Texts with a flaw of each kind.
+    /// Malformed texts, one per kind of error.
     pub(in crate::params) const NO_JSON: &[&str] = &[
         "[1,]",
         "[,1]",
@@ -405,7 +408,7 @@ pub(super) mod tests {
     fn a_string_is_plain_up_to_its_first_odd_character() {
         let is_odd = |byte: &u8| *byte < b' ' || *byte > 0x7f || matches!(byte, b'"' | b'\\');
         for byte in 0..=u8::MAX {
-            // After it come those that a borrow could make look odd, or hide.
+            // Followed by bytes that a borrow could mark by mistake, or hide.
             for after in [b'0', b' ', b'!', b'#', b'[', b']', 0x7f, byte] {
                 for length in 0..2 * SHORT {
                     let mut text = vec![b'f'; length];
