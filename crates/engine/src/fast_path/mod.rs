@@ -1,10 +1,10 @@
-//! The fast path: whole HTTP answers to the requests that are asked most, from bytes to bytes.
+//! The fast path: complete HTTP responses to the most frequent requests, from bytes to bytes.
 //!
-//! Nothing is decided here. Which heads are accepted, what the snapshot of a commit is, how a
-//! block reads and which calls are short is handed in by the long way; this finds the request in
-//! what arrived, opens a view, and puts the answer together if all that was handed in is of that
-//! view's commit. In every other case it has no answer, and the long way has. `requests` parses
-//! the request.
+//! It makes no decisions of its own. The general path supplies the accepted request heads, the
+//! snapshot of a commit, the JSON of its blocks, and the calls known to be short. The fast path
+//! finds the request in the received bytes, opens a view, and composes the response if all supplied
+//! data belong to the commit of that view. Otherwise it returns `None` and the general path
+//! responds. `requests` parses the request.
 
 mod requests;
 
@@ -40,16 +40,16 @@ use crate::{
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
-/// A run that ended so long after its time was not short, whatever it was made of.
+/// A call that ends this long after its deadline is no longer considered short.
 const LONG: Duration = Duration::from_millis(1);
 
-/// Kinds of calls that are known to be short at most; then all are forgotten.
+/// The maximum number of known short kinds of calls. All are dropped when it is reached.
 const KINDS: usize = 4096;
 
-/// A request that was answered, and how long that took.
+/// The method of an answered request and the time it took.
 pub type Timed = (Method, Duration);
 
-/// What is answered here at most, and how far a call may go.
+/// The limits of the fast path.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub batch_items: usize,
@@ -57,23 +57,23 @@ pub struct Bounds {
     pub batch_time: Duration,
     pub call_gas: u64,
     pub call_time: Duration,
-    /// What cannot be stopped and takes longer is not begun.
+    /// An operation that cannot be interrupted is not started if it would take longer.
     pub step_time: Duration,
 }
 
-/// What follows a head that was accepted.
+/// The data for requests with an accepted head.
 #[derive(Debug)]
 pub struct Head {
-    /// Bytes of the body.
+    /// The length of the request body in bytes.
     pub length: usize,
-    /// How an answer begins, before the date.
+    /// The start of the response, before the date.
     pub status: Box<[u8]>,
-    /// Lines among those of the answer.
+    /// Additional header lines of the response.
     pub headers: Box<[u8]>,
 }
 
 impl Head {
-    /// The parts of an answer, in their order.
+    /// The parts of a response, in order.
     fn parts<'p>(
         &'p self,
         date: &'p [u8],
@@ -86,26 +86,26 @@ impl Head {
     }
 }
 
-/// What the long way made of a commit.
+/// The data of one commit, supplied by the general path.
 #[derive(Debug)]
 pub struct Snapshot {
     heads: Arc<Heads>,
     headers: Box<[u8]>,
     latest: u64,
-    /// The partial block at which the state of the latest is read, if it is not its own.
+    /// The partial block whose state is read for the latest block, if not its own.
     latest_read_at: Option<u64>,
     pending: Option<u64>,
     until: Option<Instant>,
-    /// Of the latest block and of the pending one, with hashes and with full transactions.
+    /// The latest and the pending block, each with transaction hashes and with full transactions.
     blocks: [[Option<Bytes>; 2]; 2],
-    /// What calls see in them.
+    /// The environments of calls at the latest and the pending block.
     envs: [Option<Arc<Env>>; 2],
     answers_calls: bool,
 }
 
 impl Snapshot {
-    /// `latest` is a block's number, `pending` that of a partial block; `until` there are
-    /// answers.
+    /// `latest` is a block number, `pending` the number of a partial block. The snapshot is not
+    /// used after `until`.
     pub fn new(
         heads: Arc<Heads>,
         headers: &[u8],
@@ -119,13 +119,13 @@ impl Snapshot {
         Self { heads, headers, latest, latest_read_at, pending, until, blocks, envs, answers_calls }
     }
 
-    /// The same, where the state of the latest block is read at a partial block.
+    /// Reads the state of the latest block at a partial block.
     #[must_use]
     pub fn reading_latest_at(self, partial: Option<u64>) -> Self {
         Self { latest_read_at: partial, ..self }
     }
 
-    /// The same, where all calls take the long way unless this is true.
+    /// If `answers_calls` is false, all calls use the general path.
     #[must_use]
     pub fn answering_calls(self, answers_calls: bool) -> Self {
         Self { answers_calls, ..self }
@@ -142,13 +142,14 @@ struct Known {
     heads: HashMap<Box<[u8]>, Head, DefaultHashBuilder>,
     snapshot: Option<Snapshot>,
     light: HashSet<Kind>,
-    /// The body of the answer that is being written; kept for its memory.
+    /// The body of the current response, kept to reuse its memory.
     body: Vec<u8>,
-    /// The requests that it answers, likewise.
+    /// The requests that it answers, kept for the same reason.
     timed: Vec<Timed>,
 }
 
-/// A contract, and as much of the data as tells functions apart, with the length of that.
+/// A contract, the first four bytes of the data, and the number of these bytes if the data are
+/// shorter.
 type Kind = (Address, [u8; 4], usize);
 
 fn kind(to: Address, data: &[u8]) -> Kind {
@@ -181,7 +182,7 @@ impl FastPath {
         self.known().snapshot = Some(snapshot);
     }
 
-    /// How a block reads; nothing happens if the last snapshot is another one.
+    /// Caches the JSON of a block. Ignored if the current snapshot is a different one.
     pub fn cache_block(
         &self,
         heads: &Arc<Heads>,
@@ -195,7 +196,7 @@ impl FastPath {
         }
     }
 
-    /// What calls see at a tag, and that one of this kind was short.
+    /// Stores the environment of calls at a tag, and that a call of this kind was short.
     pub fn allow_call(
         &self,
         heads: &Arc<Heads>,
@@ -215,10 +216,10 @@ impl FastPath {
         known.light.insert(kind(to, data));
     }
 
-    /// The answer to one whole request, handed to `write` in parts that follow one another, with
-    /// the requests of the body.
+    /// Answers one complete request. Passes the consecutive parts of the response, and the answered
+    /// requests, to `write`.
     ///
-    /// `open` gives a view of the last commit, `limits` those of a call that begins now.
+    /// `open` returns a view of the last commit, `limits` the limits of a call that starts now.
     pub fn answer<T>(
         &self,
         data: &[u8],
@@ -257,28 +258,28 @@ impl FastPath {
         Some(write(&accepted.parts(date, &snapshot.headers, body, &mut digits), timed))
     }
 
-    /// No code of others runs under this lock but `write`, which may panic: all is whole then.
+    /// Only `write` can panic while this lock is held, and the data are consistent then.
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Known {
-    /// The snapshot, if it is this one.
+    /// The snapshot, if it matches.
     fn same(&mut self, heads: &Arc<Heads>, pending: Option<u64>) -> Option<&mut Snapshot> {
         let same = |is: &&mut Snapshot| Arc::ptr_eq(&is.heads, heads) && is.pending == pending;
         self.snapshot.as_mut().filter(same)
     }
 }
 
-/// Reads what one body asks for, all of it in one view.
+/// Answers the requests of one body, all from one view.
 struct Reader<'v, L> {
     view: &'v View,
     snapshot: &'v Snapshot,
     light: &'v mut HashSet<Kind>,
     bounds: &'v Bounds,
     limits: L,
-    /// After the latest block and after the pending one, once somebody asked.
+    /// The states of the latest and the pending block, opened on first use.
     states: [Option<State>; 2],
 }
 
@@ -293,7 +294,7 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
         let until = now + self.bounds.batch_time;
         for (place, asked) in asked.iter().enumerate() {
             out.push(if place == 0 { b'[' } else { b',' });
-            // Blocks are long, and nothing else is answered before all is written.
+            // Blocks are long, and a batch is not interrupted until it is complete.
             if matches!(asked.question, Question::Block { .. }) || now >= until {
                 return None;
             }
@@ -328,7 +329,7 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
         Some(())
     }
 
-    /// A call of a kind that is short and that ends well, with what it returns.
+    /// Executes a call of a short kind and writes its output. `None` if it does not succeed.
     fn call(&mut self, call: &Call, at: Tag, out: &mut Vec<u8>) -> Option<()> {
         let env = self.snapshot.envs[at as usize].as_ref()?;
         let (from, to, data) = (call.from, call.to, call.data.clone());
@@ -376,7 +377,7 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
     }
 }
 
-/// A number in decimal digits, without asking for memory.
+/// Formats a number in decimal without allocating.
 fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
     let mut first = digits.len();
     loop {

@@ -1,9 +1,9 @@
-//! The requests that are asked most, recognised in one pass over their bytes.
+//! Recognizes the most frequent requests in one pass over their bytes.
 //!
-//! A balance, a block or a call at `latest` or `pending`, alone or in a batch. Of a call, no more
-//! than who calls whom with what. Whatever else a body holds is not recognised and no judgement
-//! on it: the long way reads it anew, and answers it or says what is wrong. So this may be
-//! strict, and whatever it recognises must mean to the long way what it means here.
+//! These are a balance, a block or a call at `latest` or `pending`, single or in a batch. A call
+//! may only have a sender, a recipient and data. Anything else is not recognized, which is not an
+//! error: the general path then parses the body and answers or rejects it. The parser may therefore
+//! be strict, but the meaning of a recognized request must be the same as on the general path.
 
 use alloy_primitives::Address;
 
@@ -12,7 +12,7 @@ use crate::params::{
     text::{Kind, Malformed, Text},
 };
 
-/// A request, and its id as it was sent.
+/// A request and its id as sent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked<'b> {
     pub id: &'b [u8],
@@ -36,7 +36,6 @@ impl Question {
     }
 }
 
-/// The methods that are recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     Balance,
@@ -70,7 +69,8 @@ impl Tag {
     }
 }
 
-/// The requests of a body, of which there may be `most`, and whether they are a batch.
+/// Reads the requests of a body, at most `most`. The second value is true for a batch. `None` if
+/// anything is not recognized.
 pub fn read(body: &[u8], most: usize) -> Option<(Vec<Asked<'_>>, bool)> {
     let mut text = Text::new(body);
     let batch = text.kind().ok()? == Kind::Array;
@@ -91,10 +91,10 @@ pub fn read(body: &[u8], most: usize) -> Option<(Vec<Asked<'_>>, bool)> {
 
 type Result<T> = std::result::Result<T, Malformed>;
 
-/// No request that is recognised takes fewer bytes.
+/// The minimum length of a recognized request in bytes.
 const SHORTEST: usize = 64;
 
-/// Longer ids are not usual.
+/// Longer ids are not recognized.
 const LONGEST_ID: usize = 40;
 
 fn request<'b>(text: &mut Text<'b>) -> Result<Asked<'b>> {
@@ -119,18 +119,17 @@ fn recognised(is: bool) -> Result<()> {
     if is { Ok(()) } else { Err(Malformed) }
 }
 
-/// Of equal names the last one counts on the long way; here they are not recognised.
+/// On the general path the last of duplicate names counts; here duplicates are not recognized.
 fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
     recognised(place.replace(value).is_none())
 }
 
-/// A number or a string that is short, as it is written.
+/// The text of a short number or string.
 fn scalar<'b>(text: &mut Text<'b>) -> Result<&'b [u8]> {
     recognised(matches!(text.kind()?, Kind::Number | Kind::String))?;
     text.skip().and_then(|id| recognised(id.len() <= LONGEST_ID).map(|()| id))
 }
 
-/// Two arguments.
 struct Params<'b>(Argument<'b>, Argument<'b>);
 
 enum Argument<'b> {
@@ -160,7 +159,7 @@ impl<'b> Argument<'b> {
     }
 }
 
-/// A call that says no more than who calls whom with what.
+/// Reads a call with only a sender, a recipient and data.
 fn call(text: &mut Text<'_>) -> Result<Box<Call>> {
     let call = read_call(text)?;
     recognised(call.rest.is_none() && call.gas.is_none() && call.value.is_zero())?;
