@@ -1,18 +1,21 @@
-//! What is known of an anchor's state beside the store: values of one epoch, and trie nodes.
+//! Fetched data of an anchor's state that is not yet in the store: values of one epoch, and trie
+//! nodes.
 //!
-//! A key that is unknown has not changed since the anchor, so its value is that of every block
-//! since; what is here is right below all deltas and is asked after the store. A value is put
-//! here as it is said to be, or with a proof that was checked (`proof`); the first one stays.
-//! For a slot that holds as long as its account lives as it did at the anchor, which rules before
-//! Cancun may end: values of later blocks are not kept here (`State::is_same_life_as_anchor`).
+//! A key missing from the store has not changed since the anchor, so its value is the same in every
+//! block since. The values here are therefore valid below all deltas and are read after the store.
+//! A value is inserted as reported by an endpoint, or with a verified proof (`proof`); the first
+//! one is kept. For a slot this only holds while its account has the same generation as at the
+//! anchor, which can change before Cancun: values of later blocks are then not kept here
+//! (`State::is_same_life_as_anchor`).
 //!
-//! A slot that nobody asked for is known too where the nodes of other proofs lead to it, or to that
-//! it is not there: a trie with few leaves is known whole after a few proofs. Whoever reads such a
-//! slot has it learned, so that it is stored before a block changes it.
+//! A slot that was never requested is known too if the nodes of other proofs lead to it or prove
+//! its absence: a trie with few leaves is completely known after a few proofs. Reading such a slot
+//! also inserts it, so that it is stored before a block changes it.
 //!
-//! Any thread may fill it while others read. It is bounded: what was learned first goes first,
-//! in halves. What `Store::learn` is to store stays until it has, so that no block is stored
-//! that has changed what is not; while it cannot store, nothing more is learned beyond the bound.
+//! All threads may read and insert concurrently. The size is bounded: the older half is evicted as
+//! a whole. Entries that `Store::learn` has to store are kept until it has done so, so that no
+//! block is stored whose changed keys are not. While it cannot store, nothing is inserted beyond
+//! the bound.
 
 mod proof;
 #[cfg(test)]
@@ -32,25 +35,25 @@ use crate::error::Result;
 use crate::state::AccountState;
 use crate::trie::leaf::{account_key, slot_key};
 
-/// About what an entry takes besides the bytes in it.
+/// The approximate overhead of an entry in bytes.
 const ENTRY: usize = 96;
-/// Times the limit that may wait to be stored.
+/// The maximum size of unstored data, as a multiple of the limit.
 const MOST_WAITING: usize = 4;
 
 #[derive(Debug)]
 pub struct FetchedState {
     pub epoch: u64,
     limit: usize,
-    /// Whether all nodes of proofs are stored, which only roots need; those of storage are
-    /// remembered in any case.
+    /// True if all proof nodes are stored. Only roots need them. Storage nodes are cached in any
+    /// case.
     keeps_nodes: bool,
     halves: RwLock<TwoGenerations>,
 }
 
-/// A slot and the nodes on the way to it.
+/// A slot and its proof nodes.
 pub type SlotNodes = (U256, Vec<Bytes>);
 
-/// An account as it is learned; its generation is the anchor's, whatever is said here.
+/// A fetched account. Its generation is ignored; the anchor's applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Known {
     account: Option<AccountState>,
@@ -61,13 +64,13 @@ struct Known {
 struct TwoGenerations {
     young: Half,
     old: Half,
-    /// Keys that are not stored yet, in the order in which they came.
+    /// Keys that are not stored yet, in insertion order.
     unstored: VecDeque<Key>,
-    /// How many keys came before the first of them.
+    /// The number of keys inserted before the first of `unstored`.
     stored: u64,
-    /// How many keys came before the young half was begun.
+    /// The number of keys inserted before the young half was started.
     inserted_before_young: u64,
-    /// Somebody stores what comes in.
+    /// True if the inserted data are being stored.
     is_stored: bool,
 }
 
@@ -81,7 +84,7 @@ struct Half {
     bytes: usize,
 }
 
-/// What a value is of.
+/// The key of a fetched value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Account(Address),
@@ -91,7 +94,7 @@ enum Key {
     Node(B256),
 }
 
-/// A value to be stored.
+/// A value to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Row {
     Account(Address, Option<AccountState>),
@@ -106,24 +109,24 @@ impl FetchedState {
         Self { epoch, limit, keeps_nodes: true, halves: RwLock::default() }
     }
 
-    /// The same without nodes of proofs: they are most of what is learned.
+    /// Disables storing proof nodes, which are most of the data.
     #[must_use]
     pub fn without_nodes(self) -> Self {
         Self { keeps_nodes: false, ..self }
     }
 
-    /// What it takes, about.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let halves = self.read();
         halves.young.bytes + halves.old.bytes
     }
 
-    /// How much waits to be stored.
+    /// The number of keys that are not stored yet.
     pub fn unstored(&self) -> usize {
         self.read().unstored.len()
     }
 
-    /// `None` when it is unknown, `Some(None)` when there is no such account.
+    /// `None` if unknown, `Some(None)` if the account does not exist.
     pub fn account(&self, address: &Address) -> Option<Option<AccountState>> {
         self.read().find(|half| half.accounts.get(address)).map(|known| known.account)
     }
@@ -147,7 +150,7 @@ impl FetchedState {
         self.read().find(|half| half.blocks.get(&number))
     }
 
-    /// A trie node of a proof that was checked, whatever its place.
+    /// A trie node from a verified proof, by hash.
     pub fn node(&self, hash: &B256) -> Option<Bytes> {
         self.read().find_ref(|half| half.nodes.get(hash)).cloned()
     }
@@ -177,7 +180,7 @@ impl FetchedState {
         self.write(|halves| halves.put_block(number, hash));
     }
 
-    /// Take trie nodes, whatever their places: they are asked for by their hashes.
+    /// Inserts trie nodes. Their paths are not needed, because they are looked up by hash.
     pub fn put_nodes(&self, nodes: impl IntoIterator<Item = Bytes>) {
         let short = nodes.into_iter().filter(|node| node.len() <= proof::LONGEST_NODE);
         let nodes: Vec<_> = short.map(|node| (keccak256(&node), node)).collect();
@@ -186,11 +189,12 @@ impl FetchedState {
         });
     }
 
-    /// Check a proof of an account and of slots in its storage, and take all that it shows.
+    /// Verifies a proof of an account and of slots in its storage, and inserts the proven values
+    /// and nodes.
     ///
     /// # Errors
     ///
-    /// `BadProof`; nothing is taken then.
+    /// `BadProof`; nothing is inserted then.
     pub fn prove(
         &self,
         root: B256,
@@ -210,12 +214,12 @@ impl FetchedState {
         Ok((account, shown.values))
     }
 
-    /// The same of a block at which the account does not live as it did at the anchor: nodes are
-    /// right for any block, and nothing else is taken.
+    /// Like `prove`, for a block at which the account's generation differs from the anchor's: only
+    /// the nodes are inserted, since they are valid for any block.
     ///
     /// # Errors
     ///
-    /// `BadProof`; nothing is taken then.
+    /// `BadProof`; nothing is inserted then.
     pub fn prove_nodes_only(
         &self,
         root: B256,
@@ -237,8 +241,8 @@ impl FetchedState {
         }
     }
 
-    /// Remember the nodes of another epoch: they are right by their hashes, so that the storage of
-    /// an account that has the same root there, or the same parts, need not be proven again.
+    /// Copies the nodes of another epoch. They are valid by their hashes, so storage with the same
+    /// root or the same subtrees need not be proven again.
     pub fn remember_nodes_of(&self, other: &Self) {
         let nodes: Vec<_> = {
             let halves = other.read();
@@ -250,14 +254,14 @@ impl FetchedState {
         });
     }
 
-    /// What waits to be stored, and for `stored` how far that goes.
+    /// The rows that are not stored yet, and the counter to pass to `stored` afterwards.
     pub fn rows(&self) -> (Vec<Row>, u64) {
         let mut halves = self.halves.write().unwrap_or_else(PoisonError::into_inner);
         halves.is_stored = true;
         (halves.unstored.iter().filter_map(|key| halves.row(key)).collect(), halves.came())
     }
 
-    /// All is stored that had come so far.
+    /// Marks all keys up to this counter as stored.
     pub fn stored(&self, came: u64) {
         let mut halves = self.halves.write().unwrap_or_else(PoisonError::into_inner);
         halves.drop_keys(came);
@@ -281,7 +285,7 @@ impl FetchedState {
 
 type Nodes = Vec<(B256, Bytes)>;
 
-/// What a proof shows.
+/// The values and nodes of a verified proof.
 struct ProofClaims {
     account: Option<AccountState>,
     storage_root: B256,
@@ -325,7 +329,7 @@ impl TwoGenerations {
         get(&self.young).or_else(|| get(&self.old))
     }
 
-    /// The value of a slot that follows from what is known of its account.
+    /// The value of a slot that follows from the known nodes of its account.
     fn implied(&self, address: &Address, slot: &U256) -> Option<U256> {
         let known = self.find(|half| half.accounts.get(address))?;
         if known.account.is_none() {
@@ -336,7 +340,8 @@ impl TwoGenerations {
         leaf.as_deref().map_or(Some(U256::ZERO), |leaf| proof::slot(leaf).ok())
     }
 
-    /// Nothing that waits to be stored is forgotten, if somebody stores it.
+    /// Starts a new half if the young one is full. Unstored data are not evicted if they are being
+    /// stored.
     fn bound(&mut self, limit: usize) {
         if self.young.bytes > limit / 2 && !self.waits() {
             self.drop_keys(self.inserted_before_young);
@@ -345,17 +350,17 @@ impl TwoGenerations {
         }
     }
 
-    /// Whether something in the old half is to be stored first.
+    /// True if the old half has data that must be stored first.
     fn waits(&self) -> bool {
         self.is_stored && self.stored < self.inserted_before_young
     }
 
-    /// How many keys have come.
+    /// The total number of keys inserted.
     fn came(&self) -> u64 {
         self.stored + self.unstored.len() as u64
     }
 
-    /// The first keys do not wait any more.
+    /// Removes the keys up to this counter from `unstored`.
     fn drop_keys(&mut self, until: u64) {
         let count = until.saturating_sub(self.stored).min(self.unstored.len() as u64);
         self.unstored.drain(..count as usize);
@@ -385,8 +390,8 @@ impl TwoGenerations {
         })
     }
 
-    /// The first account stays. The last root does, since what was proven last hangs below it:
-    /// a slot that is not known has the same value below each of them.
+    /// Keeps the first account but the last storage root, because the most recent proofs belong to
+    /// it: an unknown slot has the same value under each of these roots.
     fn put_account(&mut self, address: Address, known: Known) {
         let Some(before) = self.find(|half| half.accounts.get(&address)) else {
             self.young.accounts.insert(address, known);
@@ -427,7 +432,7 @@ impl TwoGenerations {
         }
     }
 
-    /// Keep a node without storing it.
+    /// Caches a node without storing it.
     fn remember_node(&mut self, hash: B256, node: Bytes) {
         if self.find_ref(|half| half.nodes.get(&hash)).is_none() {
             self.young.bytes += ENTRY + 32 + node.len();

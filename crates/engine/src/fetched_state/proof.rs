@@ -1,9 +1,9 @@
-//! Proofs of others, checked: nodes that lead from a root down to a key, or to where it is not.
+//! Verifies proofs from other endpoints: nodes from a root to a key, or to where it is absent.
 //!
-//! Nothing is hashed before its length and number are known to be those of a proof. Every node
-//! has to be the one that its parent names, and none may be left over. A node of under 32 bytes
-//! lies inside its parent; some endpoints list it once more, and it may then be the same only.
-//! A key is absent where a branch has no child for it, or a leaf or an extension leads elsewhere.
+//! Number and length of the nodes are checked before anything is hashed. Every node must match its
+//! parent's reference, and none may be left over. A node of under 32 bytes is embedded in its
+//! parent; some endpoints list it separately, which is accepted if it is identical. A key is absent
+//! if a branch has no child for it, or a leaf or extension diverges from it.
 
 use alloy_primitives::{B256, Bytes, U256, keccak256};
 use alloy_rlp::Decodable;
@@ -14,18 +14,18 @@ use alloy_trie::{
 
 use crate::error::{Error, Result};
 
-/// Keys have 64 nibbles: no way is longer, inlined nodes that are listed included.
+/// Keys have 64 nibbles, so no path is longer, including listed embedded nodes.
 const MOST_NODES: usize = 66;
 /// A branch with sixteen hashes has 532 bytes; no leaf of a state trie is longer.
 pub(super) const LONGEST_NODE: usize = 1024;
 
-/// What a proof shows: the value in the leaf, and the nodes that have a hash of their own.
+/// The result of a proof: the value of the leaf, and the nodes that are referenced by hash.
 pub(super) struct ProvenValue {
     pub value: Option<Vec<u8>>,
     pub nodes: Vec<(B256, Bytes)>,
 }
 
-/// Check that `nodes` lead from `root` to the key, or to where it would be.
+/// Checks that `nodes` prove the value of the key or its absence.
 pub(super) fn check(root: B256, key: &Nibbles, nodes: &[Bytes]) -> Result<ProvenValue> {
     if nodes.len() > MOST_NODES || nodes.iter().any(|node| node.len() > LONGEST_NODE) {
         return Err(bad("more or longer nodes than a proof has"));
@@ -47,7 +47,7 @@ struct Way<'n> {
 impl Way<'_> {
     fn walk(&mut self, root: B256, key: &Nibbles) -> Result<Option<Vec<u8>>> {
         if root == EMPTY_ROOT_HASH {
-            // The one node of an empty trie is left out by most.
+            // Most endpoints omit the single node of an empty trie.
             if self.nodes.first().is_some_and(|node| node[..] == [alloy_rlp::EMPTY_STRING_CODE]) {
                 self.next += 1;
             }
@@ -87,10 +87,10 @@ impl Way<'_> {
     }
 }
 
-/// Where a node leads: to the value of the key, to that it has none, or to a child.
+/// The next step from a node: the key's value or absence, or a child.
 enum Followed {
     Value(Option<Vec<u8>>),
-    /// With the nibbles that lead there.
+    /// With the number of nibbles consumed.
     Child(RlpNode, usize),
 }
 
@@ -118,7 +118,7 @@ fn follow(node: TrieNode, rest: &Nibbles) -> Result<Followed> {
     })
 }
 
-/// What nodes that were proven before say of a key: nothing, where one on the way is not known.
+/// Looks up a key in nodes proven earlier. `None` if a node on the path is unknown.
 pub(super) fn recall<'n>(
     root: B256,
     key: &Nibbles,
@@ -153,7 +153,7 @@ fn decode(rlp: &[u8]) -> Result<TrieNode> {
     if rest.is_empty() { Ok(node) } else { Err(bad("bytes after a node")) }
 }
 
-/// The account in a leaf.
+/// Decodes an account leaf.
 pub(super) fn account(leaf: &[u8]) -> Result<TrieAccount> {
     let mut rest = leaf;
     match TrieAccount::decode(&mut rest) {
@@ -162,7 +162,7 @@ pub(super) fn account(leaf: &[u8]) -> Result<TrieAccount> {
     }
 }
 
-/// The value in a slot's leaf, which is never zero.
+/// Decodes a slot leaf, whose value is never zero.
 pub(super) fn slot(leaf: &[u8]) -> Result<U256> {
     let mut rest = leaf;
     match U256::decode(&mut rest) {
