@@ -1,9 +1,9 @@
-//! A filter of logs: addresses, and topics by position.
+//! A log filter: addresses, and topics by position.
 //!
-//! A log matches if its address is one of those given, and its topic at each position one of
-//! those given there; nothing given matches everything, but a position must exist. Each
-//! *clause*, the addresses or the topics of a position, can be looked up in a bloom filter
-//! and, as terms, in the index.
+//! A log matches if its address is one of the given addresses and its topic at each position is one
+//! of those given there. An empty list matches everything, but the position must exist. Each
+//! *clause* (the addresses, or the topics of one position) can be tested against a bloom filter
+//! and, as terms, looked up in the index.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ const BLOOM_BITS: u16 = 2048;
 pub struct LogFilter {
     addresses: Vec<Address>,
     topics: Vec<Vec<B256>>,
-    /// The bits of each value of each clause that has values.
+    /// The bloom bits of each value of each non-empty clause.
     blooms: Vec<Vec<[u16; 3]>>,
 }
 
@@ -37,7 +37,7 @@ impl LogFilter {
         Self { addresses, topics, blooms }
     }
 
-    /// How many values all clauses have.
+    /// The total number of values of all clauses.
     pub fn size(&self) -> usize {
         self.blooms.iter().map(Vec::len).sum()
     }
@@ -46,7 +46,7 @@ impl LogFilter {
         self.matches_parts(log.address, log.topics())
     }
 
-    /// The same for a log that was decoded.
+    /// Like `matches`, for a decoded log.
     pub fn matches_parts<'t>(
         &self,
         address: &[u8],
@@ -60,7 +60,7 @@ impl LogFilter {
             })
     }
 
-    /// Whether a block or a receipt with this bloom may have a log that matches.
+    /// True if a block or receipt with this bloom may contain a matching log.
     pub fn in_bloom(&self, bloom: &[u8; 256]) -> bool {
         let has = |bit: &u16| bloom[255 - usize::from(bit / 8)] & (1 << (bit % 8)) != 0;
         if self.blooms.is_empty() {
@@ -69,7 +69,8 @@ impl LogFilter {
         self.blooms.iter().all(|clause| clause.iter().any(|bits| bits.iter().all(has)))
     }
 
-    /// The terms of each clause; a block that matches has one of each. Short clauses first.
+    /// The terms of each clause, shortest clause first. A matching block has at least one term of
+    /// each.
     pub fn clauses(&self) -> Vec<Vec<Term>> {
         let mut clauses =
             vec![self.addresses.iter().map(|it| term(0, it.as_slice())).collect::<Vec<_>>()];
@@ -85,7 +86,7 @@ impl LogFilter {
     }
 }
 
-/// The three bits of a value in a bloom filter of logs.
+/// The three bits of a value in a logs bloom.
 fn bloom_bits(value: &[u8]) -> [u16; 3] {
     let hash = keccak256(value);
     [0, 2, 4].map(|at| u16::from_be_bytes([hash[at], hash[at + 1]]) % BLOOM_BITS)

@@ -1,7 +1,7 @@
-//! The logs of a block that a filter matches, as JSON.
+//! The logs of a block that match a filter, as JSON.
 //!
-//! A block is read a bounded number of receipts and logs at a time, so that one with very many
-//! of them delays no other request.
+//! A bounded number of receipts and logs is read per call, so that a large block does not delay
+//! other requests.
 
 use alloy_primitives::keccak256;
 
@@ -11,11 +11,11 @@ use crate::codec::json;
 use crate::error::Result;
 use crate::stored::items::{Items, damaged};
 
-/// Logs that are skipped over take a fraction of the time of those that are looked at.
+/// Skipping a log takes this fraction of the time of matching it.
 const SKIPPED: u64 = 8;
 
-/// How far a block was read: the next portion, receipt in it and log in that, and what of the
-/// block comes before.
+/// The position in a block: the next portion, receipt and log, and the number of transactions and
+/// logs before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reached {
     pub portion: usize,
@@ -25,7 +25,7 @@ pub struct Reached {
     pub logs: u64,
 }
 
-/// How much is read in one go: receipts and logs looked at, and bytes of text, about.
+/// The approximate limits of one call: receipts and logs read, and bytes of JSON.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowance {
     pub items: usize,
@@ -42,7 +42,7 @@ impl Allowance {
     }
 }
 
-/// Texts of logs with commas between them, and how many they are.
+/// The JSON of the logs, separated by commas, and their number.
 #[derive(Debug, Default)]
 pub struct Found {
     pub text: Vec<u8>,
@@ -67,7 +67,7 @@ impl Found {
     }
 }
 
-/// What all logs of a transaction say of it.
+/// The members that all logs of a transaction share.
 struct TransactionText(Vec<u8>);
 
 impl TransactionText {
@@ -82,12 +82,12 @@ impl TransactionText {
     }
 }
 
-/// Reads on in one portion, a row of transactions and one of receipts, until the allowance is
-/// used up or the portion ends; `end` are the members that all logs of the block have.
+/// Continues in one portion (a row of transactions and a row of receipts) until the allowance is
+/// used up or the portion ends. `end` contains the members that all logs of the block share.
 ///
 /// # Errors
 ///
-/// `StoreDamaged` when a row is not laid out as it must be.
+/// `StoreDamaged` if a row is malformed.
 pub fn read_on(
     filter: &LogFilter,
     (transactions, receipts): (&[u8], &[u8]),
@@ -130,7 +130,7 @@ pub fn read_on(
     Ok(())
 }
 
-/// The same in one receipt; false when the allowance was used up before its end.
+/// Continues in one receipt. Returns false if the allowance is used up before its end.
 fn read_receipt(
     filter: &LogFilter,
     raw: &[u8],

@@ -1,13 +1,12 @@
-//! The index of logs: which blocks of a section have a term.
+//! The log index: the blocks of a section that contain a term.
 //!
-//! A *term* stands for an address, or for a topic at a position: the first eight bytes of the
-//! keccak hash of its kind and its bytes. Terms that collide give a block too many, which is
-//! then read in vain. `ANY` is in every block that has a log.
+//! A *term* represents an address, or a topic at a position: the first eight bytes of the keccak
+//! hash of its kind and value. Colliding terms yield false positives, which are eliminated when the
+//! block is read. `ANY` is in every block that has a log.
 //!
-//! A *section* is some consecutive blocks. It has an entry for each term and each block with
-//! it: the term (8) and the block's place in the section (2), both big-endian. Entries are
-//! sorted, and stored in chunks of up to `CHUNK` bytes. Sections are merged into larger ones a
-//! part at a time.
+//! A *section* is a range of consecutive blocks. It has one entry per term and block: the term (8
+//! bytes) and the block's offset in the section (2 bytes), both big-endian. Entries are sorted and
+//! stored in chunks of up to `CHUNK` bytes. Sections are merged into larger ones incrementally.
 
 #[cfg(test)]
 mod tests;
@@ -22,18 +21,18 @@ use crate::stored::items::{Items, damaged};
 
 pub type Term = u64;
 
-/// A section that is merged: the prefix of its rows, and the place of its first block in the
-/// new section.
+/// A section to merge: the key prefix of its rows, and the offset of its first block in the new
+/// section.
 pub type Source<'a> = (&'a [u8], u16);
 
-/// Chunks of a merged section, and the entry from which the next part goes on; none at the end.
+/// Chunks of a merged section, and the entry to continue from, `None` at the end.
 pub type Merged = (Vec<Vec<u8>>, Option<[u8; ENTRY]>);
 
-/// Of every block with a log.
+/// The term of every block with a log.
 pub const ANY: Term = 0;
-/// A term and a place.
+/// The size of an entry: term and offset.
 pub const ENTRY: usize = 10;
-/// Four pages of the store, less its header, in whole entries.
+/// Four pages of the store minus its header, in whole entries.
 const CHUNK: usize = 16_360;
 
 /// The term of an address (kind 0), or of a topic at a position (kinds 1 to 4).
@@ -49,7 +48,7 @@ pub fn term(kind: u8, value: &[u8]) -> Term {
 ///
 /// # Errors
 ///
-/// `StoreDamaged` when the row is not laid out as it must be.
+/// `StoreDamaged` if the row is malformed.
 pub fn add_terms(row: &[u8], terms: &mut HashSet<Term>) -> Result<()> {
     let mut receipts = Items::new(row)?;
     let mut last: &[u8] = &[];
@@ -69,7 +68,7 @@ pub fn add_terms(row: &[u8], terms: &mut HashSet<Term>) -> Result<()> {
     Ok(())
 }
 
-/// An entry as a number of 80 bits, in the order of its bytes.
+/// An entry as an 80-bit number that sorts like its bytes.
 pub fn entry(term: Term, place: u16) -> u128 {
     u128::from(term) << 16 | u128::from(place)
 }
@@ -84,26 +83,25 @@ fn read_entry(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
-/// The term and the place of an entry.
+/// The term and the offset of an entry.
 pub fn parts(entry: u128) -> (Term, u16) {
     ((entry >> 16) as Term, entry as u16)
 }
 
-/// Entries as chunks; `entries` need not be sorted.
+/// Splits entries into chunks. `entries` need not be sorted.
 pub fn chunks(mut entries: Vec<u128>) -> Vec<Vec<u8>> {
     entries.sort_unstable();
     let chunk = |some: &[u128]| some.iter().flat_map(|it| entry_bytes(*it)).collect();
     entries.chunks(CHUNK / ENTRY).map(chunk).collect()
 }
 
-/// A stored chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a>(&'a [u8]);
 
 impl<'a> Chunk<'a> {
     /// # Errors
     ///
-    /// `StoreDamaged` when it has no whole entries.
+    /// `StoreDamaged` if the row is empty or its length is not a multiple of `ENTRY`.
     pub fn new(row: &'a [u8]) -> Result<Self> {
         if row.is_empty() || !row.len().is_multiple_of(ENTRY) {
             return Err(damaged("a chunk of the index has no whole entries"));
@@ -123,7 +121,7 @@ impl<'a> Chunk<'a> {
         read_entry(&self.0[ENTRY * index..ENTRY * (index + 1)])
     }
 
-    /// The index of the first entry that is not below this one.
+    /// The index of the first entry that is not less than `wanted`.
     pub fn seek(&self, wanted: u128) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {

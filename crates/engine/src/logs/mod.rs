@@ -1,4 +1,4 @@
-//! Logs: which a filter matches, how they are shown, and the index that finds their blocks.
+//! Logs: filters, JSON output, and the index that finds their blocks.
 
 pub mod filter;
 pub mod found;

@@ -1,7 +1,7 @@
-//! A search in the index for the blocks of a range that may have logs which match a filter.
+//! Searches the index for the blocks of a range that may contain matching logs.
 //!
-//! In each section the places of the terms of a clause are united and those of all clauses
-//! intersected, until none are left. It can stop after any look-up and go on later.
+//! In each section, the offsets of the terms of a clause are united, and the results of all clauses
+//! intersected until none are left. The search can be interrupted after any look-up.
 
 #[cfg(test)]
 mod tests;
@@ -9,12 +9,12 @@ mod tests;
 use super::filter::LogFilter;
 use super::index::Term;
 
-/// Consecutive sections of one size.
+/// Consecutive sections of the same size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// What the keys of their rows begin with, before the number of the first block.
+    /// The key prefix of their rows, before the number of the first block.
     pub prefix: Vec<u8>,
-    /// Blocks in a section, at least one.
+    /// The number of blocks in a section, at least one.
     pub size: u16,
     /// The first block of the first section.
     pub first: u64,
@@ -26,20 +26,21 @@ pub struct Run {
 pub struct Search {
     clauses: Vec<Vec<Term>>,
     runs: Vec<Run>,
-    /// The blocks that are looked for.
+    /// The range of blocks to search, `stop` excluded.
     first: u64,
     stop: u64,
-    /// Where it is: run, section, clause and term.
+    /// The current position: run, section, clause and term.
     run: usize,
     section: u64,
     clause: usize,
     term: usize,
-    /// Places that have the clauses so far, and the terms so far of this one.
+    /// Bitmaps of offsets: those that match all clauses so far, and the terms so far of the current
+    /// one.
     all: Vec<u8>,
     either: Vec<u8>,
 }
 
-/// What is looked up next.
+/// The next look-up in the index.
 #[derive(Debug)]
 pub struct LookUp {
     pub prefix: Vec<u8>,
@@ -66,26 +67,26 @@ impl Search {
         made
     }
 
-    /// The first block that is not searched yet; none at the end.
+    /// The first block that is not searched yet, `None` at the end.
     pub fn reached(&self) -> Option<u64> {
         self.runs.get(self.run).map(|_| self.section.max(self.first))
     }
 
-    /// What is to be looked up next; none at the end.
+    /// The next look-up, `None` at the end.
     pub fn next(&self) -> Option<LookUp> {
         let run = self.runs.get(self.run)?;
         let term = *self.clauses.get(self.clause)?.get(self.term)?;
         Some(LookUp { prefix: [&run.prefix[..], &self.section.to_be_bytes()].concat(), term })
     }
 
-    /// A block at this place has the term.
+    /// Records that the block at this offset has the term.
     pub fn found(&mut self, place: u16) {
         if let Some(byte) = self.either.get_mut(usize::from(place / 8)) {
             *byte |= 1 << (place % 8);
         }
     }
 
-    /// All places of the term are found. Adds the blocks of a section that is done.
+    /// Continues with the next term. When a section is complete, adds its matching blocks.
     pub fn advance(&mut self, blocks: &mut Vec<u64>) {
         self.term += 1;
         if self.clauses.get(self.clause).is_some_and(|clause| self.term < clause.len()) {

@@ -1,4 +1,4 @@
-//! Logs of encoded receipts, read where they lie: nothing is copied.
+//! Reads the logs of encoded receipts in place, without copying.
 
 use crate::error::Result;
 use crate::stored::items::{damaged, take_item, take_list};
@@ -6,20 +6,20 @@ use crate::stored::items::{damaged, take_item, take_list};
 const TOPIC: usize = 32;
 const MOST_TOPICS: usize = 4;
 
-/// What of a receipt logs need.
+/// The bloom and the logs of a receipt.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiptLogs<'a> {
     pub bloom: &'a [u8; 256],
-    /// The logs one after the other.
+    /// The remaining encoded logs.
     rest: &'a [u8],
 }
 
 impl<'a> ReceiptLogs<'a> {
-    /// The logs of a receipt as it is in its trie.
+    /// Reads the logs of a receipt in its trie encoding.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged` for bytes that are no receipt.
+    /// `StoreDamaged` if the bytes are not a receipt.
     pub fn of(encoded: &'a [u8]) -> Result<Self> {
         let mut outer = match encoded {
             [1..0x80, rest @ ..] => rest,
@@ -33,11 +33,11 @@ impl<'a> ReceiptLogs<'a> {
         Ok(Self { bloom, rest: take_list(&mut fields)? })
     }
 
-    /// The next log; none after the last.
+    /// The next log, `None` after the last.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged` for bytes that are no log.
+    /// `StoreDamaged` if the bytes are not a log.
     pub fn take(&mut self) -> Result<Option<Log<'a>>> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -57,11 +57,11 @@ impl<'a> ReceiptLogs<'a> {
         Ok(Some(Log { address, topics, data: take_item(&mut fields)? }))
     }
 
-    /// How many logs are left; they are skipped over.
+    /// The number of remaining logs.
     ///
     /// # Errors
     ///
-    /// `StoreDamaged` for bytes that are no logs.
+    /// `StoreDamaged` if the bytes are not logs.
     pub fn count(mut self) -> Result<u64> {
         let mut count = 0;
         while !self.rest.is_empty() {
@@ -72,11 +72,10 @@ impl<'a> ReceiptLogs<'a> {
     }
 }
 
-/// One log.
 #[derive(Debug, Clone, Copy)]
 pub struct Log<'a> {
     pub address: &'a [u8],
-    /// Each with the byte that RLP puts before it.
+    /// Each with its RLP prefix byte.
     topics: &'a [u8],
     pub data: &'a [u8],
 }
