@@ -1,14 +1,13 @@
-//! As much of a state as the execution of one block needs, and no more.
+//! The part of a state that the execution of one block needs.
 //!
-//! A `Witness` is what somebody else says of the state before a block: trie nodes, codes and
-//! headers, in any order. Each is found by its hash, and hashes lead from the header of the
-//! block's parent to all of them, so nothing in it has to be believed. The state is read and
-//! its root computed after changes by the code that does so for the store; what is not in
-//! the witness is an error that says what is missing (`MissingNode`, `MissingCode`,
-//! `MissingHeader`), never a value.
+//! A `Witness` contains trie nodes, codes and headers of the state before a block, in any order and
+//! from any source. Each is found by its hash, and hashes link the header of the parent block to
+//! all of them, so the source need not be trusted. The state is read and its root computed by the
+//! same code as for the store. Missing data are an error (`MissingNode`, `MissingCode`,
+//! `MissingHeader`), never a default value.
 //!
-//! A `Recording` makes one: it is the state of a store that notes what a run reads of it,
-//! and which nodes the root after it needs.
+//! A `Recording` produces a witness: it is a state of the store that records what an execution
+//! reads, and the nodes that the root after it needs.
 
 mod preimages;
 mod recording;

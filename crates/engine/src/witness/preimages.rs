@@ -1,4 +1,4 @@
-//! The nodes, codes and headers of a witness by their hashes.
+//! The nodes, codes and headers of a witness, by hash.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::state::{AccountState, StateReader};
 use crate::trie::keccak::hash_all;
 use crate::trie::{NodeReader, Owner};
 
-/// The state after one block, of which only some is known.
+/// The state after one block, partially known.
 #[derive(Clone)]
 pub struct Witness {
     known: Arc<Preimages>,
     root: B256,
-    /// The block, by number and hash.
+    /// The block's number and hash.
     block: (u64, B256),
 }
 
-/// Texts by their hashes.
+/// Byte strings by their hashes.
 pub(super) struct Preimages(B256Map<Bytes>);
 
 impl Witness {
-    /// The state after the block of this header. What the texts are need not be said.
+    /// The state after the block of this header. The kinds of the byte strings need not be given.
     pub fn new(header: &Header, texts: Vec<Bytes>) -> Self {
         let hashes = hash_all(&texts);
         let mut known: B256Map<Bytes> = hashes.into_iter().zip(texts).collect();
@@ -38,7 +38,7 @@ impl Witness {
         }
     }
 
-    /// The number of different texts, the block's own header among them.
+    /// The number of distinct byte strings, including the block's header.
     pub fn len(&self) -> usize {
         self.known.0.len()
     }
@@ -47,7 +47,6 @@ impl Witness {
         self.known.0.is_empty()
     }
 
-    /// The state, to be read.
     pub fn state(&self) -> Box<dyn StateReader> {
         let tries = SparseState::new(self.root, self.known.clone());
         Box::new(WitnessState { tries, witness: self.clone() })
@@ -58,7 +57,7 @@ impl Witness {
         SparseTrie::new(self.root, self.known.clone())
     }
 
-    /// Headers name their parents, from the state's own block down.
+    /// Follows the parent hashes from the state's block.
     fn block_hash(&self, number: u64) -> Result<B256> {
         let (mut at, mut hash) = self.block;
         if number > at {

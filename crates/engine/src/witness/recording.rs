@@ -1,12 +1,12 @@
-//! A state of the store that notes what a run needs of it, so that a witness can be made.
+//! A state of the store that records what an execution reads, to produce a witness.
 //!
-//! The run reads the state as ever, and each account, slot, code and hash of a block is
-//! noted. The trie for the root after it reads its nodes through the recording too, those
-//! included that a deletion merges with their parents. At the end the paths to all that was
-//! read are walked in the trie as it was before.
+//! Each account, slot, code and block hash that is read is recorded. The trie for the root after
+//! the execution also reads its nodes through the recording, including siblings that merge with
+//! their parents on a deletion. At the end, the paths to all keys read are traversed in the trie of
+//! the state before the execution.
 //!
-//! Above a partial base nodes may be missing, also of keys that nobody has read: those are
-//! `MissingTrieNodes`, and the run can be made again when their proofs have come.
+//! On a partial base, nodes may be missing, including those of keys that were not read. The error
+//! is then `MissingTrieNodes`, and the execution can be repeated once their proofs are fetched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use crate::store::{BranchTrie, State, StateNodes};
 use crate::trie::leaf::{account_key, slot_key, storage_root_of};
 use crate::trie::{Keys, NodeReader, Owner, Rows, Trie, paths};
 
-/// The nodes on the way to an account or a slot, read and checked.
+/// Estimated time to read and check the nodes on the path of an account or slot.
 const WAY_NS: u64 = 20_000;
 
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub struct Recording {
     reads: Arc<Mutex<Reads>>,
 }
 
-/// What a run needed. Nothing is in it twice.
+/// The data that an execution needed, without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NeededState {
     /// Nodes of all tries.
@@ -40,7 +40,7 @@ pub struct NeededState {
     pub codes: Vec<Bytes>,
     /// Addresses, each followed by its slots.
     pub keys: Vec<Bytes>,
-    /// Numbers of blocks whose hashes were asked for.
+    /// Numbers of the blocks whose hashes were read.
     pub blocks: Vec<u64>,
 }
 
@@ -52,21 +52,20 @@ struct Reads {
 }
 
 impl Recording {
-    /// Begins with nothing. The trie of a state below the window of nodes is made from what
-    /// has changed since, or from the whole state. Above a partial base `root` is that of the
-    /// sealed block that the state is of.
+    /// Creates an empty recording. The trie of a state below the node window is built from the
+    /// changes since, or from the whole state. On a partial base, `root` is that of the state's
+    /// sealed block.
     ///
     /// # Errors
     ///
-    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or what reading the store failed
-    /// with.
+    /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or an error from reading the store.
     pub fn new(state: State, root: Option<B256>, limits: Limits) -> Result<Self> {
         let nodes = BranchTrie::settled(&state, root, &mut Watch::new(limits))?;
         let nodes = Arc::new(RecordedNodes { nodes, seen: Mutex::default() });
         Ok(Self { state, nodes, reads: Arc::default() })
     }
 
-    /// The state, to be read.
+    /// The recorded state.
     pub fn state(&self) -> Box<dyn StateReader> {
         Box::new(self.clone())
     }
@@ -76,17 +75,17 @@ impl Recording {
         SparseTrie::new(self.nodes.nodes.root, self.nodes.clone()).asking_at(self.asked_at())
     }
 
-    /// The block at which proofs have what is missing; none above a complete base.
+    /// The block whose proofs contain the missing nodes, `None` on a complete base.
     fn asked_at(&self) -> Option<u64> {
         self.state.may_miss().then(|| self.state.sealed_block())
     }
 
-    /// All that has been needed so far.
+    /// All data needed so far.
     ///
     /// # Errors
     ///
-    /// `DeadlineExceeded`, `MissingNode` or `MissingTrieNodes`, `StoreDamaged`, or what reading the
-    /// store failed with.
+    /// `DeadlineExceeded`, `MissingNode`, `MissingTrieNodes`, `StoreDamaged`, or an error from
+    /// reading the store.
     pub fn recorded(&self, limits: Limits) -> Result<NeededState> {
         let reads = self.reads();
         let mut watch = Watch::new(limits);
@@ -98,7 +97,8 @@ impl Recording {
             keys.push(Bytes::copy_from_slice(address.as_slice()));
             keys.extend(slots.iter().map(|slot| slot.to_be_bytes::<32>().into()));
             match (self.walk(&mut accounts, address, slots), self.asked_at()) {
-                // All of them are asked for at once, the account's other slots too.
+                // Collect all of them, including the account's other slots, so that they are
+                // fetched at once.
                 (Err(Error::MissingNode(_)), Some(_)) => {
                     unknown.insert(*address, slots.clone());
                 }
@@ -164,7 +164,7 @@ impl StateReader for Recording {
     }
 }
 
-/// Nodes of a state, each kept that was read.
+/// The nodes of a state. Keeps each node that is read.
 struct RecordedNodes {
     nodes: StateNodes,
     seen: Mutex<BTreeMap<B256, Bytes>>,

@@ -1,7 +1,7 @@
-//! Accounts and slots, read from tries of which only some nodes are known.
+//! Reads accounts and slots from tries with unknown nodes.
 //!
-//! The tries say nothing of lives of accounts, so all accounts are in their first, whose
-//! number is 0. What is loaded is kept, because neighbours share their upper nodes.
+//! The tries do not contain generations, so every account has generation 0. Loaded nodes are kept,
+//! because adjacent keys share their upper nodes.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::state::AccountState;
 use crate::trie::leaf::{account_key, decode_account, decode_slot, slot_key};
 use crate::trie::{NodeReader, Owner, Rows, Trie};
 
-/// The life of every account that a state without numbers of lives has.
+/// The generation of every account of a state without generations.
 const ONLY_LIFE: u64 = 0;
 
 pub(super) struct SparseState {
@@ -46,7 +46,7 @@ impl SparseState {
 }
 
 impl Tries {
-    /// An account with the root of its storage.
+    /// An account and its storage root.
     fn account(
         &mut self,
         address: &Address,

@@ -1,4 +1,4 @@
-//! The root of a state after changes, where nodes come from anywhere.
+//! State roots after changes, with nodes from any source.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::trie::proof_nodes::{Hints, WithProofNodes};
 use crate::trie::state_root::StateRoot;
 use crate::trie::{Keys, NodeReader, ProofsNeeded, paths};
 
-/// After an error it must be dropped, but for `MissingTrieNodes`.
+/// After an error other than `MissingTrieNodes` it must be dropped.
 pub struct SparseTrie {
     trie: StateRoot,
     nodes: Arc<dyn NodeReader + Send + Sync>,
     hints: Hints,
-    /// The block at which proofs have what is missing, where that can be asked for.
+    /// The block whose proofs contain the missing nodes, if they can be fetched.
     asked_at: Option<u64>,
 }
 
@@ -25,16 +25,16 @@ impl SparseTrie {
         Self { trie: StateRoot::open(root), nodes, hints: Hints::default(), asked_at: None }
     }
 
-    /// The same above a partial base: what is missing is `MissingTrieNodes` at this block.
+    /// For a partial base: missing nodes are reported as `MissingTrieNodes` at this block.
     pub(super) fn asking_at(self, block: Option<u64>) -> Self {
         Self { asked_at: block, ..self }
     }
 
-    /// Takes in changes that start from the state as it stands here.
+    /// Applies changes that are based on the current state of this trie.
     ///
     /// # Errors
     ///
-    /// `MissingNode` or `MissingTrieNodes`, or what reading nodes failed with.
+    /// `MissingNode`, `MissingTrieNodes`, or an error from reading nodes.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         let nodes = WithProofNodes { nodes: &*self.nodes, hints: &self.hints };
         match self.asked_at {
@@ -48,14 +48,14 @@ impl SparseTrie {
 
     /// # Errors
     ///
-    /// `MissingNode`, or what reading nodes failed with.
+    /// `MissingNode`, or an error from reading nodes.
     pub fn root(&mut self) -> Result<B256> {
         self.trie.root(&WithProofNodes { nodes: &*self.nodes, hints: &self.hints })
     }
 
     /// # Errors
     ///
-    /// `MissingNode` or `MissingTrieNodes`, or what reading nodes failed with.
+    /// `MissingNode`, `MissingTrieNodes`, or an error from reading nodes.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
         let nodes = WithProofNodes { nodes: &*self.nodes, hints: &self.hints };
         let found = self.trie.storage_root(address, &nodes);
@@ -67,27 +67,27 @@ impl SparseTrie {
         })
     }
 
-    /// The root of the account's storage after changes that are not taken in.
+    /// The account's storage root after changes that are not applied.
     ///
     /// # Errors
     ///
-    /// `MissingNode`, or what reading nodes failed with.
+    /// `MissingNode`, or an error from reading nodes.
     pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
         let nodes = WithProofNodes { nodes: &*self.nodes, hints: &self.hints };
         self.trie.storage_root_after(address, changes, &nodes)
     }
 
-    /// The proofs without which `apply` and `root` end with `MissingNode`.
+    /// The proofs without which `apply` and `root` fail with `MissingNode`.
     ///
     /// # Errors
     ///
-    /// What reading nodes failed with.
+    /// An error from reading nodes.
     pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
         self.trie.needs(changes, &WithProofNodes { nodes: &*self.nodes, hints: &self.hints })
     }
 
-    /// Takes in nodes of proofs. Each is used where its hash is referred to;
-    /// what they show of other nodes counts if the root `after` the changes leads to it.
+    /// Adds proof nodes. Each is used wherever its hash is referenced. The branches they imply are
+    /// accepted only if reachable from the root `after` the changes.
     pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>], after: Option<B256>) {
         self.hints.add(nodes, after);
     }
