@@ -1,7 +1,7 @@
-//! The contract ABI: calls from text, outputs to values, reasons of reverts.
+//! The contract ABI: encodes calls from text, decodes outputs and revert reasons.
 //!
-//! Decoding is lenient, as wallets and nodes are: padding may be missing or dirty, and bytes may
-//! follow. A text that is not UTF-8 is decoded with replacement characters.
+//! Decoding is lenient, as in wallets and other nodes: padding may be missing or non-zero, and
+//! trailing bytes are ignored. Invalid UTF-8 is decoded with replacement characters.
 
 use alloy_dyn_abi::{DynSolType, Specifier};
 use alloy_json_abi::{Function, Param};
@@ -14,12 +14,13 @@ pub use alloy_dyn_abi::DynSolValue as Value;
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0]; // Error(string)
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71]; // Panic(uint256)
 
-/// Call data: the selector of a signature such as `balanceOf(address)(uint256)`, and arguments.
+/// Encodes call data: the selector of a signature such as `balanceOf(address)(uint256)`, and the
+/// arguments.
 ///
-/// Arrays are written `[1, 2]` and tuples `(1, true)`; texts in them may be quoted.
+/// Arrays are written `[1, 2]` and tuples `(1, true)`; strings in them may be quoted.
 ///
 /// # Errors
-/// `InvalidArgument` for a bad signature or an argument that is not of its type.
+/// `InvalidArgument` for an invalid signature or an argument of the wrong type.
 pub fn encode_call<S: AsRef<str>>(signature: &str, arguments: &[S]) -> Result<Vec<u8>> {
     let (name, inputs, _) = parse_signature(signature)?;
     if arguments.len() != inputs.len() {
@@ -37,19 +38,19 @@ pub fn encode_call<S: AsRef<str>>(signature: &str, arguments: &[S]) -> Result<Ve
     Ok(data)
 }
 
-/// The values in the output of a function; none if its signature has no outputs.
+/// Decodes the output of a function. Empty if its signature has no outputs.
 ///
 /// # Errors
-/// `InvalidArgument` for a bad signature, `Undecodable` for an output that is too short.
+/// `InvalidArgument` for an invalid signature, `Undecodable` for output that is too short.
 pub fn decode_output(signature: &str, output: &[u8]) -> Result<Vec<Value>> {
     let (_, _, outputs) = parse_signature(signature)?;
     decode_sequence(outputs, output, "output")
 }
 
-/// The values of ABI-encoded data, by a list of types such as `(address,uint256[])`.
+/// Decodes ABI-encoded data by a list of types such as `(address,uint256[])`.
 ///
 /// # Errors
-/// `InvalidArgument` for bad types, `Undecodable` for data that are too short.
+/// `InvalidArgument` for invalid types, `Undecodable` for data that are too short.
 pub fn decode(types: &str, data: &[u8]) -> Result<Vec<Value>> {
     match DynSolType::parse(types) {
         Ok(DynSolType::Tuple(types)) => decode_sequence(types, data, "ABI data"),
@@ -58,8 +59,8 @@ pub fn decode(types: &str, data: &[u8]) -> Result<Vec<Value>> {
     }
 }
 
-/// The reason in the data of a revert: the text of `Error(string)`, or geth's text for the code
-/// of `Panic(uint256)`.
+/// The reason in revert data: the string of `Error(string)`, or geth's text for the code of
+/// `Panic(uint256)`.
 #[must_use]
 pub fn revert_reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
@@ -89,7 +90,7 @@ fn parse_signature(text: &str) -> Result<(String, Vec<DynSolType>, Vec<DynSolTyp
     Ok((parsed.name.clone(), resolve(&parsed.inputs)?, resolve(&parsed.outputs)?))
 }
 
-/// A value from the text of an argument; a text itself is kept as it is.
+/// Parses an argument. Strings are taken verbatim.
 fn coerce(kind: &DynSolType, text: &str) -> Result<Value> {
     if *kind == DynSolType::String {
         return Ok(Value::String(text.to_owned()));
@@ -116,7 +117,7 @@ fn canonical(kind: &DynSolType) -> String {
     kind.sol_type_name().replace(",)", ")")
 }
 
-/// An error of the parsers in one line: they draw the text and a caret above their message.
+/// A parser error in one line. The parsers print the text and a caret above the message.
 fn reason(error: &impl std::fmt::Display) -> String {
     match error.to_string().lines().map(str::trim).next_back() {
         None | Some("" | "^") => "syntax error".to_owned(),
