@@ -1,4 +1,4 @@
-//! The contract ABI, for Python.
+//! Python bindings of the contract ABI.
 
 use alloy_primitives::U256;
 use foreblock_engine::abi::{self, Value};

@@ -1,4 +1,4 @@
-//! What is to be committed together, for Python.
+//! Python bindings of batches.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -20,7 +20,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Batch>()
 }
 
-/// `None` once it was committed, whatever came of it.
+/// `None` after a commit, even a failed one.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Batch(Mutex<Option<store::Batch>>);
 
@@ -35,7 +35,7 @@ impl Batch {
         self.slot().take().ok_or_else(spent)
     }
 
-    /// A batch whose commit was declined.
+    /// Restores a batch whose commit was declined.
     pub fn put_back(&self, batch: store::Batch) {
         *self.slot() = Some(batch);
     }
@@ -48,7 +48,7 @@ impl Batch {
         self.slot().as_mut().map(change).ok_or_else(spent)
     }
 
-    /// The same, for a change that takes a while.
+    /// Like `change`, with the interpreter released.
     fn change_unattached<T: Send>(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What the block after another one begins with, kept for all simulations of it.
+//! Python bindings of block templates, which are shared by all simulations on the same block.
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
@@ -17,7 +17,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<BlockTemplate>()
 }
 
-/// The block after another one as every simulation begins it.
+/// The start of a simulated block on top of a given parent.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct BlockTemplate {
     env: Py<Env>,

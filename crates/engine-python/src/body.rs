@@ -1,4 +1,4 @@
-//! Blocks put together from simulated calls, for Python.
+//! Python bindings of blocks built from simulated calls.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -27,7 +27,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<BodyText>()
 }
 
-/// A block being put together from calls that are run on an overlay.
+/// A block under construction from calls executed on an overlay.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Body {
     overlay: Py<Overlay>,
@@ -38,7 +38,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// A body that calls were run in already.
+    /// A body with calls already executed.
     pub fn filled(overlay: Py<Overlay>, env: Py<Env>, body: EngineBody) -> Self {
         Self { overlay, env, precompiles: None, trace_transfers: false, body: Mutex::new(body) }
     }
@@ -179,7 +179,7 @@ impl Body {
     }
 }
 
-/// A finished block with what came of its calls.
+/// A finished block with the outcomes of its calls.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct SealedBody(EngineBlock);
 
@@ -259,14 +259,14 @@ impl SealedBody {
     }
 }
 
-/// What a failed call is said to have returned, and further members of its result.
+/// The return data to report for a failed call, and the JSON of further members.
 type Failure = Pair<PyBackedBytes, PyBackedBytes>;
 
 fn told(Pair(returned, members): &Failure) -> FailureText<'_> {
     FailureText { returned, members }
 }
 
-/// The text of a finished block, written a piece at a time.
+/// The JSON of a finished block, written incrementally.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct BodyText {
     sealed: Py<SealedBody>,
@@ -275,10 +275,10 @@ pub struct BodyText {
     progress: Mutex<Progress>,
 }
 
-/// How much of a text is written.
+/// The progress of writing.
 #[derive(Default)]
 struct Progress {
-    /// What was written last, and how much of it was taken.
+    /// The current piece, and the number of its bytes already taken.
     piece: Vec<u8>,
     taken: usize,
     calls: usize,
@@ -287,7 +287,7 @@ struct Progress {
 }
 
 impl BodyText {
-    /// Writes results of calls until there are `bytes`, or all.
+    /// Writes call results until there are `bytes` bytes, or all.
     fn write(&self, progress: &mut Progress, bytes: usize) {
         let sealed = &self.sealed.get().0;
         let Progress { piece, taken, calls, failures, ended } = progress;

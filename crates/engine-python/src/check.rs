@@ -1,4 +1,4 @@
-//! The check of a view, for Python: its parts run without the interpreter's lock.
+//! Python bindings of the store check. Its parts run with the interpreter released.
 
 use foreblock_engine::error::Error;
 use foreblock_engine::store::check::{Check, Damage};

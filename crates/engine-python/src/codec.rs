@@ -1,4 +1,4 @@
-//! Bytes of transactions, headers, blocks and receipts, for Python.
+//! Python bindings of the encodings of transactions, headers, blocks and receipts.
 
 mod block;
 mod header;
@@ -57,7 +57,7 @@ fn decode_transaction(raw: &[u8], homestead: bool, unsigned: bool) -> PyResult<T
     or_named(decoded, raw, unsigned).map(Transaction).map_err(to_python)
 }
 
-/// What was decoded, or where that failed and may be, a transaction that names its sender.
+/// The decoded transaction. If decoding failed and `unsigned` is set, tries to decode a named one.
 fn or_named(
     decoded: engine::error::Result<engine::codec::transaction::Transaction>,
     raw: &[u8],

@@ -1,8 +1,8 @@
-//! Python values to Rust and back.
+//! Conversion of values between Python and Rust.
 //!
-//! An argument of the wrong type is a TypeError, as everywhere in Python; one of the
-//! right type that cannot be meant (an address of 19 bytes, a negative number) is
-//! `InvalidArgument`. Byte strings are `bytes`, numbers are `int`, never hex.
+//! An argument of the wrong type raises TypeError. An invalid value of the right type (an address
+//! of 19 bytes, a negative number) raises `InvalidArgument`. Byte strings are `bytes`, numbers are
+//! `int`, never hex.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -17,7 +17,7 @@ use pyo3::{ffi, intern};
 
 use crate::error::to_python;
 
-/// An argument of a function or method, converted and checked: `address: Arg<Address>`.
+/// A converted and checked function argument: `address: Arg<Address>`.
 pub struct Arg<T>(pub T);
 
 impl<'py, T: FromPython> FromPyObject<'_, 'py> for Arg<T> {
@@ -28,7 +28,7 @@ impl<'py, T: FromPython> FromPyObject<'_, 'py> for Arg<T> {
     }
 }
 
-/// A tuple of two. PyO3's own raises a ValueError for other lengths.
+/// A tuple of two. PyO3's own conversion raises ValueError for other lengths.
 pub struct Pair<A, B>(pub A, pub B);
 
 impl<'py, A, B> FromPyObject<'_, 'py> for Pair<A, B>
@@ -96,7 +96,7 @@ impl FromPython for i64 {
     }
 }
 
-/// A number of either kind; one that is too large for a float cannot be meant.
+/// An int or float. A number too large for a float is invalid.
 impl FromPython for f64 {
     fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         value.extract().map_err(|error: PyErr| {
@@ -139,7 +139,7 @@ impl FromPython for U256 {
         let number = value.cast::<PyInt>()?;
         let mut overflow: c_int = 0;
         // SAFETY: `number` is a live int of this interpreter, to which we are attached, and
-        // `overflow` is a place to write to. For an int the call cannot raise.
+        // `overflow` is writable. The call cannot raise for an int.
         let small =
             unsafe { ffi::PyLong_AsLongLongAndOverflow(number.as_ptr(), &raw mut overflow) };
         match (overflow, u64::try_from(small)) {
@@ -150,7 +150,7 @@ impl FromPython for U256 {
     }
 }
 
-/// A number above 2^63 - 1. The stable ABI offers no cheaper way in than `to_bytes`.
+/// A number above 2^63 - 1. The stable ABI has no cheaper conversion than `to_bytes`.
 fn large(number: &Bound<'_, PyInt>) -> PyResult<U256> {
     let py = number.py();
     let bytes = number
@@ -159,7 +159,7 @@ fn large(number: &Bound<'_, PyInt>) -> PyResult<U256> {
     Ok(U256::from_be_slice(bytes.cast::<PyBytes>()?.as_bytes()))
 }
 
-/// A str of Python may hold half a surrogate pair, which is no text.
+/// A Python str may contain a lone surrogate, which is not valid Unicode.
 impl FromPython for String {
     fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = value.cast::<PyString>()?;
@@ -174,7 +174,7 @@ impl<T: FromPython> FromPython for Option<T> {
     }
 }
 
-/// A number on its way to Python.
+/// A number to convert to a Python int.
 pub struct Integer(pub U256);
 
 impl From<u128> for Integer {
@@ -192,15 +192,14 @@ impl<'py> IntoPyObject<'py> for Integer {
         if let Ok(small) = u64::try_from(self.0) {
             return Ok(small.into_pyobject(py)?.into_any());
         }
-        // Hex digits and the zero byte that ends them. Most numbers are far below 2^256,
-        // so it pays to leave out the leading zeros.
+        // Hex digits with a terminating zero byte. Most numbers are far below 2^256, so skipping
+        // the leading zeros saves time.
         let mut text = [0_u8; 65];
         let mut digits = hex::Buffer::<32>::new();
         text[..64].copy_from_slice(digits.format(&self.0.to_be_bytes()).as_bytes());
         let text = &text[self.0.leading_zeros() / 4..];
-        // SAFETY: `text` is a zero-terminated string that outlives the call; a null end
-        // pointer asks for nothing. The result is a new reference, or null with the
-        // exception set.
+        // SAFETY: `text` is a zero-terminated string that outlives the call, and the end pointer
+        // may be null. The result is a new reference, or null with an exception set.
         unsafe {
             let number = ffi::PyLong_FromString(text.as_ptr().cast(), ptr::null_mut(), 16);
             Bound::from_owned_ptr_or_err(py, number)
@@ -212,13 +211,12 @@ pub fn invalid(why: impl Into<String>) -> PyErr {
     to_python(Error::invalid(why))
 }
 
-/// What Python says of a number that is too large or negative, in our words; any other
-/// exception as it is.
+/// Replaces Python's OverflowError by `InvalidArgument`. Other exceptions are unchanged.
 fn out_of_range(error: PyErr, py: Python<'_>, bits: u32) -> PyErr {
     if error.is_instance_of::<PyOverflowError>(py) { out_of_range_error(bits) } else { error }
 }
 
-/// The number itself is not shown: it may have a million digits.
+/// The number is not included: it may have a million digits.
 fn out_of_range_error(bits: u32) -> PyErr {
     invalid(format!("the number must lie between 0 and 2**{bits} - 1"))
 }

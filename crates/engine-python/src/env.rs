@@ -1,4 +1,4 @@
-//! The environment of a block and the message to be run in it, for Python.
+//! Python bindings of block environments and messages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ pub fn parse_rules(rules: &str) -> PyResult<Rules> {
     parsed.map_err(to_python)
 }
 
-/// Fees have 128 bits in the EVM. A larger one could never be paid.
+/// Fees have 128 bits in the EVM. A larger fee could never be paid.
 fn fee_per_gas(fee: &Arg<U256>) -> PyResult<u128> {
     u128::try_from(fee.0).map_err(|_| invalid("a fee per gas must be below 2**128"))
 }
@@ -120,7 +120,7 @@ fn fee_per_gas(fee: &Arg<U256>) -> PyResult<u128> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Message(pub Arc<EngineMessage>);
 
-/// A list of Python, or one of a request.
+/// An access list as a Python list, or parsed from a request.
 struct AccessListArgument(EngineAccessList);
 
 impl<'py> FromPyObject<'_, 'py> for AccessListArgument {
@@ -198,7 +198,7 @@ fn fees(
     }
 }
 
-/// Limits of a run from now on; on a thread of a pool also those of its job.
+/// The limits of an execution starting now. On a pool thread, those of its job apply too.
 pub fn limits(timeout_us: Option<Arg<u64>>, step_us: Option<Arg<u64>>) -> Limits {
     let from_now = |timeout: Arg<u64>| Instant::now().checked_add(Duration::from_micros(timeout.0));
     let job = current_limits();

@@ -1,8 +1,8 @@
-//! Rust variant to Python exception, here and nowhere else.
+//! The mapping of engine errors to Python exceptions.
 //!
-//! Python owns the exception classes (`foreblock.errors`), so that they are documented
-//! and caught in one place. Each takes the facts of its variant as positional arguments,
-//! in the order of the variant's fields; addresses and hashes are bytes.
+//! The exception classes are defined in Python (`foreblock.errors`), so that they are documented
+//! and caught in one place. Each takes the fields of its variant as positional arguments, in order.
+//! Addresses and hashes are bytes.
 
 use foreblock_engine::error::Error;
 use foreblock_engine::trie::Owner;
@@ -16,7 +16,7 @@ use crate::fetched_state::MissingKeys;
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 pub fn to_python(error: Error) -> PyErr {
-    // An exception that cannot be made is reported by the exception that prevented it.
+    // If the exception cannot be created, the exception that prevented it is raised.
     Python::attach(|py| make(py, error).map_or_else(|failure| failure, PyErr::from_value))
 }
 
@@ -73,7 +73,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// Makes exceptions by the name of their class.
+/// Creates exceptions by class name.
 pub struct Class<'py>(pub Python<'py>);
 
 impl<'py> Class<'py> {

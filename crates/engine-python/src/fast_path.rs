@@ -1,4 +1,4 @@
-//! The fast path, for Python: what it is handed, and its answers as bytes.
+//! Python bindings of the fast path.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,9 +23,9 @@ pub struct FastPath {
     store: Py<Store>,
     path: EngineFastPath,
     meter: Option<Py<Meter>>,
-    /// Rows of the meter: of balances, blocks and calls.
+    /// The meter rows of balances, blocks and calls.
     rows: [usize; 3],
-    /// Called with the name of every method that is answered.
+    /// Called with the name of every answered method.
     told: Mutex<Option<Py<PyAny>>>,
 }
 
@@ -149,7 +149,8 @@ impl FastPath {
         };
         let answer = self.path.answer(data, date, open, within, write).transpose();
         if let Some(tell) = tell {
-            // Not while the path writes: this may let other threads of Python go on.
+            // Called after the fast path's lock is released, because it may switch to other Python
+            // threads.
             names.into_iter().try_for_each(|name| tell.call1(py, (name,)).map(drop))?;
         }
         answer
@@ -157,7 +158,7 @@ impl FastPath {
 }
 
 impl FastPath {
-    /// Nothing of Python runs under this lock.
+    /// No Python code runs while this lock is held.
     fn told(&self) -> MutexGuard<'_, Option<Py<PyAny>>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! What a run missed of a partial base, and what was learned of it, for Python.
+//! Python bindings of missing keys of a partial base, and of fetched values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FetchedState>()
 }
 
-/// The state below everything that a store holds.
+/// The state below all blocks of a store.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct StateBase(pub Option<Anchor>);
 
@@ -61,7 +61,7 @@ impl StateBase {
     }
 }
 
-/// The keys that a run wanted and did not find.
+/// The keys that an execution needed and that are unknown.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct MissingKeys(pub EngineMissingKeys);
 
@@ -69,7 +69,7 @@ fn list<'py>(py: Python<'py>, addresses: &BTreeSet<Address>) -> Vec<Bound<'py, P
     addresses.iter().map(|address| PyBytes::new(py, address.as_slice())).collect()
 }
 
-/// The slots of accounts in a mapping.
+/// Reads a mapping of addresses to slots.
 pub fn slots_of(
     slots: Option<&Bound<'_, PyMapping>>,
 ) -> PyResult<BTreeMap<Address, BTreeSet<U256>>> {
@@ -194,7 +194,7 @@ impl MissingKeys {
         self.0.len()
     }
 
-    /// By its keys.
+    /// Compares the keys only.
     fn __eq__(&self, other: &Self) -> bool {
         let EngineMissingKeys { accounts, slots, codes, blocks, .. } = &self.0;
         let theirs = &other.0;
@@ -222,7 +222,7 @@ impl MissingKeys {
         if parts.is_empty() { "nothing".into() } else { parts.join(", ") }
     }
 
-    /// It crosses processes with the exception that has it.
+    /// For pickling, because exceptions that contain it are passed between processes.
     fn __reduce__<'py>(
         this: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
@@ -234,7 +234,7 @@ impl MissingKeys {
     }
 }
 
-/// Values of the anchor's state that are known beside the store.
+/// Fetched values of the anchor's state that are not in the store.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct FetchedState(pub Arc<EngineFetchedState>);
 

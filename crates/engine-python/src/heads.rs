@@ -1,4 +1,4 @@
-//! What a commit left: its heads, its row of the log, and blocks in progress, for Python.
+//! Python bindings of the heads of a commit, its log row, and partial blocks.
 
 use std::sync::Arc;
 
@@ -155,7 +155,7 @@ impl Partial {
         PyBytes::new(py, self.0.parent_hash.as_slice())
     }
 
-    /// The partial its block stands on, when that was not a sealed block.
+    /// The partial block that its block is based on, `None` if that is a sealed block.
     #[getter]
     fn stacked_on(&self) -> Option<u64> {
         match self.0.start {

@@ -1,4 +1,4 @@
-//! Hex text to values of Python, and back. Where a text stood is named by the caller.
+//! Conversion between hex strings and Python values. The caller names the position for errors.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -70,7 +70,7 @@ fn read_quantity(
     read.map(Integer).map_err(|why| bad(text.py(), why, argument, path))
 }
 
-/// Half a surrogate pair, which a str may hold, is no text and has no digits.
+/// A lone surrogate, which a str may contain, is an invalid hex string.
 fn reading<T>(
     text: &Bound<'_, PyString>,
     read: impl FnOnce(&[u8]) -> Result<T, String>,
@@ -83,7 +83,7 @@ fn bad(py: Python<'_>, why: String, argument: usize, path: &str) -> PyErr {
     made.map_or_else(|failure| failure, PyErr::from_value)
 }
 
-/// Bytes as JSON has them.
+/// Bytes as a JSON string.
 pub fn quoted_data<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, 2 * data.len() + 4, |text| {
         let (prefix, rest) = text.split_at_mut(3);

@@ -1,4 +1,4 @@
-//! The import of a dump of a state, for Python: it runs without the interpreter's lock.
+//! Python bindings of the import of a state dump. It runs with the interpreter released.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Long JSON texts taken apart a stretch at a time, for Python.
+//! Python bindings of the incremental splitting of long JSON texts.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -15,7 +15,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_parts, module)?)
 }
 
-/// A JSON array or object on its way to be taken apart.
+/// The progress of splitting a JSON array or object.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Parts {
     text: PyBuffer<u8>,
@@ -65,7 +65,7 @@ fn reading<T>(json: &PyBuffer<u8>, read: impl FnOnce(&[u8]) -> T) -> PyResult<T>
     let Some(text) = json.as_slice_ptr() else {
         return Err(invalid("the text must lie in one piece"));
     };
-    // SAFETY: the buffer keeps its bytes in place, and nobody writes to them: the interpreter,
-    // which every writer needs, is not released while they are read.
+    // SAFETY: the buffer keeps its bytes in place, and nothing writes to them: writers need the
+    // interpreter, which is not released while the bytes are read.
     Ok(read(unsafe { text.as_ref() }))
 }

@@ -1,7 +1,7 @@
-//! The classes Python sees of `foreblock-engine`.
+//! Python bindings of `foreblock-engine`.
 //!
-//! Thin on purpose: values are converted, the interpreter is released around work, and
-//! errors become exceptions. Nothing is decided here.
+//! Deliberately thin: values are converted, the interpreter is released during long work, and
+//! errors become exceptions. There is no logic here.
 
 mod abi;
 mod batch;

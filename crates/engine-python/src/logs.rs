@@ -1,4 +1,4 @@
-//! Filters of logs, the logs that they match, and the index of logs, for Python.
+//! Python bindings of log filters, matching logs, and the log index.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
@@ -29,7 +29,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 const TERM: usize = size_of::<Term>();
 
-/// Addresses, and topics by position.
+/// A log filter: addresses, and topics by position.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct LogFilter(filter::LogFilter);
 
@@ -43,7 +43,7 @@ impl LogFilter {
         Self(filter::LogFilter::new(addresses, topics))
     }
 
-    /// How many values it has.
+    /// The total number of addresses and topics.
     #[getter]
     fn size(&self) -> usize {
         self.0.size()
@@ -72,7 +72,7 @@ impl LogFilter {
     }
 }
 
-/// A search in the index for blocks that may have logs which match.
+/// A search in the index for blocks that may contain matching logs.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct LogSearch(Mutex<Search>);
 
@@ -82,7 +82,7 @@ impl LogSearch {
     }
 }
 
-/// The prefix and the size of sections, the first block and the one after the last.
+/// The prefix and the size of the sections, the first block and the one after the last.
 type RunArg = Pair<Pair<PyBackedBytes, Arg<u16>>, Pair<Arg<u64>, Arg<u64>>>;
 
 #[pymethods]
@@ -99,7 +99,7 @@ impl LogSearch {
         Self(Mutex::new(Search::new(&filter.0, runs, first.0, stop.0)))
     }
 
-    /// The first block that is not searched yet; none at the end.
+    /// The first block that is not searched yet, `None` at the end.
     #[getter]
     fn reached(&self) -> Option<u64> {
         self.search().reached()
@@ -110,7 +110,7 @@ impl LogSearch {
     }
 }
 
-/// The logs of one block that a filter matches, read some at a time.
+/// The matching logs of one block, read incrementally.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct BlockLogs {
     filter: Py<LogFilter>,
@@ -131,7 +131,7 @@ impl BlockLogs {
         Self { filter, portions, end, reached: Mutex::default() }
     }
 
-    /// The next texts, and how many logs they are; none at the end.
+    /// The JSON of the next logs and their number, `None` at the end.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -163,7 +163,7 @@ impl BlockLogs {
     }
 }
 
-/// The terms of all logs in some rows of receipts, sorted; with any, also the one of all.
+/// The terms of all logs in these rows of receipts, sorted. Includes `ANY` if there are any.
 #[pyfunction]
 fn log_terms<'py>(
     py: Python<'py>,
@@ -186,7 +186,7 @@ fn log_terms<'py>(
     Ok(PyBytes::new(py, &terms))
 }
 
-/// A section of blocks whose terms are given, as chunks.
+/// The chunks of a section of blocks with these terms.
 #[pyfunction]
 fn log_section<'py>(
     py: Python<'py>,
@@ -205,7 +205,7 @@ fn log_section<'py>(
 
 type Merged<'py> = (Vec<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
 
-/// Part of the merger of some sections.
+/// Merges sections, one part per call.
 #[pyfunction]
 fn merge_log_sections<'py>(
     py: Python<'py>,

@@ -1,7 +1,7 @@
-//! Counters of requests and bytes, in memory that other processes read.
+//! Counters of requests and bytes in memory shared with other processes.
 //!
-//! One process writes the cells and holds the interpreter while it does; readers see each cell
-//! whole. Which cell counts what is decided by the caller.
+//! One process writes the cells, always with the interpreter attached. Readers never see a partly
+//! written cell. The caller defines the layout of the cells.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,26 +15,26 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Meter>()
 }
 
-/// The outcome of a request that ends well: the first.
+/// The outcome index of a successful request.
 pub const ANSWERED: usize = 0;
 
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Meter {
     cells: &'static [AtomicU64],
-    /// Upper bounds of all buckets but the last, in seconds.
+    /// The upper bounds of all buckets but the last, in seconds.
     bounds: Box<[f64]>,
     outcomes: usize,
     /// The first of two cells: bytes received, bytes sent.
     traffic: usize,
-    /// Seconds from which on a request is slow.
+    /// The minimum duration of a slow request, in seconds.
     slow: f64,
-    /// When the last request began, in seconds.
+    /// The start of the last request, in seconds.
     began: AtomicU64,
-    /// Keeps the cells where they are.
+    /// Keeps the cells in place.
     _buffer: PyBuffer<f64>,
 }
 
-/// Requests of one row whose times are in one bucket: above one bound and up to another.
+/// Requests of one row in one bucket: above one bound and up to the next.
 #[derive(Default)]
 struct Run {
     row: usize,
@@ -61,8 +61,8 @@ impl Meter {
         let (Some(whole), Some(first)) = (whole, first) else {
             return Err(invalid("cells: writable floats in a row"));
         };
-        // SAFETY: the buffer is held as long as the slice, its cells have the size and the
-        // alignment of a u64, and all bit patterns are values of one.
+        // SAFETY: the buffer is held as long as the slice, its cells have the size and alignment of
+        // a u64, and any bit pattern is a valid u64.
         let shared = unsafe { std::slice::from_raw_parts(first.as_ptr(), whole.len()) };
         let bounds = bounds.into_iter().map(|bound| bound.0).collect();
         let (outcomes, traffic, slow) = (outcomes.0, traffic.0, slow.0);
@@ -97,24 +97,24 @@ impl Meter {
     }
 }
 
-/// The clock that Python calls so, in seconds.
+/// Python's `time.monotonic`, in seconds.
 fn monotonic() -> f64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: it writes to `now` and nothing else.
+    // SAFETY: it writes only to `now`.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
 impl Meter {
-    /// A request that ended so after this time. Its row has a cell for each outcome, one for each
-    /// bucket, and one for the sum of all times.
+    /// Counts a request with this outcome and duration. A row has one cell for each outcome, one
+    /// for each bucket, and one for the sum of all durations.
     pub fn request(&self, row: usize, outcome: usize, seconds: f64) {
         let bucket = self.bounds.partition_point(|bound| *bound < seconds);
         self.add_run(&Run { row, bucket, count: 1.0, seconds, ..Run::default() }, outcome);
     }
 
-    /// The same for several that ended alike. Those of one row and bucket are added up first: a
-    /// batch of a hundred has few of them.
+    /// Like `request`, for several requests with the same outcome. Consecutive ones of the same row
+    /// and bucket are added together, because a large batch has few distinct ones.
     pub fn requests(&self, timed: impl Iterator<Item = (usize, Duration)>, outcome: usize) {
         let mut run = Run::default();
         for (row, took) in timed {
@@ -146,7 +146,7 @@ impl Meter {
         self.add(self.traffic.saturating_add(1), sent as f64);
     }
 
-    /// Nothing else writes here meanwhile, so a load and a store are enough.
+    /// There is only one writer, so a load and a store are sufficient.
     fn add(&self, cell: usize, what: f64) {
         if let Some(cell) = self.cells.get(cell) {
             let sum = f64::from_bits(cell.load(Ordering::Relaxed)) + what;

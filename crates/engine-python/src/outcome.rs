@@ -1,4 +1,4 @@
-//! How runs and transactions ended, for Python.
+//! Python bindings of the outcomes of calls and transactions.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Outcome {
         PyBytes::new(py, &self.0.output)
     }
 
-    /// The output as JSON has it, which saves Python two copies of it.
+    /// The output as a JSON string. Saves two copies in Python.
     #[getter]
     fn quoted_output<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         hex::quoted_data(py, &self.0.output)
@@ -72,7 +72,7 @@ impl Outcome {
         PyTuple::new(py, self.0.logs.iter().cloned().map(Log))
     }
 
-    /// The logs with their indices, when the run was asked to collect them.
+    /// The logs with their indices, if they were collected.
     #[getter]
     fn collected(&self) -> Option<Vec<(u64, Log)>> {
         let collected = self.0.collected.as_ref()?;
@@ -88,7 +88,7 @@ impl Outcome {
     }
 }
 
-/// A transaction of a block, executed.
+/// An executed transaction of a block.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Executed {
     pub executed: Arc<EngineExecuted>,

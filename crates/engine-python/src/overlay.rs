@@ -1,4 +1,4 @@
-//! Changes above one state, and running messages and transactions on them, for Python.
+//! Python bindings of overlays, and of executing messages and transactions on them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -29,10 +29,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Overlay>()
 }
 
-/// Code that takes long to hash: the interpreter is released meanwhile.
+/// From this size on, the interpreter is released while the code is hashed.
 const LONG_CODE: usize = 64 * 1024;
 
-/// Precompiles moved or switched off, for the runs of one block.
+/// The precompiles of one block with some moved or disabled.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Precompiles(pub Arc<PrecompileOverrides>);
 
@@ -51,7 +51,7 @@ impl Precompiles {
     }
 }
 
-/// What the transactions of a block may take together.
+/// The limits that the transactions of a block share.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Allowance(Mutex<EngineAllowance>);
 
@@ -92,7 +92,7 @@ fn pairs(slots: Slots) -> Vec<(U256, U256)> {
     slots.into_iter().map(|(slot, value)| (slot.0, value.0)).collect()
 }
 
-/// A slot or its value, in a dict.
+/// A slot or its value, as in a dict.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Slot(U256);
 
@@ -124,7 +124,7 @@ impl Overlay {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Hand all of it to somebody else; what is left has no state to read.
+    /// Moves the overlay out. An empty one without a state remains.
     pub fn give_away(&self) -> EngineOverlay {
         std::mem::take(&mut *self.overlay())
     }

@@ -1,6 +1,6 @@
-//! Parameters of requests as values of Python: what `foreblock_engine::params` reads.
+//! Python bindings of the parameter parsers in `foreblock_engine::params`.
 //!
-//! What may be very many stays in the engine: overrides, plain calls, access lists.
+//! Data that can be large stay in the engine: overrides, plain calls, access lists.
 
 use std::mem;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// `errors.Rule.LIMIT`.
 const LIMIT: &str = "limit of the service";
 
-/// Bytes that take longer to read than the interpreter takes to be released.
+/// From this size on, parsing takes longer than releasing the interpreter.
 const LONG: usize = 16 * 1024;
 
-/// The addresses and slots that a call says it will use.
+/// The access list of a call.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct AccessList(pub EngineAccessList);
 
@@ -54,7 +54,7 @@ impl AccessList {
     }
 }
 
-/// Accounts as a call asks to see them, and hashes of blocks.
+/// State overrides: accounts and block hashes.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Overrides(pub EngineOverrides);
 
@@ -80,17 +80,17 @@ impl Overrides {
 }
 
 impl Drop for Overrides {
-    /// Frees many of them on a thread of their own, while nobody waits.
+    /// Frees large overrides on a separate thread.
     fn drop(&mut self) {
         if self.0.is_large() {
             let overrides = mem::take(&mut self.0);
-            // Where no thread can be had, they are dropped here.
+            // If no thread can be started, they are dropped here.
             let _ = std::thread::Builder::new().spawn(move || drop(overrides));
         }
     }
 }
 
-/// Calls that say no more than who calls whom with what, for a block to run at once.
+/// Calls with only sender, recipient, value, data and gas, to be executed as one batch.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct PlainCalls(pub Vec<PlainCall>);
 
@@ -164,12 +164,12 @@ fn read_simulation(
     Ok((blocks, switches, block).into_pyobject(py)?.into_any().unbind())
 }
 
-/// The bytes of a buffer that nobody writes to.
+/// The bytes of a read-only buffer.
 fn bytes_of(buffer: &PyBuffer<u8>) -> PyResult<&[u8]> {
     let Some(text) = buffer.as_slice_ptr().filter(|_| buffer.readonly()) else {
         return Err(invalid("the text must lie in one piece and stay as it is"));
     };
-    // SAFETY: the buffer keeps its bytes in place as long as it lives, and they are read-only.
+    // SAFETY: the buffer keeps its bytes in place while it exists, and they are read-only.
     Ok(unsafe { text.as_ref() })
 }
 

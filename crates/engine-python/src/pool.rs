@@ -1,4 +1,4 @@
-//! Threads for what takes long, for Python.
+//! Python bindings of the thread pool for long operations.
 
 use std::cell::RefCell;
 use std::os::fd::{AsRawFd, RawFd};
@@ -24,10 +24,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Pool(pool::Pool<Done>);
 
-/// What came of a job.
+/// The result of a job.
 enum Done {
     Called(EngineOutcome),
-    /// What Python code gave or raised.
+    /// The return value or exception of Python code.
     Worked(PyResult<Py<PyAny>>),
 }
 
@@ -39,11 +39,11 @@ fn held_bytes(done: &Done) -> usize {
 }
 
 thread_local! {
-    /// The limits of the job that this thread does, for what Python code runs in it.
+    /// The limits of this thread's current job, for engine calls made by its Python code.
     static CURRENT: RefCell<Option<Limits>> = const { RefCell::new(None) };
 }
 
-/// The limits of the job that this thread does, if it does one.
+/// The limits of this thread's current job; unlimited if there is none.
 pub fn current_limits() -> Limits {
     CURRENT.with_borrow(|limits| limits.clone().unwrap_or_default())
 }
@@ -115,7 +115,7 @@ impl Pool {
         self.0.as_raw_fd()
     }
 
-    /// What is done: what came of it, or the exception that prevented that.
+    /// The completed jobs with their results or exceptions.
     fn take(&self, py: Python<'_>) -> PyResult<Vec<(u64, Py<PyAny>, bool)>> {
         let value = |result| -> PyResult<(Py<PyAny>, bool)> {
             match result {
@@ -142,7 +142,7 @@ fn asker(address: Arg<u64>, timeout_us: Option<Arg<u64>>) -> Asker {
     Asker { address: address.0, deadline: timeout_us.and_then(from_now) }
 }
 
-/// Call Python code with the time that is left, under the limits of the job.
+/// Calls Python code with the remaining time, under the limits of the job.
 fn run_here(work: &Py<PyAny>, limits: Limits) -> PyResult<Py<PyAny>> {
     let left = limits.deadline.map(|deadline| {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! Proofs of accounts and slots, for Python.
+//! Python bindings of account and storage proofs.
 
 use foreblock_engine::error::Error;
 use foreblock_engine::store;
@@ -13,7 +13,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Proof>()
 }
 
-/// Nodes become objects when they are asked for: there may be megabytes of them.
+/// Nodes are converted on access, because there may be megabytes of them.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Proof(pub store::Proof);
 

@@ -1,4 +1,4 @@
-//! State, accounts and changes, for Python.
+//! Python bindings of states, accounts and changes.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Account {
     }
 }
 
-/// One element of `Store.load`.
+/// An element of the argument of `Store.load`.
 pub fn account_argument(pair: &Bound<'_, PyAny>) -> PyResult<(Address, AccountState)> {
     let Pair(address, account): Pair<Arg<Address>, Account> = pair.extract()?;
     Ok((address.0, account.0))
@@ -119,7 +119,7 @@ impl State {
 
     fn storage(&self, address: Arg<Address>, slot: Arg<U256>) -> PyResult<Integer> {
         let account = self.0.account(&address.0).map_err(|error| match error {
-            // Both are asked for at once then.
+            // Report both keys, so that they are fetched at once.
             Error::StateMissing(mut misses) => {
                 misses.insert_slot(address.0, slot.0);
                 to_python(Error::StateMissing(misses))
@@ -203,7 +203,7 @@ impl State {
         py.detach(prove).map(Proof).map_err(to_python)
     }
 
-    /// The same as `overlay().call(…)`, which it saves an object.
+    /// Equivalent to `overlay().call(…)`, without creating the overlay object.
     #[pyo3(signature = (
         env, message, *, check_base_fee = true, check_block_gas_limit = false,
         timeout_us = None, step_us = None
@@ -262,7 +262,7 @@ impl State {
     }
 }
 
-/// The state below a first block.
+/// The empty state below a first block.
 pub struct Nothing;
 
 impl StateReader for Nothing {

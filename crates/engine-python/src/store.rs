@@ -1,4 +1,4 @@
-//! The store and its views, for Python.
+//! Python bindings of the store and its views.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -42,13 +42,14 @@ impl Store {
         self.slot().clone().ok_or_else(|| to_python(Error::StoreClosed))
     }
 
-    /// A view that is to be had at once, without calling Python: for whoever holds a lock.
+    /// A view if it is available immediately. Does not call Python, so it can be used while a lock
+    /// is held.
     pub fn view_now(&self) -> Option<store::View> {
         let store = self.slot().clone()?;
         if store.is_busy() { None } else { store.view().ok() }
     }
 
-    /// The object for these heads: one for all views of a transaction.
+    /// The Python object for these heads, shared by all views of a transaction.
     fn heads(&self, py: Python<'_>, heads: &Arc<store::Heads>) -> PyResult<Py<Heads>> {
         let mut last = self.last_heads.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match &*last {
@@ -198,7 +199,7 @@ impl Store {
         self.opened()?.hold(block.map(|it| it.0)).map_err(to_python)
     }
 
-    /// Rows that change no answer.
+    /// Writes rows that affect no response.
     fn put_rows(
         &self,
         py: Python<'_>,
@@ -267,12 +268,12 @@ impl Store {
         py.detach(|| store.copy(Path::new(&to.0))).map_err(to_python)
     }
 
-    /// To a descriptor that stays open until this returns.
+    /// Writes to a descriptor that stays open until this returns.
     fn copy_to(&self, py: Python<'_>, to: Arg<u32>) -> PyResult<()> {
         let store = self.opened()?;
         let to = i32::try_from(to.0).map_err(|_| invalid(format!("{} is no descriptor", to.0)))?;
-        // SAFETY: it is not negative, and the caller keeps it open meanwhile. One that is
-        // closed is refused by the system when it is duplicated.
+        // SAFETY: it is not negative, and the caller keeps it open during the call. The system
+        // rejects a closed one when it is duplicated.
         let to = unsafe { BorrowedFd::borrow_raw(to) };
         py.detach(|| store.copy_to(to)).map_err(to_python)
     }
@@ -309,7 +310,7 @@ impl Store {
     fn close(&self, py: Python<'_>) {
         let taken = self.slot().take();
         if let Some(store) = taken {
-            // A read that is waited for may need the interpreter to end.
+            // A read that `close` waits for may need the interpreter to finish.
             py.detach(|| store.close());
         }
     }
@@ -332,7 +333,7 @@ impl Store {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct View {
     pub(crate) view: store::View,
-    // As an object, so that looking at it is no call.
+    // Stored as an object, so that access needs no call.
     #[pyo3(get)]
     heads: Py<Heads>,
 }

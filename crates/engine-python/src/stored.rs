@@ -1,4 +1,4 @@
-//! Rows of blocks, for Python: single items in place, many in steps, and the tips they paid.
+//! Python bindings of stored block rows: single items in place, many incrementally, and tips.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -32,7 +32,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(touched_places, module)?)
 }
 
-/// The row of a block's touched addresses.
+/// Encodes the touched addresses of a block.
 #[pyfunction]
 fn touched_row<'py>(
     py: Python<'py>,
@@ -45,7 +45,7 @@ fn touched_row<'py>(
     Ok(PyBytes::new(py, &made))
 }
 
-/// The terms of a block's touched addresses; none where there is no row of this block.
+/// The terms of a block's touched addresses, `None` if there is no row of this block.
 #[pyfunction]
 fn touched_terms<'py>(
     py: Python<'py>,
@@ -61,7 +61,7 @@ fn touched_terms<'py>(
     Ok(found.map_err(to_python)?.map(|terms| PyBytes::new(py, &terms)))
 }
 
-/// The transactions of a block that touch an address; none where there is no row of this block.
+/// The transactions of a block that touch an address, `None` if there is no row of this block.
 #[pyfunction]
 fn touched_places(
     view: &View,
@@ -76,7 +76,7 @@ fn touched_places(
     found.map_err(to_python)
 }
 
-/// A part of a row and the length of all of it.
+/// A part of a row, and the length of the row.
 #[pyfunction]
 fn row_part<'py>(
     py: Python<'py>,
@@ -113,7 +113,7 @@ fn item_at<'py>(
 
 type Found<'py> = (Bound<'py, PyBytes>, Option<u64>, u64);
 
-/// A receipt of a row, and what those before it in the row come to.
+/// A receipt of a row, with the gas and the number of logs before it in the row.
 #[pyfunction]
 fn receipt_at<'py>(
     py: Python<'py>,
@@ -128,7 +128,7 @@ fn receipt_at<'py>(
     found.map_err(to_python)
 }
 
-/// How many receipts a row has, how many logs, and the gas of the block up to the last.
+/// The number of receipts and logs in a row, and the cumulative gas of the last receipt.
 #[pyfunction]
 fn receipts_end(view: &View, key: &[u8]) -> PyResult<(usize, u64, Option<u64>)> {
     view.view.with_rows([key], |[row]| items::receipts_end(present(row)?)).map_err(to_python)
@@ -138,11 +138,11 @@ fn present(row: Option<&[u8]>) -> Result<&[u8]> {
     row.ok_or_else(|| Error::StoreDamaged("a block lacks a row".into()))
 }
 
-/// A row of transactions or receipts, of which some are read at a time.
+/// A row of transactions or receipts, read incrementally.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct StoredItems {
     row: Py<PyBytes>,
-    /// Where each item begins and ends.
+    /// The start and end of each item.
     spans: Vec<(usize, usize)>,
     #[pyo3(get)]
     end: usize,
@@ -205,7 +205,7 @@ impl StoredItems {
         Ok(PyBytes::new(py, &out))
     }
 
-    /// The hashes as JSON texts with commas between them.
+    /// The hashes as JSON strings, separated by commas.
     fn hashes<'py>(
         &self,
         py: Python<'py>,
@@ -245,7 +245,7 @@ impl StoredItems {
     }
 }
 
-/// The bids of a block, gathered from its rows.
+/// The bids of a block, collected from its rows.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Bids {
     base_fee: Option<u64>,
@@ -284,13 +284,13 @@ impl Bids {
         view.view.with_rows([transactions, receipts], read).map_err(to_python)
     }
 
-    /// What the bids come to; none are left here.
+    /// The tips of all bids. Removes the bids from this object.
     fn finish(&self) -> BlockTips {
         BlockTips(tips::BlockTips::new(std::mem::take(&mut self.gathered().0)))
     }
 }
 
-/// Tips in wei, ready for percentiles.
+/// Tips in wei, prepared for percentiles.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct BlockTips(tips::BlockTips);
 
@@ -315,7 +315,7 @@ impl BlockTips {
         self.0.lowest(wanted.0).into_iter().map(Integer::from).collect()
     }
 
-    /// As a JSON array of quantities.
+    /// The tips as a JSON array of quantities.
     fn percentiles<'py>(&self, py: Python<'py>, wanted: Vec<Arg<f64>>) -> Bound<'py, PyBytes> {
         let mut out = Vec::with_capacity(16 * wanted.len() + 2);
         json::array(&mut out, wanted, |out, percent| {

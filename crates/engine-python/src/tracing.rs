@@ -1,4 +1,4 @@
-//! Traces of transactions and calls, and access lists, for Python.
+//! Python bindings of traces of transactions and calls, and of access lists.
 
 use std::sync::Mutex;
 
@@ -31,7 +31,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(create_access_list, module)?)
 }
 
-/// What is recorded and how it is shown.
+/// The data to record and their output format.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Tracer(EngineTracer);
 
@@ -111,7 +111,7 @@ impl Tracer {
     }
 }
 
-/// Which of Parity's traces are shown.
+/// A filter for Parity traces.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct TraceSelection(EngineSelection);
 
@@ -144,7 +144,7 @@ impl TraceSelection {
     }
 }
 
-/// The text of a trace, to be taken in pieces.
+/// The JSON of a trace, read in pieces.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct TraceText {
     chunks: Mutex<Chunks>,
@@ -176,7 +176,7 @@ impl TraceText {
     }
 }
 
-/// The index of the transaction it comes before, an address, its balance, nonce, code and slots.
+/// The index of the transaction it precedes, an address, its balance, nonce, code and slots.
 type CheatArgument = (
     Arg<usize>,
     Arg<Address>,

@@ -1,4 +1,4 @@
-//! Tries over a state, and the roots of lists, for Python.
+//! Python bindings of state tries and list roots.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -21,7 +21,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StateTrie>()
 }
 
-/// The bytes of a hash that is found with the interpreter released.
+/// Computes a hash with the interpreter released.
 fn hashed(
     py: Python<'_>,
     find: impl FnOnce() -> Result<B256> + Send,
@@ -40,7 +40,7 @@ impl NodeWrites {
     }
 }
 
-/// The state trie of one state, and after changes above it.
+/// The trie of a state with changes applied.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct StateTrie(Mutex<Opened>);
 
@@ -48,7 +48,7 @@ enum Opened {
     /// At the latest block; its nodes are to be written.
     Head(HeadTrie),
     Branch(BranchTrie),
-    /// Of a witness, or read by a recording.
+    /// Of a witness or a recording.
     Sparse(SparseTrie),
 }
 
@@ -182,7 +182,7 @@ impl ProofsNeeded {
         Self::keys(py, &self.0.after)
     }
 
-    /// Found by trying, which takes a while.
+    /// A brute-force search, which takes time.
     fn preimages_for_paths<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let found = py.detach(|| self.0.preimages_for_paths());
         found.map(|keys| Self::keys(py, &keys)).transpose()

@@ -1,4 +1,4 @@
-//! Witnesses of blocks, read and made, for Python.
+//! Python bindings of witnesses and recordings.
 
 use alloy_primitives::{B256, Bytes};
 use foreblock_engine::evm::deadline::Limits;

@@ -1,4 +1,4 @@
-//! Blocks and withdrawals, decoded or put together.
+//! Blocks and withdrawals.
 
 use alloy_primitives::{Address, Bytes};
 use foreblock_engine as engine;
@@ -9,7 +9,7 @@ use super::{Header, at_index};
 use crate::convert::Arg;
 use crate::error::to_python;
 
-/// A block as bytes: header, raw transactions, uncles, withdrawals.
+/// A block: header, raw transactions, uncles, withdrawals.
 #[pyclass(frozen, eq, hash, module = "foreblock._engine")]
 #[derive(PartialEq, Hash)]
 pub struct Block(pub engine::codec::block::Block);

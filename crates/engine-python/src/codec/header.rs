@@ -1,4 +1,4 @@
-//! Headers, which Python also makes: fields are set by name, for a new one and for a copy.
+//! Headers. Fields are set by name, for a new header and for a modified copy.
 
 use foreblock_engine::codec::header as engine;
 use pyo3::exceptions::PyTypeError;
@@ -14,7 +14,7 @@ use crate::error::to_python;
 #[derive(PartialEq, Hash)]
 pub struct Header(pub engine::Header);
 
-/// Fields without a value that would do for most headers.
+/// Fields without a default.
 const REQUIRED: [&str; 6] =
     ["parent_hash", "beneficiary", "state_root", "number", "gas_limit", "timestamp"];
 
@@ -195,11 +195,11 @@ impl Header {
     }
 }
 
-/// Sets a field by its name; what goes wrong carries a note that says which.
+/// Sets a field by name. Adds a note with the name to the exception on failure.
 fn set(header: &mut engine::Fields, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     convert(header, name, value).inspect_err(|error| {
         let note = (format!("while processing '{name}'"),);
-        // Without its note the exception is still the right one.
+        // If the note cannot be added, the original exception is still raised.
         let _ = error.value(value.py()).call_method1(intern!(value.py(), "add_note"), note);
     })
 }

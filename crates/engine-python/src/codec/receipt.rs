@@ -1,4 +1,4 @@
-//! Receipts and logs, which execution makes and Python may make for itself.
+//! Receipts and logs, created by execution or by Python.
 
 use alloy_primitives::{Address, B256, Bytes, LogData};
 use foreblock_engine::codec::receipt::{self as engine, ReceiptOutcome};
@@ -7,7 +7,7 @@ use pyo3::types::PyTuple;
 
 use crate::convert::{Arg, invalid};
 
-/// What a transaction logged.
+/// A log of a transaction.
 #[pyclass(frozen, eq, hash, module = "foreblock._engine")]
 #[derive(PartialEq, Hash)]
 pub struct Log(pub alloy_primitives::Log);
@@ -39,7 +39,7 @@ impl Log {
     }
 }
 
-/// A receipt as consensus sees it.
+/// A receipt in consensus encoding.
 #[pyclass(frozen, eq, hash, module = "foreblock._engine")]
 #[derive(PartialEq, Hash)]
 pub struct Receipt(pub engine::Receipt);

@@ -1,4 +1,4 @@
-//! A transaction's fields as attributes; what they mean is told in the stub.
+//! Transaction fields as attributes. The stub documents them.
 
 use std::hash::{Hash, Hasher};
 
