@@ -1,4 +1,4 @@
-//! Commits of a log: an input is the body of one, which follows the last one of a small store.
+//! Fuzzes log commits: an input is the body of the next commit of a small store.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -14,7 +14,7 @@ pub fn run(data: &[u8]) {
         let folder = folder().keep();
         make_sample(&folder).expect("a store");
         let store = Store::open(&folder, &sample_options()).expect("a store");
-        // The files stay open, and nobody needs their names.
+        // The files stay open, so their names are not needed.
         std::fs::remove_dir_all(&folder).expect("a folder");
         Mutex::new(store)
     });

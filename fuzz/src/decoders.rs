@@ -1,7 +1,7 @@
-//! Transactions, receipts, headers, blocks and deposit events from bytes of any kind.
+//! Fuzzes the decoders of transactions, receipts, headers, blocks and deposit events.
 //!
-//! What is decoded encodes to the same bytes, hashes as they do, and takes no more room than they
-//! can account for. The first byte of an input names the decoder.
+//! A decoded value must encode to the same bytes, have their hash, and take no more memory than
+//! their length justifies. The first byte of an input selects the decoder.
 
 use alloy_consensus::{EthereumTxEnvelope, TxEip4844};
 use alloy_eips::eip2718::Decodable2718;

@@ -1,7 +1,7 @@
-//! What is tried with inputs that look for new ways through the engine.
+//! Fuzz targets of the engine.
 //!
-//! Each module has a `run` that takes one input and panics where a promise is broken. The
-//! programs in `targets/` give libFuzzer's inputs to it, `tests/corpus.rs` those that are kept.
+//! Each module has a `run` that takes one input and panics if an invariant is violated. The
+//! programs in `targets/` pass it libFuzzer's inputs, `tests/corpus.rs` those of the corpus.
 
 pub mod commits;
 pub mod decoders;

@@ -1,4 +1,4 @@
-//! Rows of the store, one at a time. The first byte of an input names the kind.
+//! Fuzzes single rows of the store. The first byte of an input selects the kind.
 
 pub fn run(data: &[u8]) {
     foreblock_engine::store::fuzzing::row(data);

@@ -1,6 +1,7 @@
-//! A store of which an input says what is spoilt.
+//! Fuzzes a damaged store. The input describes the damage.
 //!
-//! It is made once; each input gets a copy, in memory where the system has a folder for that.
+//! The store is created once. Each input gets a copy, in memory if the system has a folder for
+//! that.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 
 struct Folders {
     sound: TempDir,
-    /// One input at a time: LMDB opens a folder once in a process.
+    /// One input at a time: a process can open an LMDB folder only once.
     spoilt: Mutex<TempDir>,
 }
 

@@ -1,4 +1,4 @@
-//! Every input that is kept, once. Files in `corpus/` are seeds, and inputs that broke a promise.
+//! Replays every input of the corpus: seeds, and inputs that violated an invariant.
 
 use std::fs;
 use std::path::Path;

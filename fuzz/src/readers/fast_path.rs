@@ -1,4 +1,4 @@
-//! The requests that are asked most.
+//! Fuzzes the request parser of the fast path.
 
 use alloy_primitives::Address;
 use foreblock_engine::{

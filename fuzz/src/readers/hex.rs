@@ -1,4 +1,4 @@
-//! Hex texts: data, words and numbers.
+//! Fuzzes the hex parsers: data, words and numbers.
 
 use alloy_primitives::U256;
 use foreblock_engine::params::hex;
@@ -20,13 +20,13 @@ pub fn run(text: &[u8]) {
     }
 }
 
-/// What follows the prefix, if all of it is ASCII.
+/// The text after the prefix, if all of it is ASCII.
 fn digits(text: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(text).ok()?;
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|rest| rest.is_ascii())
 }
 
-/// Whole bytes, as a string of a call should be.
+/// Parses whole bytes.
 pub fn bytes(digits: &str) -> Option<Vec<u8>> {
     if digits.len() % 2 == 1 {
         return None;
@@ -35,12 +35,12 @@ pub fn bytes(digits: &str) -> Option<Vec<u8>> {
 }
 
 fn byte(pair: &str) -> Option<u8> {
-    // `from_str_radix` would take a sign.
+    // `from_str_radix` would accept a sign.
     pair.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;
     u8::from_str_radix(pair, 16).ok()
 }
 
-/// A number without leading zeros.
+/// Parses a number without leading zeros.
 pub fn quantity(digits: &str, bits: usize) -> Option<U256> {
     let is_short = !digits.is_empty() && (digits == "0" || !digits.starts_with('0'));
     let all = digits.bytes().all(|digit| digit.is_ascii_hexdigit());

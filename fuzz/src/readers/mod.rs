@@ -1,6 +1,6 @@
-//! Readers of requests against a plain reader of JSON: what one takes means what the other says.
+//! Fuzzes the request parsers against serde_json: an accepted text must have the same meaning.
 //!
-//! The first byte of an input names the reader.
+//! The first byte of an input selects the parser.
 
 mod fast_path;
 mod hex;
@@ -23,7 +23,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The text as the plain reader has it; `None` when that is not JSON.
+/// Parses the text with serde_json; `None` if it fails.
 fn plain<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
     serde_json::from_slice(text).ok()
 }

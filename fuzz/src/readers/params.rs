@@ -1,4 +1,4 @@
-//! Params of eth_call and eth_simulateV1.
+//! Fuzzes the params of eth_call and eth_simulateV1.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::{hex, plain};
 
 const LIMITS: Limits = Limits { blocks: 4, block_calls: 8, calls: 16 };
 
-/// Params of a call, as they are.
+/// The input is the params of a call.
 pub fn call(text: &[u8]) {
     let Ok(read) = CallParams::read(text, 1, true) else { return };
     let Some(params) = plain::<Value>(text) else { return };
@@ -18,18 +18,18 @@ pub fn call(text: &[u8]) {
     assert_eq!(read.block.is_some(), params.get(1).is_some_and(|block| !block.is_null()));
 }
 
-/// Overrides of a call: an object of accounts.
+/// The input is the state overrides of a call.
 pub fn overrides(text: &[u8]) {
     call(&[b"[{},null,", text, b"]"].concat());
 }
 
-/// Slots of an account.
+/// The input is the slots of an account.
 pub fn slots(text: &[u8]) {
     let account = br#"{"0x00000000000000000000000000000000000000aa":{"stateDiff":"#;
     overrides(&[account, text, b"}}"].concat());
 }
 
-/// Params of a simulation, as they are.
+/// The input is the params of a simulation.
 pub fn simulation(text: &[u8]) {
     let Ok(read) = SimulateParams::read(text, 1, LIMITS) else { return };
     let Some(params) = plain::<Value>(text) else { return };
@@ -47,7 +47,7 @@ pub fn simulation(text: &[u8]) {
     }
 }
 
-/// Of names that come twice the plain reader keeps the last one, and so does ours.
+/// Of duplicate names, both serde_json and the engine use the last.
 fn compare(plain: &Value, call: &Call) {
     let text = |name| plain[name].as_str();
     assert_eq!(text("from").map_or(Some(Address::ZERO), address), Some(call.from));

@@ -1,6 +1,7 @@
-//! Long texts taken apart a stretch at a time.
+//! Fuzzes the incremental splitting of long JSON texts.
 //!
-//! The first byte says how long a stretch is, the second how many parts are taken at a time.
+//! The first byte is the number of bytes per step minus one, the second the number of parts minus
+//! one.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use foreblock_engine::params::parts::{Fault, Parts};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// How deep the reader goes.
+/// The depth limit of the engine's parser.
 const DEEPEST: usize = 1000;
 
 pub fn run(input: &[u8]) {
@@ -58,11 +59,11 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// What the plain reader says of a text.
+/// The result of serde_json.
 enum Plain {
     Items(Items),
     Nothing,
-    /// It goes less deep, and wants numbers that it can hold.
+    /// serde_json has a lower depth limit and rejects numbers out of range.
     Unknown,
 }
 
@@ -71,7 +72,7 @@ fn is_beyond(error: &serde_json::Error) -> bool {
     why.starts_with("recursion limit") || why.starts_with("number out of range")
 }
 
-/// The items of an array or the members of an object, none left out.
+/// All items of an array or members of an object, including duplicates.
 struct Items(Vec<(Option<String>, Value)>);
 
 impl<'de> Deserialize<'de> for Items {
