@@ -1,15 +1,14 @@
-"""The engine: EVM execution over a durable store of every state.
+"""The engine: EVM execution on a durable store of every state.
 
-The engine does the work per opcode and per byte. Python decides: which fork is in force,
-what a header must hold, in which order things happen in a block.
+The engine does the work per opcode and per byte. Python makes the decisions: which fork is active,
+what a header must contain, and the order of operations in a block.
 
-Values are plain: addresses, hashes and data are bytes, numbers are int. An argument of the
-wrong type is a TypeError; bytes of the wrong length or a number out of range is
-`InvalidArgument`; every other failure is a class of `foreblock.errors`. A default shown as
-`...` is 0 or empty. The interpreter's lock is released around execution, commits, roots
-and decoding.
+Values are plain: addresses, hashes and data are bytes, numbers are int. An argument of the wrong
+type raises TypeError; bytes of the wrong length or a number out of range raise `InvalidArgument`;
+every other failure is a class of `foreblock.errors`. A default shown as `...` is 0 or empty. The
+interpreter's lock is released during execution, commits, root computation and decoding.
 
-The chapters exist in the stub only: at run time this is one module.
+The submodules exist in the stub only: at run time this is one module.
 """
 
 from foreblock._engine.abi import *

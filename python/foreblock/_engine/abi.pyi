@@ -1,7 +1,7 @@
-"""The contract ABI: call data, outputs, reasons of reverts.
+"""The contract ABI: call data, outputs, revert reasons.
 
 Values are int, bool, str and bytes (also for addresses); arrays are lists, tuples are tuples.
-Decoding is lenient: padding may be missing or dirty, and bytes may follow.
+Decoding is lenient: padding may be missing or non-zero, and trailing bytes are ignored.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ def encode_call(signature: str, arguments: Sequence[str]) -> bytes:
 def decode_output(signature: str, output: bytes) -> list[Any]:
     """Decode the output of a function; an empty list if its signature has no outputs.
 
-    Raises `InvalidArgument` for the signature and `Undecodable` for a short output.
+    Raises `InvalidArgument` for an invalid signature and `Undecodable` for short output.
     """
 
 def abi_decode(types: str, data: bytes) -> list[Any]:
     """Decode data by a list of types such as `(address,uint256[])`.
 
-    Raises `InvalidArgument` for the types and `Undecodable` for short data.
+    Raises `InvalidArgument` for invalid types and `Undecodable` for short data.
     """
 
 def revert_reason(output: bytes) -> str:

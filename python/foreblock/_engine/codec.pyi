@@ -1,9 +1,9 @@
-"""Headers, blocks and receipts as they are encoded, and the roots over them.
+"""Headers, blocks and receipts in their encoding, and their roots.
 
-Decoding accepts the one canonical encoding, without a byte missing or left over, and
-raises `Undecodable` with the reason for everything else. Objects are immutable, hashable,
-equal by value and safe to share between threads. A field that holds a tuple makes it anew
-on each access: read it once.
+Decoding accepts only the canonical encoding, without missing or trailing bytes, and raises
+`Undecodable` with the reason for everything else. Objects are immutable, hashable, equal by value
+and safe to share between threads. An attribute that is a tuple is created on each access: read it
+once.
 """
 
 from collections.abc import Sequence
@@ -38,8 +38,8 @@ class _HeaderFields(TypedDict, total=False):
 class Header:
     """A block header with its hash.
 
-    Each fork appended fields and a header shows by their number which it has, so a field
-    that is present needs all those before it: `InvalidArgument` otherwise.
+    Each fork appended fields, and their number alone determines which are present. A field
+    therefore requires all fields before it: `InvalidArgument` otherwise.
     """
 
     hash: Final[bytes]  # keccak256 of the encoding
@@ -59,16 +59,16 @@ class Header:
     extra_data: Final[bytes]
     mix_hash: Final[bytes]  # the randao value after the merge
     nonce: Final[bytes]  # 8 bytes, zero after the merge
-    base_fee_per_gas: Final[int | None]  # in wei, from London on
-    # From Shanghai on; on the L2 from Isthmus on a storage root.
+    base_fee_per_gas: Final[int | None]  # in wei, since London
+    # Since Shanghai; on the L2 a storage root since Isthmus.
     withdrawals_root: Final[bytes | None]
-    # From Cancun on; on the L2 from Jovian on the data availability footprint.
+    # Since Cancun; on the L2 the data availability footprint since Jovian.
     blob_gas_used: Final[int | None]
-    excess_blob_gas: Final[int | None]  # from Cancun on
-    parent_beacon_block_root: Final[bytes | None]  # from Cancun on
-    requests_hash: Final[bytes | None]  # from Prague on
-    block_access_list_hash: Final[bytes | None]  # from Amsterdam on
-    slot_number: Final[int | None]  # from Amsterdam on
+    excess_blob_gas: Final[int | None]  # since Cancun
+    parent_beacon_block_root: Final[bytes | None]  # since Cancun
+    requests_hash: Final[bytes | None]  # since Prague
+    block_access_list_hash: Final[bytes | None]  # since Amsterdam
+    slot_number: Final[int | None]  # since Amsterdam
 
     def __new__(
         cls,
@@ -97,15 +97,15 @@ class Header:
         block_access_list_hash: bytes | None = None,
         slot_number: int | None = None,
     ) -> Self:
-        """A header of these fields.
+        """Create a header from its fields.
 
-        The defaults are those of an empty block after the merge: no uncles, transactions,
-        receipts or logs, and zeros.
+        The defaults are those of an empty block after the merge: no uncles, transactions, receipts
+        or logs, and zeros.
         """
     def replace(self, **fields: Unpack[_HeaderFields]) -> Header:
-        """The same header with other values for these fields."""
+        """A copy of this header with these fields replaced."""
     def encode(self) -> bytes:
-        """The RLP list of the fields: what is hashed."""
+        """The RLP list of the fields, which is hashed."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -124,9 +124,9 @@ class Withdrawal:
 
 @final
 class Block:
-    """A block as it is encoded: header, raw transactions, uncles, withdrawals.
+    """A block: header, raw transactions, uncles, withdrawals.
 
-    Whether header and body agree is not checked; the functions below compute the roots.
+    Consistency of header and body is not checked; the functions below compute the roots.
     """
 
     header: Final[Header]
@@ -143,39 +143,39 @@ class Block:
         uncles: Sequence[Header] = ...,
         withdrawals: Sequence[Withdrawal] | None = None,
     ) -> Self:
-        """A block of these parts.
+        """Create a block from its parts.
 
-        Raises `Undecodable` for bytes that are no transaction; signatures are not looked at.
+        Raises `Undecodable` for bytes that are not a transaction; signatures are not checked.
         """
     def encode(self) -> bytes:
-        """The RLP list of the parts, as in a file of blocks."""
+        """The RLP list of the parts, as in a block file."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Log:
-    """A log of a transaction, without its place in the block."""
+    """A log of a transaction, without its position in the block."""
 
     address: Final[bytes]
     topics: Final[tuple[bytes, ...]]
     data: Final[bytes]
 
     def __new__(cls, address: bytes, topics: Sequence[bytes], data: bytes) -> Self:
-        """`InvalidArgument` for more than four topics."""
+        """Raises `InvalidArgument` for more than four topics."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Receipt:
-    """A receipt as consensus hashes it into a header."""
+    """A receipt in consensus encoding, as hashed into a header."""
 
-    status: Final[bool | None]  # whether the transaction succeeded; None before Byzantium
-    post_state: Final[bytes | None]  # the state root after the transaction; None from Byzantium on
+    status: Final[bool | None]  # True if the transaction succeeded; None before Byzantium
+    post_state: Final[bytes | None]  # the state root after the transaction; None since Byzantium
     cumulative_gas_used: Final[int]  # gas used in the block up to and including this transaction
     logs: Final[tuple[Log, ...]]
     logs_bloom: Final[bytes]  # 256 bytes, computed on each access
-    deposit_nonce: Final[int | None]  # the sender's nonce before a deposit ran, from Regolith on
-    deposit_receipt_version: Final[int | None]  # 1 for deposits from Canyon on
+    deposit_nonce: Final[int | None]  # the sender's nonce before a deposit, since Regolith
+    deposit_receipt_version: Final[int | None]  # 1 for deposits since Canyon
 
     def __new__(
         cls,
@@ -188,38 +188,38 @@ class Receipt:
         deposit_nonce: int | None = None,
         deposit_receipt_version: int | None = None,
     ) -> Self:
-        """`InvalidArgument` unless exactly one of `status` and `post_state` is given."""
+        """Raises `InvalidArgument` unless exactly one of `status` and `post_state` is given."""
     def encode(self) -> bytes:
-        """The EIP-2718 encoding, as in the receipts trie.
+        """The EIP-2718 encoding, as in the receipt trie.
 
-        The two deposit fields are part of it when the type is 0x7e and both are given.
-        Before Canyon leave the version out: the nonce is then not hashed, as it was.
+        The two deposit fields are included if the type is 0x7e and both are given. Before Canyon,
+        omit the version: the nonce is then not hashed, as required.
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 def decode_receipt(encoded: bytes) -> Receipt:
-    """Decode exactly one receipt as it is in its trie, or raise `Undecodable`."""
+    """Decode exactly one receipt in its trie encoding, or raise `Undecodable`."""
 
 def decode_header(encoded: bytes) -> Header:
     """Decode exactly one header, or raise `Undecodable`."""
 
 def decode_block(buffer: bytes, offset: int = 0) -> tuple[Block, int]:
-    """Decode the block that starts at `offset`; also returns the offset after it.
+    """Decode the block that starts at `offset`; also return the offset after it.
 
-    Raises `Undecodable` for garbage, a block that is cut short, and any encoding but the
-    canonical one, down to each transaction. Signatures are not looked at. An offset
-    beyond the end is `InvalidArgument`; the end itself is an `Undecodable` block.
+    Raises `Undecodable` for invalid or truncated data, and for any encoding but the canonical one,
+    including each transaction. Signatures are not checked. An offset beyond the end raises
+    `InvalidArgument`; the end itself raises `Undecodable`.
     """
 
 def transactions_root(raws: Sequence[bytes]) -> bytes:
-    """The root of the trie of these EIP-2718 encodings by index."""
+    """The trie root of these EIP-2718 encodings by index."""
 
 def receipts_root(receipts: Sequence[Receipt]) -> bytes:
-    """The root of the trie of these receipts by index."""
+    """The trie root of these receipts by index."""
 
 def withdrawals_root(withdrawals: Sequence[Withdrawal]) -> bytes:
-    """The root of the trie of these withdrawals by index."""
+    """The trie root of these withdrawals by index."""
 
 def ommers_hash(uncles: Sequence[Header]) -> bytes:
     """keccak256 of the RLP list of these headers."""
@@ -230,15 +230,15 @@ def logs_bloom(receipts: Sequence[Receipt]) -> bytes:
 def deposit_requests(receipts: Sequence[Receipt], contract: bytes) -> bytes:
     """The data of the block's deposit request, whose type is 0 (EIP-6110).
 
-    It joins the deposits that the contract at this address logged. Raises `Undecodable` for
-    a malformed deposit event, which makes the block invalid.
+    These are the concatenated deposits logged by the contract at this address. Raises `Undecodable`
+    for a malformed deposit event, which makes the block invalid.
     """
 
 def requests_hash(requests: Sequence[tuple[int, bytes]]) -> bytes:
     """The hash of these requests, each a type and its data (EIP-7685).
 
-    Their order does not matter: they are hashed by ascending type. Those without data do
-    not count.
+    Their order does not matter: they are hashed by ascending type. Requests without data are
+    skipped.
     """
 
 def keccak256(data: bytes) -> bytes: ...

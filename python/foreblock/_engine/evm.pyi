@@ -1,4 +1,4 @@
-"""Execution: one block's environment, and runs in it above a state."""
+"""Execution: block environments, and execution on a state."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Self, final
@@ -11,7 +11,7 @@ from foreblock._engine.transactions import Authorization, Transaction
 
 @final
 class Env:
-    """The prepared environment of one block, shared by all runs in it."""
+    """The prepared environment of one block, shared by all executions in it."""
 
     def __new__(
         cls,
@@ -30,16 +30,15 @@ class Env:
         max_code_size: int | None = None,
         max_transaction_gas: int | None = None,
     ) -> Self:
-        """The values of a block, as its header and the fork schedule give them.
+        """The values of a block, from its header and the fork schedule.
 
-        `rules` is `ethereum:FORK` or `optimism:FORK` with one of these forks: Frontier,
-        Homestead, Tangerine, SpuriousDragon, Byzantium, Constantinople (run as Petersburg),
-        Petersburg, Istanbul, Berlin, London, Paris, Shanghai, Cancun, Prague, Osaka; Bedrock,
-        Regolith, Canyon, Ecotone, Fjord, Granite, Holocene, Isthmus, Jovian, Karst.
-        `InvalidArgument` for any other, and when `prevrandao` (from Paris) or
-        `blob_base_fee` (Ethereum from Cancun) is missing. `max_code_size` replaces the limit
-        of created code; code that creates may be twice as long. `max_transaction_gas` replaces
-        the limit of a transaction's gas that a fork has.
+        `rules` is `ethereum:FORK` or `optimism:FORK` with one of these forks: Frontier, Homestead,
+        Tangerine, SpuriousDragon, Byzantium, Constantinople (executed as Petersburg), Petersburg,
+        Istanbul, Berlin, London, Paris, Shanghai, Cancun, Prague, Osaka; Bedrock, Regolith, Canyon,
+        Ecotone, Fjord, Granite, Holocene, Isthmus, Jovian, Karst. Raises `InvalidArgument` for any
+        other, and if `prevrandao` (since Paris) or `blob_base_fee` (Ethereum since Cancun) is
+        missing. `max_code_size` replaces the limit of deployed code; init code may be twice as
+        long. `max_transaction_gas` replaces the fork's gas limit of a transaction.
         """
 
     @staticmethod
@@ -76,23 +75,23 @@ class Message:
         max_fee_per_blob_gas: int | None = None,
         authorization_list: list[Authorization] | None = None,
     ) -> Self:
-        """Without `to` a contract is created. A `nonce` is compared with the state's."""
+        """Without `to` a contract is created. A `nonce` is compared with that of the state."""
 
 @final
 class Precompiles:
-    """Precompiles moved or switched off, for the runs of one block."""
+    """The precompiles of one block with some moved or disabled."""
 
     def __new__(cls, rules: str, overridden: list[bytes], moves: list[tuple[bytes, bytes]]) -> Self:
-        """The fork's own precompiles, changed.
+        """Modify the fork's precompiles.
 
-        `overridden` are all accounts with a state override: a precompile among them is
-        switched off. `moves` are source and destination; `NotAPrecompile` names the lowest
-        source that is none.
+        `overridden` are all accounts with a state override: precompiles among them are disabled.
+        `moves` are pairs of source and destination; `NotAPrecompile` names the lowest source that
+        is not a precompile.
         """
 
 @final
 class Allowance:
-    """A limit on what the transactions of a block use together, across calls of `transact`.
+    """A shared limit for the transactions of a block, across calls of `transact`.
 
     It shrinks with use. Without an argument nothing is limited.
     """
@@ -107,9 +106,9 @@ class Allowance:
     ) -> Self:
         """`time_us` is wall time from now on.
 
-        `least_us` is work that is done even when the time is over, estimated from above, so
-        that it never takes much longer. `gas` bounds the gas used by the whole block.
-        `touched` bounds the accounts and slots looked up, and the writes and logs made.
+        `least_us` is work that is done even after the deadline, by a conservative estimate, so that
+        it never takes much longer. `gas` limits the gas used by the whole block. `touched` limits
+        the number of accounts and slots read, writes and logs.
         """
 
     def pause(self) -> None:
@@ -117,11 +116,11 @@ class Allowance:
 
 @final
 class Overlay:
-    """Changes above one state, in memory until they are taken and committed."""
+    """Changes on top of one state, in memory until they are taken and committed."""
 
     @staticmethod
     def empty() -> Overlay:
-        """An overlay above no state, for the state of a first block."""
+        """An overlay without a state below it, for the state of a first block."""
 
     def account(self, address: bytes) -> Account | None: ...
     def storage(self, address: bytes, slot: int) -> int: ...
@@ -139,7 +138,7 @@ class Overlay:
         """Override fields of an account; `state` replaces all its storage."""
 
     def set_block_hash(self, number: int, hash: bytes) -> None:
-        """Set what BLOCKHASH gives for a block that exists in this overlay only."""
+        """Set the result of BLOCKHASH for a block that exists in this overlay only."""
 
     def credit(self, address: bytes, amount: int) -> None:
         """Add to a balance outside any transaction: a withdrawal or a reward."""
@@ -155,11 +154,11 @@ class Overlay:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Outcome:
-        """Run a message and keep nothing of it.
+        """Execute a message and discard its effects.
 
-        `InvalidMessage` when it cannot begin (funds, intrinsic gas, nonce, fees),
-        `DeadlineExceeded` after `timeout_us` or before a step that cannot be stopped and takes
-        longer than `step_us`. Switch the base fee check off only for a message without a price.
+        Raises `InvalidMessage` if it cannot start (funds, intrinsic gas, nonce, fees), and
+        `DeadlineExceeded` after `timeout_us` or before an uninterruptible step that takes longer
+        than `step_us`. Disable the base fee check only for a message without a price.
         """
 
     def run(
@@ -173,9 +172,9 @@ class Overlay:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Outcome:
-        """Run a message and keep its effects here.
+        """Execute a message and keep its effects here.
 
-        Raises as `call` does; then nothing has changed.
+        Raises as `call` does; nothing is changed then.
         """
 
     def system_call(
@@ -187,7 +186,7 @@ class Overlay:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Outcome | None:
-        """Make a call of the system; None, and nothing done, where there is no code."""
+        """Execute a system call; None, without any effect, if there is no code."""
 
     def transact(
         self,
@@ -200,11 +199,11 @@ class Overlay:
     ) -> list[Executed]:
         """Execute the next transactions of a block under consensus rules.
 
-        `gas_used` and `da_footprint` are what the block has used before.
-        `InvalidTransaction` names the index of the first that may not stand in the block:
-        nothing of it is applied, those before it are. `OverBudget` does the same for the
-        first that takes more than the allowance has left, and `StateMissing` for the first
-        that misses something: it has the misses of all that follow, too.
+        `gas_used` and `da_footprint` are those of the block so far. `InvalidTransaction` has the
+        index of the first transaction that is invalid in the block: it is not applied, those before
+        it are. The same holds for `OverBudget`, for the first that exceeds the remaining allowance,
+        and for `StateMissing`, for the first with missing keys: it also has the missing keys of all
+        that follow.
         """
 
     def probe(
@@ -213,37 +212,37 @@ class Overlay:
         transactions: Sequence[Transaction],
         allowance: Allowance,
     ) -> MissingKeys:
-        """Collect what executing these transactions misses, each after those before it.
+        """Collect the keys that executing these transactions in sequence misses.
 
-        Changes nothing. A transaction that cannot stand in the block has the misses it came to.
-        With the gas or the entries of the allowance the probe ends; `OverBudget` is raised with
-        its time only.
+        Changes nothing. An invalid transaction contributes the keys missed until it failed. The
+        probe ends when the gas or the entries of the allowance are used up; only the time limit
+        raises `OverBudget`.
         """
 
     def take(self, number: int) -> Changes:
-        """Give the changes since the last take. The overlay keeps them.
+        """Return the changes since the last take. The overlay keeps them.
 
-        `number`, from `Batch.draw`, is the generation of every life that began since.
+        `number`, from `Batch.draw`, is the generation of every account created since.
         """
 
 @final
 class Outcome:
-    """The result of a run. A revert or a failure of the VM is one too."""
+    """The result of an execution, including a revert or an EVM error."""
 
     status: Final[Literal["success", "revert", "halt"]]
-    halt: Final[str | None]  # the reason, worded as other clients do
+    halt: Final[str | None]  # the reason, in the wording of other clients
     gas_used: Final[int]
     max_gas_used: Final[int]  # before refunds
-    output: Final[bytes]  # returned data, revert data or the code of a created contract
-    # The output as a JSON text: a quote, 0x, two digits a byte, a quote.
+    output: Final[bytes]  # return data, revert data or the code of a created contract
+    # The output as a JSON string: a quote, 0x, two digits per byte, a quote.
     quoted_output: Final[bytes]
     logs: Final[tuple[Log, ...]]
-    # In a `Body`: the logs with their indices, traced transfers included.
+    # In a `Body`: the logs with their indices, including traced transfers.
     collected: Final[list[tuple[int, Log]] | None]
 
 @final
 class Executed:
-    """A transaction of a block, executed."""
+    """An executed transaction of a block."""
 
     gas_used: Final[int]
     logs: Final[tuple[Log, ...]]
@@ -259,18 +258,18 @@ class Executed:
         post_state: bytes | None = None,
         deposit_receipt_version: int | None = None,
     ) -> Receipt:
-        """The receipt; `post_state` takes the place of the status before Byzantium."""
+        """The receipt. Before Byzantium, `post_state` replaces the status."""
 
 @final
 class Pool:
-    """Threads for long calls, shared fairly between addresses."""
+    """Threads for long calls, shared fairly between client addresses."""
 
     def __new__(
         cls, *, threads: int, capacity: int, begun: int | None = None, nice: int = ...
     ) -> Self:
-        """`threads` run at once, and up to `capacity` jobs wait to begin.
+        """`threads` jobs run in parallel, and up to `capacity` jobs wait to start.
 
-        `begun` jobs are in progress at once, taking turns (default `threads`). Both are 1 to
+        Up to `begun` jobs are in progress at once and take turns (default `threads`). Both are 1 to
         1024; `nice` is the niceness of the threads, 0 to 19 (default 10).
         """
 
@@ -287,10 +286,10 @@ class Pool:
         precompiles: Precompiles | None = None,
         timeout_us: int | None = None,
     ) -> None:
-        """Run a call as `Overlay.call` does; the overlay is empty afterwards.
+        """Execute a call as `Overlay.call` does; the overlay is empty afterwards.
 
-        The thread never takes the interpreter's lock. `PoolFull` when too many wait, or the
-        call would begin too late.
+        The thread never acquires the interpreter's lock. Raises `PoolFull` if too many jobs are
+        waiting, or the call would start too late.
         """
 
     def submit_work(
@@ -301,24 +300,24 @@ class Pool:
         address: int = ...,
         timeout_us: int | None = None,
     ) -> None:
-        """Call `work(timeout_us=…)` on a thread with the time that is left then.
+        """Call `work(timeout_us=…)` on a thread with the time remaining then.
 
-        Runs of the engine inside it end when the work is cancelled or late, and take turns.
+        Engine calls inside it end when the work is cancelled or late, and take turns.
         """
 
     def cancel(self, number: int) -> None:
-        """Stop a job, or do not begin it."""
+        """Stop a job, or do not start it."""
 
     def close(self) -> None:
-        """Stop all jobs and begin none; waits up to a second for the threads."""
+        """Stop all jobs and start no more; waits up to a second for the threads."""
 
     def fileno(self) -> int:
         """A descriptor that is readable while there are results."""
 
     def take(self) -> list[tuple[int, Any, bool]]:
-        """The jobs that ended since: number, result and whether it succeeded.
+        """The jobs completed since the last call: number, result, and True if it succeeded.
 
-        The result is an `Outcome` or what the work returned; after a failure the exception.
+        The result is an `Outcome` or the return value of the work; after a failure the exception.
         """
 
     @property

@@ -1,4 +1,4 @@
-"""The fast path: from the bytes of a request to those of its answer."""
+"""The fast path: from the bytes of a request to those of its response."""
 
 from collections.abc import Callable
 from typing import Self, final
@@ -9,12 +9,11 @@ from foreblock._engine.store import Heads, Store
 
 @final
 class FastPath:
-    """Whole HTTP answers to the requests that are asked most.
+    """Complete HTTP responses to the most frequent requests.
 
-    Those are, at `latest` and `pending`, eth_getBalance, eth_getBlockByNumber of which the
-    text is known, eth_call of a kind that is known to be short, and batches of the first and
-    the last. It answers only under a head that it was told of, and only from the snapshot
-    that it was told of last.
+    These are, at `latest` and `pending`: eth_getBalance, eth_getBlockByNumber with cached JSON,
+    eth_call of a kind known to be short, and batches of balances and calls. It responds only to
+    requests with a cached head, and only from the last snapshot that was set.
     """
 
     def __new__(
@@ -30,26 +29,26 @@ class FastPath:
         meter: Meter | None = None,
         rows: tuple[int, int, int] = (0, 0, 0),
     ) -> Self:
-        """Answers no batch of more requests, with a longer answer, or that takes longer.
+        """Set the limits of batches (requests, response bytes, time) and of calls.
 
-        A call has so much gas, and no answer when it takes longer than `call_us` or would
-        begin a step that cannot be stopped and takes longer than `step_us`.
+        A call has `call_gas` gas. It is not answered if it takes longer than `call_us`, or would
+        start an uninterruptible step that takes longer than `step_us`.
 
-        What is answered is counted by `meter`: balances, blocks and calls in these rows.
+        Answered requests are counted by `meter`: balances, blocks and calls in these rows.
         """
 
     def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
-        """A head that was accepted, without the empty line that ends it.
+        """Add an accepted request head, without the empty line that ends it.
 
-        So many bytes of body follow it. An answer is `status`, the date, the lines of the
-        snapshot, `headers`, its length and its body.
+        The body that follows has `length` bytes. A response consists of `status`, the date, the
+        header lines of the snapshot, `headers`, its length and its body.
         """
 
     def clear_heads(self) -> None:
-        """Forget all heads."""
+        """Remove all heads."""
 
     def tell(self, call: Callable[[str], None] | None, /) -> None:
-        """Call this from now on with the method of every request that is answered."""
+        """Set a callback that gets the method of every answered request."""
 
     def set_snapshot(
         self,
@@ -61,12 +60,12 @@ class FastPath:
         latest_read_at: int | None = None,
         calls: bool = True,
     ) -> None:
-        """The last snapshot: its heads, its header lines and its blocks.
+        """Set the current snapshot: its heads, its header lines and its blocks.
 
-        `latest` is a number, `pending` that of a partial block; without one, it is the
-        latest. After the remaining time there is no answer until the next snapshot. The
-        state of `latest` is that of the partial block `latest_read_at`, where there is one.
-        Without `calls`, no eth_call is answered.
+        `latest` is a block number, `pending` the number of a partial block; without one, pending is
+        latest. After the remaining time nothing is answered until the next snapshot. If given,
+        `latest_read_at` is the partial block whose state is read for `latest`. Without `calls`, no
+        eth_call is answered.
         """
 
     def cache_block(
@@ -77,16 +76,16 @@ class FastPath:
         full: bool,
         text: bytes,
     ) -> None:
-        """How a block reads; in vain if the last snapshot is another one than this."""
+        """Cache the JSON of a block. Ignored if the current snapshot is a different one."""
 
     def allow_call(
         self, heads: Heads, pending: int | None, tag: str, env: Env, to: bytes, data: bytes
     ) -> None:
-        """What calls see at a tag; and that one with this data was short.
+        """Set the environment of calls at a tag, and that a call with this data was short.
 
-        Calls of a contract are of one kind when their data begins with the same four bytes.
-        A kind that takes too long once is none of the short ones any more.
+        Calls of a contract are of the same kind if their data start with the same four bytes. A
+        kind is no longer considered short after one call that takes too long.
         """
 
     def answer(self, data: bytes, date: bytes, /) -> bytes | None:
-        """The whole answer to one whole request; none for any other, and never an error."""
+        """Answer one complete request. None if it cannot be answered here."""

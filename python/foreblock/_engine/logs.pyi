@@ -1,7 +1,7 @@
-"""Logs: filters, the logs that match, and the index of logs.
+"""Logs: filters, matching logs, and the log index.
 
-A term stands for an address, or for a topic at a position, in 8 bytes. A section of the index
-is stored in chunks under the prefix of the section and the first entry of the chunk (10 bytes);
+A term represents an address, or a topic at a position, in 8 bytes. A section of the index is stored
+in chunks whose keys are the prefix of the section and the first entry of the chunk (10 bytes);
 `ledger/storage/section_index.py` has the layout. Other rows raise `StoreDamaged`.
 """
 
@@ -13,26 +13,26 @@ from foreblock._engine.store import View
 
 @final
 class LogFilter:
-    """Addresses, and topics by position; where none are given, all match."""
+    """Addresses, and topics by position; an empty list matches all."""
 
     size: Final[int]  # the number of addresses and topics
 
     def __new__(cls, addresses: Sequence[bytes], topics: Sequence[Sequence[bytes]]) -> Self: ...
     def matches(self, log: Log) -> bool:
-        """Whether its address and its topics match; it must have a topic for each position."""
+        """True if address and topics match; the log must have a topic for each position."""
 
     def in_bloom(self, bloom: bytes) -> bool:
-        """Whether logs with this bloom may match."""
+        """True if logs with this bloom may match."""
 
     def blocks_in_bloom(self, view: View, prefix: bytes, first: int, stop: int) -> list[int]:
-        """The blocks of a range whose bloom allows that logs match.
+        """The blocks of a range whose bloom may contain matching logs.
 
-        Headers are in rows under `prefix` and the number of the block, after 32 other bytes.
+        Headers are in rows with the key `prefix` and the block number, after 32 other bytes.
         """
 
 @final
 class LogSearch:
-    """A search in the index for blocks that may have logs which match a filter."""
+    """A search in the index for blocks that may contain matching logs."""
 
     def __new__(
         cls,
@@ -41,9 +41,9 @@ class LogSearch:
         first: int,
         stop: int,
     ) -> Self:
-        """Look for blocks from `first` up to `stop`.
+        """Search blocks from `first` up to `stop`.
 
-        A run is consecutive sections: the prefix of all of one size and their number of blocks,
+        A run is a range of consecutive sections: their common prefix and their number of blocks,
         then the first block and the one after the last.
         """
 
@@ -52,11 +52,11 @@ class LogSearch:
         """The first block that is not searched yet; None at the end."""
 
     def go_on(self, view: View, look_ups: int) -> list[int]:
-        """The blocks in the sections that are finished within this many terms looked up."""
+        """Look up this many terms; return the blocks in the sections completed."""
 
 @final
 class BlockLogs:
-    """The logs of one block that match a filter, read some at a time."""
+    """The matching logs of one block, read incrementally."""
 
     def __new__(
         cls, filter: LogFilter, portions: Sequence[tuple[bytes, bytes]], end: bytes
@@ -64,22 +64,23 @@ class BlockLogs:
         """`portions` are the keys of transactions and receipts; `end` are the last members."""
 
     def read(self, view: View, items: int, bytes: int) -> tuple[bytes, int] | None:
-        """The next logs as JSON objects, joined by commas, and their number; None at the end.
+        """The next logs as JSON objects, separated by commas, and their number; None at the end.
 
-        It stops after this many receipts and logs, or about this many bytes of text.
+        Stops after this many receipts and logs, or about this many bytes of JSON.
         """
 
 def log_terms(view: View, receipts: Sequence[bytes]) -> bytes:
     """The terms of all logs in the rows of receipts under these keys, sorted."""
 
 def log_section(blocks: Sequence[bytes]) -> list[bytes]:
-    """The chunks of a section of blocks whose terms are given."""
+    """The chunks of a section of blocks with these terms."""
 
 def merge_log_sections(
     view: View, sources: Sequence[tuple[bytes, int]], start: bytes, most: int
 ) -> tuple[list[bytes], bytes | None]:
-    """Chunks of a section that is merged from others, beginning with the entry `start`.
+    """Merge sections, starting with the entry `start`; return chunks of the new section.
 
-    `sources` are prefixes of sections, each with the place of its first block in the new one.
-    About `most` entries are taken from each. Gives the entry to go on with; None at the end.
+    `sources` are the prefixes of the sections, each with the offset of its first block in the new
+    one. About `most` entries are taken from each. Also returns the entry to continue with; None at
+    the end.
     """

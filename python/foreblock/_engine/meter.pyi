@@ -1,11 +1,11 @@
-"""Counters of requests and bytes, in memory that other processes read."""
+"""Counters of requests and bytes in memory shared with other processes."""
 
 from collections.abc import Sequence
 from typing import Self, final
 
 @final
 class Meter:
-    """Counts in cells that one process writes."""
+    """Counters in cells that one process writes."""
 
     def __new__(
         cls,
@@ -16,27 +16,27 @@ class Meter:
         traffic: int,
         slow: float = ...,
     ) -> Self:
-        """`cells` are writable floats; `bounds` those of buckets, in seconds.
+        """`cells` are writable floats; `bounds` are those of the buckets, in seconds.
 
-        Bytes received and sent are counted in two cells from `traffic` on. A request of `slow`
-        seconds is slow; without it none is.
+        Bytes received and sent are counted in two cells from `traffic` on. A request is slow from
+        `slow` seconds on; without it, none is.
         """
 
     def begin(self) -> None:
-        """A request begins now."""
+        """Record the start of a request."""
 
     @property
     def began(self) -> float:
-        """When the last request began, as `time.monotonic` gives it."""
+        """The start of the last request, in the time of `time.monotonic`."""
 
     def answered(self, row: int, /) -> bool:
-        """Count the last request, which ends well now; gives whether it was slow."""
+        """Count the last request as successful, ending now; return True if it was slow."""
 
     def request(self, row: int, outcome: int, seconds: float, /) -> None:
-        """Count a request that took this time.
+        """Count a request of this duration.
 
-        A row has a cell for each outcome, one for each bucket, the last without a bound, and
-        one for the sum of all times. A cell that does not exist counts nothing.
+        A row has one cell for each outcome, one for each bucket, the last without a bound, and one
+        for the sum of all durations. Cells that do not exist are ignored.
         """
 
     def traffic(self, received: int, sent: int, /) -> None:

@@ -1,6 +1,6 @@
-"""Parameters of requests: JSON and hex texts to values.
+"""Request parameters: parsing of JSON and hex strings.
 
-Every refusal names the argument and the place in it: `BadArgument`.
+Errors name the argument and the position in it: `BadArgument`.
 """
 
 from typing import Any, TypeAlias, final
@@ -12,31 +12,31 @@ from foreblock._engine.simulate import PlainCalls
 
 @final
 class AccessList:
-    """The addresses and slots that a call says it will use."""
+    """The access list of a call."""
 
     @property
     def addresses(self) -> int:
-        """How many there are."""
+        """The number of addresses."""
     @property
     def slots(self) -> int:
-        """How many all addresses have."""
+        """The total number of slots."""
 
 @final
 class Overrides:
-    """Accounts as a call asks to see them, and hashes of blocks."""
+    """State overrides: accounts and block hashes."""
 
     @property
     def is_large(self) -> bool:
-        """Whether applying them to a state takes more than about a millisecond."""
+        """True if applying them takes more than about a millisecond."""
     def apply_to(self, overlay: Overlay, rules: str, /) -> Precompiles | None:
-        """Apply them to a state; returns the remaining precompiles if any is overridden.
+        """Apply them to a state; return the remaining precompiles if any is overridden.
 
-        Raises `RefusedOverride` for the lowest address whose override cannot be meant, after
-        which the overlay is of no use.
+        Raises `RefusedOverride` for the lowest address with an invalid override; the overlay must
+        then be discarded.
         """
 
-# To, sender, data, value, gas, nonce; and for a call that says more, False, chain id, gas price,
-# the two fees of EIP-1559, access list, blob hashes, blob fee and authorizations.
+# Recipient, sender, data, value, gas, nonce; and for a call with further fields: False, chain id,
+# gas price, the two fees of EIP-1559, access list, blob hashes, blob fee and authorizations.
 _CallFields: TypeAlias = tuple[
     bytes | None, bytes, bytes, int, int | None, int | None, tuple[Any, ...] | None
 ]
@@ -44,13 +44,13 @@ _CallFields: TypeAlias = tuple[
 def read_call(
     params: Buffer, required: int, creates: bool, /
 ) -> tuple[_CallFields, bytes | None, Overrides | None, tuple[Any, ...] | None, Exception | None]:
-    """The params of eth_call: the call, its block, overrides, those of the block.
+    """Read the params of eth_call: the call, its block, state overrides, block overrides.
 
-    The block is a text, or JSON whose types are right where it is no plain string.
-    The first `required` arguments must be there, and a recipient unless the call `creates`.
-    Block overrides are in the order of the fields of `BlockOverrides`. Overrides are refused
-    after the block, so their refusal comes back last. Params of 16 KiB and more are read
-    without the interpreter's lock. Raises `InvalidParams`.
+    The block is a str for a plain string, otherwise JSON with checked types as bytes. The first
+    `required` arguments must be present, and a recipient unless the call `creates`. Block overrides
+    are in the order of the fields of `BlockOverrides`. An error in the overrides is returned as the
+    last item, because errors of the block have precedence. Params of 16 KiB and more are parsed
+    with the interpreter's lock released. Raises `InvalidParams`.
     """
 
 def read_simulation(
@@ -60,50 +60,50 @@ def read_simulation(
     tuple[bool, bool, bool],
     str | bytes | None,
 ]:
-    """The params of eth_simulateV1: blocks, three choices, and the base block.
+    """Read the params of eth_simulateV1: blocks, three options, and the base block.
 
-    A block is its calls, overrides, and overrides of the block, as `read_call` has them. The
-    choices are validation, tracing of transfers and full transactions. Raises `InvalidParams`,
-    and `RefusedSimulation` for more blocks, calls in a block or calls than may be.
+    A block has calls, state overrides and block overrides, as in `read_call`. The options are
+    validation, tracing of transfers and full transactions. Raises `InvalidParams`, and
+    `RefusedSimulation` for too many blocks, calls in a block or calls in total.
     """
 
-# Hex texts with a prefix of 0x or 0X and digits of either case.
+# Hex strings with the prefix 0x or 0X and digits of either case.
 
 def read_address(text: str, argument: int, path: str = "", /) -> bytes:
-    """The 20 bytes of an address."""
+    """Parse an address of 20 bytes."""
 
 def read_hash(text: str, argument: int, path: str = "", /) -> bytes:
-    """The 32 bytes of a hash."""
+    """Parse a hash of 32 bytes."""
 
 def read_data(text: str, argument: int, path: str = "", /) -> bytes:
-    """Bytes, two digits each; an empty text has none, as in geth."""
+    """Parse bytes of two digits each; none for an empty string, as in geth."""
 
 def read_slot(text: str, argument: int, path: str = "", /) -> int:
-    """The place of a word in storage: at most 32 bytes, written as a number or as a hash is."""
+    """Parse a storage slot: at most 32 bytes, as a number or a hash."""
 
 def read_quantity(text: str, bits: int, argument: int, path: str = "", /) -> int:
-    """A number at most `bits` wide (256 at most), without leading zeros."""
+    """Parse a number at most `bits` wide (up to 256), without leading zeros."""
 
 def read_parts(json: Buffer, /) -> Parts | None:
-    """Take a text apart, in stretches; None for one that is neither array nor object."""
+    """Start splitting a text incrementally; None if it is neither an array nor an object."""
 
 @final
 class Parts:
     """The parts of a JSON array or object: items, or members with their keys.
 
-    What was taken apart to its end is JSON by RFC 8259, down to the last bracket.
+    A text that was split to its end is valid JSON (RFC 8259).
     """
 
     @property
     def is_object(self) -> bool: ...
     @property
     def done(self) -> bool:
-        """Whether the text was read to its end."""
+        """True if the text was read to its end."""
     def take(self, bytes: int, parts: int, /) -> tuple[int, int, int, int]:
-        """Read on for so many bytes, and at most so many parts.
+        """Read up to `bytes` more bytes and up to `parts` parts.
 
-        Gives how many parts ended, where the first of them begins, with its key, where the
-        value of the last begins, and where that ends. A part that had begun before comes
-        alone; others are shorter than `bytes`, unless one is a number, which is read at once.
-        Raises `Undecodable` for what is no JSON.
+        Returns the number of completed parts, the offset of the first with its key, the offset of
+        the value of the last, and its end. A part that began in an earlier call is returned alone;
+        others are shorter than `bytes`, except a number, which is always read in one call. Raises
+        `Undecodable` for invalid JSON.
         """

@@ -1,4 +1,4 @@
-"""Blocks of unsigned calls, as eth_simulateV1 makes them."""
+"""Blocks of unsigned calls, as in eth_simulateV1."""
 
 from collections.abc import Sequence
 from typing import Final, Self, final
@@ -11,7 +11,7 @@ from foreblock._engine.transactions import Transaction
 
 @final
 class PlainCalls:
-    """Calls that say no more than who calls whom with what, for a block to run at once."""
+    """Calls with only sender, recipient, value, data and gas, to be executed as one batch."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> tuple[bytes, bytes | None, int, bytes, int | None]:
@@ -19,7 +19,7 @@ class PlainCalls:
 
 @final
 class Body:
-    """A block in progress, of calls that run on an overlay.
+    """A block in progress, of calls executed on an overlay.
 
     Encodings and receipts stay in the engine until the block is sealed.
     """
@@ -43,13 +43,13 @@ class Body:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> int:
-        """Run the next call as `Overlay.run` does and add it to the block; gives its gas.
+        """Execute the next call as `Overlay.run` does and add it to the block; return its gas.
 
-        It becomes an unsigned transaction of type 0, 2, 3 or 4, whose signature is zero, `v`
-        included. Its nonce is the sender's current one if none is given. `env` replaces the
-        block's for this call; `lowered` is kept for `failures`. Logs are counted from the
-        first call on. Raises as `Overlay.run` does, and `InvalidArgument` for another type, or
-        where a type needs a recipient and there is none; then nothing has changed.
+        It becomes an unsigned transaction of type 0, 2, 3 or 4 with a zero signature, including
+        `v`. The default nonce is the sender's current one. `env` replaces the block's for this
+        call; `lowered` is kept for `failures`. Logs are counted from the first call on. Raises as
+        `Overlay.run` does, and `InvalidArgument` for other types, or if the type requires a
+        recipient and there is none; nothing is changed then.
         """
     def run_plain(
         self,
@@ -62,23 +62,23 @@ class Body:
         step_us: int | None = None,
         slice_us: int | None = None,
     ) -> tuple[int, int]:
-        """Run plain calls from `start` on; gives the index after the last, and the gas used.
+        """Execute plain calls from `start` on; return the index after the last, and the gas used.
 
-        Each gets the gas it asks for, or all of `gas_left`, but at most what is left of
-        `budget`; the base fee is not checked. Ends before a call that asks for more than
-        `gas_left` or for which `run` would raise `InvalidMessage` or `DeadlineExceeded`, and
-        between calls after `slice_us`.
+        Each gets the gas it requests, or all of `gas_left`, but at most the rest of `budget`; the
+        base fee is not checked. Ends before a call that requests more than `gas_left` or for which
+        `run` would raise `InvalidMessage` or `DeadlineExceeded`, and between calls after
+        `slice_us`.
         """
     def set_post_state(self, root: bytes) -> None:
-        """Put a state root in the place of the status in the last receipt, before Byzantium."""
+        """Replace the status of the last receipt by a state root, before Byzantium."""
     @property
     def overlay(self) -> Overlay:
-        """The overlay that its calls run on."""
+        """The overlay that its calls are executed on."""
     @property
     def output_size(self) -> int:
-        """The number of bytes that all calls returned."""
+        """The total number of bytes that the calls returned."""
     def deposit_requests(self, contract: bytes) -> bytes:
-        """`deposit_requests` of the receipts of this body."""
+        """The `deposit_requests` of the receipts of this body."""
     def seal(
         self,
         header: Header,
@@ -87,16 +87,16 @@ class Body:
         requests_hash: bytes | None = None,
         withdrawals: Sequence[Withdrawal] | None = None,
     ) -> SealedBody:
-        """Finish the block; the body is empty again afterwards.
+        """Finish the block; the body is empty afterwards.
 
-        The arguments replace fields of `header`; gas used, the roots of transactions and
-        receipts and the bloom are those of the body. BLOCKHASH finds the block from now on.
+        The arguments replace fields of `header`; gas used, the roots of transactions and receipts
+        and the bloom are those of the body. BLOCKHASH finds the block from now on.
         """
     def __len__(self) -> int: ...
 
 @final
 class BlockTemplate:
-    """The block after another one as every simulation begins it, for usual ones."""
+    """The start of a simulated block on a given parent, for common simulations."""
 
     def __new__(
         cls,
@@ -106,7 +106,7 @@ class BlockTemplate:
         parent_hash: bytes,
         system_calls: Sequence[tuple[bytes, bytes]],
     ) -> Self:
-        """Plain calls are shown as transactions of this type. `system_calls` run first."""
+        """Plain calls become transactions of this type. `system_calls` are executed first."""
     def run_calls(
         self,
         state: State,
@@ -116,11 +116,11 @@ class BlockTemplate:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Body | None:
-        """The body of the block above `state`.
+        """Execute the calls on `state`; return the body of the block.
 
-        Applies overrides, makes the system calls and runs the calls as `Body.run_plain`
-        does. None if that would end before the last, all of it would take longer than
-        `timeout_us`, or a precompile is overridden.
+        Applies overrides, executes the system calls, and the calls as `Body.run_plain` does. None
+        if that would end before the last call, the whole would take longer than `timeout_us`, or a
+        precompile is overridden.
         """
 
 @final
@@ -130,30 +130,30 @@ class SealedBody:
     header: Final[Header]
     size: Final[int]  # the length of the block's encoding in bytes
     outcomes: Final[list[Outcome]]
-    # The outcomes of calls that did not succeed, and whether their gas was lowered.
+    # The outcomes of failed calls; True if the gas was lowered.
     failures: Final[list[tuple[Outcome, bool]]]
     # The approximate length of the results of calls in `json`, without failures.
     results_size: Final[int]
 
     def transactions(self) -> list[Transaction]:
-        """The transactions that stand for the calls."""
+        """The transactions that represent the calls."""
     def json(
         self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
     ) -> bytes:
-        """The block as eth_simulateV1 shows it, its calls with their logs.
+        """The block as returned by eth_simulateV1, its calls with their logs.
 
-        `failures` has for each failed call, in order, the data it returned and the text of
-        further members, each after a comma. `transactions` is a JSON array that replaces
-        their hashes.
+        `failures` has for each failed call, in order, its return data and the JSON of further
+        members, each with a leading comma. `transactions` is a JSON array that replaces their
+        hashes.
         """
     def long_json(
         self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
     ) -> BodyText:
-        """The same text, written in pieces."""
+        """Like `json`, written in pieces."""
 
 @final
 class BodyText:
-    """The JSON text of a finished block, written in pieces."""
+    """The JSON of a finished block, written in pieces."""
 
     def take(self, bytes: int, /) -> bytes:
         """The next piece of at most `bytes` bytes; empty at the end."""

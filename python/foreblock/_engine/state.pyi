@@ -1,4 +1,4 @@
-"""State: accounts and storage as of a block, changes to them, and tries over both."""
+"""State: accounts and storage as of a block, changes to them, and tries of both."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Self, final
@@ -9,12 +9,12 @@ from foreblock._engine.witness import Recording
 
 @final
 class Account:
-    """An existing account; one that does not exist is None, an empty one is not."""
+    """An existing account, possibly empty. None is used for one that does not exist."""
 
     nonce: Final[int]
     balance: Final[int]
     code_hash: Final[bytes]
-    generation: Final[int]  # the number under which this life of the account began
+    generation: Final[int]  # the number at which the account was created
 
     def __new__(
         cls,
@@ -28,30 +28,30 @@ class Account:
 
 @final
 class State:
-    """State as of one block or partial block of a view.
+    """The state as of one block or partial block of a view.
 
-    Above a partial base every read and every run may raise `StateMissing`.
+    On a partial base every read and every execution may raise `StateMissing`.
     """
 
     @property
     def sealed_block(self) -> int:
-        """The block that it is of, or the sealed one that its partial blocks stand on."""
+        """The state's block, or the sealed block that its partial blocks are based on."""
 
     def with_learned(self, learned: FetchedState | None) -> State:
-        """The same state above other learned values than those of `Store.set_fallback_state`."""
+        """This state with other fetched values than those of `Store.set_fallback_state`."""
 
     def missing(
         self, accounts: Sequence[bytes], slots: Mapping[bytes, Sequence[int]] | None = None
     ) -> MissingKeys:
-        """Which of these keys are unknown, and the codes of those accounts that are.
+        """Return the unknown keys among these, and the unknown codes of these accounts.
 
-        None are above a complete base.
+        Empty on a complete base.
         """
 
     def is_same_life_as_anchor(self, address: bytes) -> bool:
-        """Return whether, as far as is known, the account was not destroyed since the anchor.
+        """Return True unless the account is known to have been destroyed since the anchor.
 
-        Only then a proof of this state says what its slots were at blocks before; true above a
+        Only then does a proof of this state apply to its slots at earlier blocks. Always True on a
         complete base.
         """
 
@@ -61,32 +61,33 @@ class State:
     def code(self, address: bytes) -> bytes: ...
     def storage(self, address: bytes, slot: int) -> int: ...
     def block_hash(self, number: int) -> bytes:
-        """The hash of a block at or below this one; 32 zero bytes when unknown."""
+        """The hash of a block at or below this one; 32 zero bytes if unknown."""
 
     def index(self, key: bytes) -> bytes | None:
-        """A row that came with a block of this state's chain."""
+        """A row that was committed with a block of this state's chain."""
 
     def accounts(self, after: bytes | None, limit: int) -> list[tuple[bytes, Account]]:
         """Up to `limit` existing accounts above the address `after`, in order.
 
-        `IncompleteState` above a partial base, as for `slots`.
+        Raises `IncompleteState` on a partial base, as does `slots`.
         """
 
     def slots(self, address: bytes, after: int | None, limit: int) -> list[tuple[int, int]]:
         """Up to `limit` non-zero slots above the slot `after`, in order."""
 
     def overlay(self, *, remember: bool = False) -> Overlay:
-        """An empty overlay above this state.
+        """Return an empty overlay on this state.
 
-        With `remember` it reads each account and slot once, which pays for many blocks.
+        With `remember` it caches each account and slot, which pays off over many blocks.
         """
 
     def trie(self, *, rebuild: bool = False, root: bytes | None = None) -> StateTrie:
-        """The trie of this state, for roots after changes: `PrunedState`.
+        """The trie of this state, for roots after changes; raises `PrunedState`.
 
-        Only nodes of the last blocks are kept. With `rebuild` it is built from an older state,
-        in time proportional to the size of that state. Above a partial base `root` is that of
-        the sealed block that the state is of, or stands on: `MissingTrieNodes`, `IncompleteState`.
+        Only the nodes of the last blocks are kept. With `rebuild` the trie of an older state is
+        built, in time proportional to the size of that state. On a partial base `root` is the state
+        root of the sealed block that the state belongs to or is based on; raises `MissingTrieNodes`
+        and `IncompleteState`.
         """
 
     def record(
@@ -96,7 +97,7 @@ class State:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Recording:
-        """This state with notes of what is read of it; `DeadlineExceeded`, `root` as in `prove`."""
+        """Record what is read of this state; raises `DeadlineExceeded`. `root` is as in `trie`."""
 
     def prove(
         self,
@@ -107,11 +108,11 @@ class State:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Proof:
-        """An account and some of its slots, with the nodes that prove them (EIP-1186).
+        """Prove an account and some of its slots (EIP-1186).
 
-        With `step_us` only what is quick is begun: `DeadlineExceeded` for the rest. Below the
-        window of nodes it takes in proportion to what has changed since, or to the whole state.
-        Above a partial base `root` is as in `trie`: `MissingTrieNodes`, `IncompleteState`.
+        With `step_us`, longer operations are not started and raise `DeadlineExceeded`. Below the
+        node window, the time is proportional to the changes since, or to the whole state. On a
+        partial base `root` is as in `trie`; raises `MissingTrieNodes` and `IncompleteState`.
         """
 
     def call(
@@ -124,50 +125,50 @@ class State:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Outcome:
-        """`Overlay.call` on an empty overlay."""
+        """Equivalent to `Overlay.call` on an empty overlay."""
 
 @final
 class Proof:
-    """What a state says of an account and some slots, with nodes from the root down."""
+    """The values of an account and some slots, with their nodes from the root down."""
 
     account: Final[Account | None]
     account_nodes: Final[list[bytes]]
     storage_root: Final[bytes]
 
     def slot(self, position: int) -> tuple[int, list[bytes]]:
-        """The value of the slot that was asked for at this position, and its nodes."""
+        """The value and the nodes of the slot requested at this position."""
 
     def __len__(self) -> int:
         """The number of slots."""
 
 @final
 class Changes:
-    """Changes of state by account, before and after."""
+    """State changes by account, before and after."""
 
-    # Address, account before and after, new values of its slots.
+    # Address, account before and after, new slot values.
     accounts: Final[list[tuple[bytes, Account | None, Account | None, dict[int, int]]]]
     entries: Final[int]  # the number of accounts and slots that changed
 
     def touches(self, address: bytes) -> bool:
-        """Whether something of this account changed."""
+        """True if the account or its storage changed."""
 
     def merge(self, later: Changes) -> Changes:
-        """Both, one after the other."""
+        """Both changes, in sequence."""
 
     def __len__(self) -> int:
         """The number of accounts that changed."""
 
 @final
 class StateTrie:
-    """The trie of one state with changes applied above it.
+    """The trie of one state with changes applied.
 
     After an exception it must not be used again.
     """
 
     def apply(self, changes: Changes) -> None:
-        """Apply changes that start from the current state of the trie.
+        """Apply changes that are based on the current state of the trie.
 
-        On that of a state above a partial base `MissingTrieNodes`; it can be used further then.
+        On a partial base it raises `MissingTrieNodes`; the trie remains usable then.
         """
 
     def root(self) -> bytes: ...
@@ -178,62 +179,62 @@ class StateTrie:
         """The storage root of an account after changes, which are not applied."""
 
     def needs(self, changes: Changes) -> ProofsNeeded:
-        """The proofs without which `apply` and `root` raise `MissingNode`. Applies nothing.
+        """Return the proofs without which `apply` and `root` raise `MissingNode`. Applies nothing.
 
-        Apply the changes of a whole block at once: a slot that is set and cleared again in
-        between may otherwise need a proof from amid the block, which nobody has.
+        Apply the changes of a whole block at once: a slot that is set and then cleared might
+        otherwise need a proof from within the block, which does not exist.
         """
 
     def fill(self, nodes: Sequence[bytes], after: bytes | None = None) -> None:
-        """Use nodes of proofs where the trie refers to their hashes, until the next `take`.
+        """Use proof nodes wherever the trie refers to their hashes, until the next `take`.
 
-        They need not be checked before. Of a proof that a key is absent after the changes, the
-        node beside the deleted one is made. That a node which is not known is a branch is
-        taken from nodes only that the state root `after` the changes leads to.
+        They need not be verified. From a proof that a key is absent after the changes, the sibling
+        of the deleted node is reconstructed. A missing node is only accepted as a branch if this
+        follows from nodes reachable from the state root `after` the changes.
         """
 
     def take(self) -> NodeWrites | None:
-        """The nodes that changed since the last take, for `Batch.append` or `Batch.seal`.
+        """The nodes that changed since the last `take`, for `Batch.append` or `Batch.seal`.
 
         None for a trie of `State.trie`: only nodes of the latest block are written.
         """
 
 @final
 class ProofsNeeded:
-    """Accounts with slots of theirs, of which proofs are needed for a root."""
+    """Accounts and slots whose proofs are needed for a root."""
 
-    # Whose path in the trie is not known; a proof of any state in which the unknown part of the
-    # path is as it was before the changes will do.
+    # Keys whose path in the trie has unknown nodes. A proof is usable from any state in which the
+    # unknown part of the path is the same as before the changes.
     before: Final[dict[bytes, list[int]]]
-    # That vanish from beside a node that is not known: proofs that they are absent after the
-    # changes. Empty as long as `before` is not.
+    # Deleted keys with an unknown sibling node: proofs that they are absent after the changes are
+    # needed. Empty unless `before` is empty.
     after: Final[dict[bytes, list[int]]]
 
     def preimages_for_paths(self) -> dict[bytes, list[int]] | None:
-        """Keys whose proofs before the changes do as well as those of `after`.
+        """Return keys whose proofs before the changes can replace those of `after`.
 
-        They are found by search, in up to a second, and mostly belong to no account. None if a
-        node is too deep in its trie.
+        They are found by a search of up to a second and usually do not exist in the state. None if
+        a node is too deep in its trie.
         """
 
     def __bool__(self) -> bool: ...
 
 @final
 class NodeWrites:
-    """Trie nodes to be written or removed."""
+    """Trie nodes to write or delete."""
 
     def __len__(self) -> int: ...
 
 @final
 class GrowingRoot:
-    """The root of an ordered list that grows; adding costs the same at any length.
+    """The root of a growing ordered list; appending costs the same at any length.
 
     For the transactions and receipts of a block in progress.
     """
 
     def __new__(cls) -> Self: ...
     def push(self, item: bytes) -> None:
-        """Add the next item, encoded as in the trie."""
+        """Append an item, encoded as in the trie."""
 
     def root(self) -> bytes: ...
     def __len__(self) -> int: ...

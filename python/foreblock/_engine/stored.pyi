@@ -1,7 +1,7 @@
-"""Rows of blocks, read in place.
+"""Stored rows of blocks, read in place.
 
-A row of items is a count (4 bytes), then each item as its length (4) and its bytes. Any
-other row raises `StoreDamaged`.
+A row of items is a count (4 bytes), then each item as its length (4) and its bytes. Any other row
+raises `StoreDamaged`.
 """
 
 from collections.abc import Sequence
@@ -11,52 +11,51 @@ from foreblock._engine.codec import Header
 from foreblock._engine.store import View
 
 def row_part(view: View, key: bytes, start: int, length: int) -> tuple[int, bytes] | None:
-    """The length of a row and up to `length` bytes of it; None where there is no such row.
+    """The length of a row and up to `length` bytes of it; None if there is no such row.
 
     A negative `start` counts from the end. Nothing else of the row is copied.
     """
 
 def item_at(view: View, key: bytes, index: int) -> bytes | None:
-    """An item of a row of items; None beyond the last."""
+    """An item of a row; None after the last."""
 
 def receipt_at(view: View, key: bytes, index: int) -> tuple[bytes, int | None, int] | None:
     """A receipt of a row, the gas of the block before it and the number of logs before it.
 
-    Both count the receipts before it in the row; the gas is None for the first. None beyond
-    the last.
+    Both count the earlier receipts in the row; the gas is None for the first. None after the last.
     """
 
 def receipts_end(view: View, key: bytes) -> tuple[int, int, int | None]:
-    """The number of receipts in a row, of their logs, and the gas of the block up to the last."""
+    """The number of receipts and logs in a row, and the cumulative gas of the last receipt."""
 
 def touched_row(block_hash: bytes, note: int, entries: bytes) -> bytes:
-    """The row of a block: its hash, a byte, and entries of an address and a place (4), sorted."""
+    """Encode a block's row: its hash, a byte, and sorted entries of an address and an index (4)."""
 
 def touched_terms(view: View, key: bytes, block_hash: bytes) -> bytes | None:
-    """The terms of the addresses in such a row; None where there is none of this block."""
+    """The terms of the addresses in such a row; None if there is no row of this block."""
 
 def touched_places(view: View, key: bytes, block_hash: bytes, address: bytes) -> list[int] | None:
-    """The places of the transactions that touch an address, in order; None as above."""
+    """The indices of the transactions that touch an address, in order; None as above."""
 
 @final
 class StoredItems:
-    """A row of transactions or receipts, read some at a time.
+    """A row of transactions or receipts, read incrementally.
 
-    `start` and `stop` are as in slices; a `start` beyond the end is `InvalidArgument`.
+    `start` and `stop` are as in slices; a `start` beyond the end raises `InvalidArgument`.
     """
 
-    end: Final[int]  # where the items end in the row
-    encoded_size: Final[int]  # the length of all items as transactions inside a block
+    end: Final[int]  # the offset in the row after the last item
+    encoded_size: Final[int]  # the total length of the items in their block encoding
 
     def __new__(cls, row: bytes) -> Self:
-        """The items that a row begins with; bytes after them are ignored."""
+        """Read the items at the start of a row; bytes after them are ignored."""
 
     def take(self, start: int, stop: int) -> list[bytes]: ...
     def encode(self, start: int, stop: int) -> bytes:
-        """Transactions as they stand inside a block, one after the other."""
+        """The transactions in their block encoding, concatenated."""
 
     def hashes(self, start: int, stop: int) -> bytes:
-        """The hashes of items as JSON strings, joined by commas."""
+        """The hashes of items as JSON strings, separated by commas."""
 
     def fragments(
         self,
@@ -69,36 +68,36 @@ class StoredItems:
         homestead: bool,
         senders: bytes | None = None,
     ) -> list[bytes]:
-        """Each transaction as `Transaction.fragment` gives it.
+        """Each transaction as from `Transaction.fragment`.
 
-        `first` is the place of the first item in the block of `header`, `senders` are 20
-        bytes for each item; without them they are recovered, with the interpreter released.
+        `first` is the index of the first item in the block of `header`. `senders` are 20 bytes for
+        each item; without them the senders are recovered, with the interpreter's lock released.
         """
 
     def __len__(self) -> int: ...
 
 @final
 class Bids:
-    """The bids of a block's transactions, gathered from its rows."""
+    """The bids of a block's transactions, collected from its rows."""
 
     def __new__(cls, base_fee: int | None) -> Self: ...
     def add(self, view: View, transactions: bytes, receipts: bytes, start: int, stop: int) -> int:
         """Add the bids from `start` up to `stop` of the rows under two keys.
 
-        Those of a block must come in their order. Gives how many transactions the row has.
+        The bids of a block must be added in order. Returns the number of transactions in the row.
         """
 
     def finish(self) -> BlockTips:
-        """Everything gathered since the start; none is left here."""
+        """Return the tips of all bids. Removes the bids from this object."""
 
 @final
 class BlockTips:
-    """Tips in wei with the gas used at each, 12 bytes a transaction in most blocks."""
+    """Tips in wei with the gas used at each, 12 bytes per transaction in most blocks."""
 
     size: Final[int]  # approximate size in memory, in bytes
 
     def __new__(cls, bids: Sequence[tuple[int, int]]) -> Self:
-        """`bids` are tips with the gas used at them."""
+        """`bids` are tips with the gas used at each."""
 
     def lowest(self, wanted: int) -> list[int]:
         """The lowest tips, at most `wanted`."""

@@ -8,7 +8,7 @@ from foreblock._engine.transactions import Transaction
 
 @final
 class Tracer:
-    """What is recorded of a run, and the format that it is shown in."""
+    """The data to record of an execution, and the output format."""
 
     @staticmethod
     def struct_logs(
@@ -19,7 +19,7 @@ class Tracer:
         return_data: bool = False,
         limit: int = ...,
     ) -> Tracer:
-        """Geth's entries, one for each instruction; none after `limit` bytes of them."""
+        """Geth's struct logs, one for each instruction; none after `limit` bytes of them."""
 
     @staticmethod
     def calls(*, only_top: bool = False, with_logs: bool = False) -> Tracer:
@@ -45,7 +45,7 @@ class Tracer:
 
     @staticmethod
     def parity() -> Tracer:
-        """Parity's traces, with commas and without brackets."""
+        """Parity's traces, separated by commas, without brackets."""
 
     @staticmethod
     def entries() -> Tracer:
@@ -57,7 +57,7 @@ class Tracer:
 
     @staticmethod
     def revert_data() -> Tracer:
-        """The data of a revert, quoted; empty for any other end."""
+        """The revert data, quoted; empty if the execution did not revert."""
 
     @staticmethod
     def touched() -> Tracer:
@@ -69,7 +69,7 @@ class Tracer:
 
 @final
 class TraceSelection:
-    """Which of Parity's traces are shown: by address, and after some are skipped."""
+    """A filter for Parity traces: by address, and with an offset and a limit."""
 
     def __new__(
         cls,
@@ -83,24 +83,24 @@ class TraceSelection:
     ) -> TraceSelection: ...
     @property
     def done(self) -> bool:
-        """Whether no more are to be shown."""
+        """True if the limit is reached."""
 
 @final
 class TraceText:
-    """The JSON text of a trace, in pieces."""
+    """The JSON of a trace, in pieces."""
 
     def __len__(self) -> int:
-        """Bytes in all."""
+        """The total number of bytes."""
 
     @property
     def left(self) -> TraceSelection:
-        """What of the selection is left for the next block."""
+        """The selection with the offset and limit that remain for the next block."""
 
     def take(self) -> bytes | None:
-        """The next piece; each is given once."""
+        """The next piece, None at the end. Each is returned once."""
 
 _Slots: TypeAlias = Sequence[tuple[int, int]]
-# The index of the transaction after it, the address, its balance, nonce, code and slots.
+# The index of the transaction that follows, the address, its balance, nonce, code and slots.
 _Cheat: TypeAlias = tuple[int, bytes, int | None, int | None, bytes | None, _Slots]
 
 def trace_transactions(
@@ -120,9 +120,9 @@ def trace_transactions(
 ) -> TraceText:
     """Trace the transactions of a block on the state after its start.
 
-    With `only` those before it run unwatched and those after it do not run. `each` gives a
-    list of objects with hashes. `cheats` are accounts that were set by hand, in the order of
-    the transactions that they came before. Raises `TraceTooLong` above `limit` bytes,
+    With `only`, the transactions before it are executed without tracing and those after it are not
+    executed. `each` returns a list of objects with hashes. `cheats` are manually set accounts, in
+    the order of the transactions that they precede. Raises `TraceTooLong` above `limit` bytes, and
     `DeadlineExceeded`.
     """
 
@@ -137,7 +137,7 @@ def trace_call(
     timeout_us: int | None = None,
     step_us: int | None = None,
 ) -> TraceText:
-    """Trace a call, whose effects stay in the overlay; also raises `InvalidMessage`."""
+    """Trace a call, whose effects stay in the overlay. Also raises `InvalidMessage`."""
 
 def create_access_list(
     overlay: Overlay,
@@ -150,4 +150,4 @@ def create_access_list(
     timeout_us: int | None = None,
     step_us: int | None = None,
 ) -> tuple[bytes, Outcome]:
-    """The access list of a call as JSON, and its outcome with that list."""
+    """Return the access list of a call as JSON, and its outcome with that list."""

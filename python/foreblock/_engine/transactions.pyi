@@ -1,7 +1,7 @@
-"""Transactions: decoded, made and signed.
+"""Transactions: decoding, creation and signing.
 
-Decoding accepts the one canonical encoding, without a byte missing or left over, and
-raises `Undecodable` with the reason for everything else.
+Decoding accepts only the canonical encoding, without missing or trailing bytes, and raises
+`Undecodable` with the reason for everything else.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from foreblock._engine.evm import Message
 class Transaction:
     """A decoded transaction with its sender.
 
-    All types have all attributes. One that the type does not know is None, except where
-    said otherwise. Made by `decode_transaction` and `decode_transactions`.
+    All types have all attributes. An attribute that the type does not have is None, unless stated
+    otherwise. Created by `decode_transaction` and `decode_transactions`.
     """
 
     hash: Final[bytes]  # keccak256 of `raw`
-    sender: Final[bytes]  # recovered from the signature; of a deposit, the account it names
+    sender: Final[bytes]  # recovered from the signature; for a deposit, its `from` field
     raw: Final[bytes]  # the EIP-2718 encoding it was decoded from
     type: Final[int]  # 0 legacy, 1 access list, 2 dynamic fee, 3 blob, 4 set code, 0x7e deposit
-    # None for deposits and for legacy transactions signed without a chain.
+    # None for deposits and for legacy transactions without replay protection.
     chain_id: Final[int | None]
-    nonce: Final[int]  # 0 for deposits, whose nonce is known only when they run
+    nonce: Final[int]  # 0 for deposits, whose nonce is only known at execution
     gas_limit: Final[int]
-    to: Final[bytes | None]  # None when a contract is created
+    to: Final[bytes | None]  # None for a contract creation
     value: Final[int]  # in wei
     input: Final[bytes]
     gas_price: Final[int | None]  # in wei, as signed: legacy and access list only; 0 for deposits
@@ -39,16 +39,16 @@ class Transaction:
     authorization_list: Final[tuple[Authorization, ...] | None]  # set code only
 
     def effective_gas_price(self, base_fee_per_gas: int | None) -> int:
-        """The price of a unit of gas under this base fee, in wei.
+        """The price per gas at this base fee, in wei.
 
-        The price as signed, or base fee and tip up to the maximum. Without a base fee the
-        maximum; 0 for deposits.
+        This is the signed price, or base fee plus tip up to the maximum. Without a base fee it is
+        the maximum; 0 for deposits.
         """
     def fragment(self, header: Header, index: int, deposit: tuple[int, int] | None = None) -> bytes:
         """The members of its JSON object in the block of `header`, without braces.
 
-        The block's hash is left out: that of a block in progress changes with every
-        flashblock. `deposit` are a deposit's nonce and the version of its receipt, if known.
+        The block hash is omitted, because that of a block in progress changes with every
+        flashblock. `deposit` is a deposit's nonce and its receipt version, if known.
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -60,7 +60,7 @@ class Authorization:
     def __new__(
         cls, chain_id: int, address: bytes, nonce: int, y_parity: int, r: int, s: int
     ) -> Self:
-        """An entry with these values; the signature is not checked."""
+        """Create an entry; the signature is not checked."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -69,10 +69,10 @@ def decode_transaction(
 ) -> Transaction:
     """Decode one EIP-2718 encoding and recover its sender.
 
-    Raises `Undecodable` for anything but a canonical transaction of a known type with a
-    signature that has a signer. Only without `homestead` may a legacy signature's s be
-    above half the curve order, as in Frontier blocks (EIP-2). With `unsigned`, also one that
-    names its sender (`unsigned_transaction`).
+    Raises `Undecodable` for anything but a canonical transaction of a known type with a valid
+    signature. Without `homestead`, the s of a legacy signature may be above half the curve order,
+    as in Frontier blocks (EIP-2). With `unsigned`, a transaction that names its sender is accepted
+    too (`unsigned_transaction`).
     """
 
 def decode_transactions(
@@ -83,12 +83,12 @@ def decode_transactions(
     unsigned: bool = False,
     senders: Sequence[bytes] | None = None,
 ) -> list[Transaction]:
-    """Decode many, in their order, with the interpreter released.
+    """Decode many transactions in order, with the interpreter's lock released.
 
-    Up to `threads` threads work on it, never more than there are cores, and as many for 0.
-    `senders`, one for each transaction, come from an earlier decoding: nothing is recovered
-    then, which takes a hundredth of the time. Raises `Undecodable` for the first that cannot
-    be decoded, naming its index.
+    Up to `threads` threads are used, at most one per core; 0 means one per core. `senders`, one for
+    each transaction, are those of an earlier decoding: recovery is skipped then, which takes a
+    hundredth of the time. Raises `Undecodable` for the first that cannot be decoded, with its
+    index.
     """
 
 def deposit_transaction(
@@ -101,35 +101,35 @@ def deposit_transaction(
     gas_limit: int,
     input: bytes,
 ) -> Transaction:
-    """The deposit with these fields, as it stands in a block of the L2."""
+    """Create the deposit with these fields, as in a block of the L2."""
 
 def unsigned_transaction(message: Message, chain_id: int, nonce: int) -> Transaction:
-    """A message as a transaction of type 2 that names its sender instead of a signature.
+    """Create a transaction of type 2 that names its sender instead of being signed.
 
-    In place of the signature it has an even parity, the sender for r, and 0 for s, which no
-    signature has. Chains with Ethereum's rules run it; a sender may have code.
+    Its signature has an even parity, the sender as r, and 0 as s, which no valid signature has.
+    Chains with Ethereum's rules execute it; the sender may have code.
     """
 
 def sign_transaction(
     message: Message, type: int, chain_id: int, nonce: int, secret: bytes
 ) -> Transaction:
-    """A message as a transaction of type 0, 1, 2 or 4, signed with a secret key.
+    """Sign a message as a transaction of type 0, 1, 2 or 4.
 
-    Its sender is the owner of the key, whatever the message says. `InvalidArgument` for
-    another type, a secret that is no key, and a creation of type 4.
+    The sender is the address of the key, regardless of the message. Raises `InvalidArgument` for
+    other types, an invalid key, and a contract creation of type 4.
     """
 
 def sign_digest(digest: bytes, secret: bytes) -> bytes:
-    """The signature of 32 bytes as wallets give it: r, s, and 27 or 28; 65 bytes."""
+    """Sign 32 bytes in the format of wallets: r, s, and 27 or 28; 65 bytes."""
 
 def public_key(secret: bytes) -> bytes:
     """The compressed public key of a secret key: 33 bytes."""
 
 def address_of(secret: bytes) -> bytes:
-    """The account that a secret key controls."""
+    """The address of a secret key."""
 
 def estimated_compressed_size(raw: bytes) -> int:
-    """An estimate of what a transaction adds to the data an L2 posts, in millionths of a byte.
+    """Estimate what a transaction adds to the data an L2 posts, in millionths of a byte.
 
-    L1 fees and the data footprint are computed from it, from Fjord on.
+    L1 fees and the data footprint are computed from it, since Fjord.
     """

@@ -1,4 +1,4 @@
-"""Witnesses: as much of a state as the execution of one block needs."""
+"""Witnesses: the part of a state that the execution of one block needs."""
 
 from collections.abc import Sequence
 from typing import Final, Self, final
@@ -9,43 +9,43 @@ from foreblock._engine.state import StateTrie
 
 @final
 class Witness:
-    """The state after one block, of which only some is known.
+    """The state after one block, partially known.
 
-    What is not in it raises `MissingNode`, `MissingCode` or `MissingHeader` when it is needed.
+    Missing data raise `MissingNode`, `MissingCode` or `MissingHeader` when they are needed.
     """
 
     def __new__(cls, header: Header, texts: Sequence[bytes]) -> Self:
-        """The state after the block of this header.
+        """Create the state after the block of this header.
 
-        The texts are trie nodes, codes and encoded headers of ancestors, in any order: each is
-        found by its hash.
+        The texts are trie nodes, codes and encoded ancestor headers, in any order: each is found by
+        its hash.
         """
     def overlay(self) -> Overlay:
-        """An empty overlay above this state. Lives of accounts begin with number 1."""
+        """An empty overlay on this state. Generations of new accounts start at 1."""
     def trie(self) -> StateTrie:
         """The trie of this state, for roots after changes."""
     def __len__(self) -> int:
-        """The number of different texts, the header among them."""
+        """The number of distinct texts, including the header."""
 
 @final
 class Recording:
-    """A state that notes what is read of it, so that a witness can be made. From `State.record`."""
+    """A state that records what is read of it, to create a witness. From `State.record`."""
 
     def overlay(self) -> Overlay:
-        """An empty overlay above the state."""
+        """An empty overlay on the state."""
     def trie(self) -> StateTrie:
-        """The trie of the state; the nodes that it reads are noted too.
+        """The trie of the state; the nodes that it reads are recorded too.
 
-        Above a partial base `MissingTrieNodes` where some are not known, as from `recorded`.
+        On a partial base it raises `MissingTrieNodes` if some are unknown, as does `recorded`.
         """
     def recorded(self, *, timeout_us: int | None = None, step_us: int | None = None) -> NeededState:
-        """What has been needed so far: `DeadlineExceeded`."""
+        """The data needed so far; raises `DeadlineExceeded`."""
 
 @final
 class NeededState:
-    """What a run and the root after it needed, each once."""
+    """The data that an execution and the root after it needed, without duplicates."""
 
     nodes: Final[list[bytes]]  # of all tries
     codes: Final[list[bytes]]
     keys: Final[list[bytes]]  # addresses, each followed by its slots of 32 bytes
-    blocks: Final[list[int]]  # whose hashes were asked for
+    blocks: Final[list[int]]  # whose hashes were read
