@@ -27,7 +27,7 @@ struct Served {
 }
 
 impl Served {
-    /// A store and what is known of its last commit: a head, and how the latest block reads.
+    /// A store and the cached data of its last commit: a head, and the JSON of the latest block.
     fn new(until: Option<Instant>) -> Self {
         let folder = TempDir::new().expect("a folder");
         let options = StoreOptions { map_size: 1 << 24, ..StoreOptions::new(Mode::Write) };

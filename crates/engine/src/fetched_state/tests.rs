@@ -1,4 +1,4 @@
-//! Proofs made by the trie here, whole and damaged in every way, and what stays of values.
+//! Valid proofs, proofs damaged in every way, and the retention of values.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn address(which: u8) -> Address {
     Address::from_slice(&keccak256([which])[..20])
 }
 
-/// A trie with these leaves, and the nodes on the way to a key.
+/// A trie with these leaves, which provides the nodes on the path of a key.
 #[derive(Debug)]
 struct Proven {
     table: Table,
@@ -98,7 +98,7 @@ proptest! {
         for node in &nodes {
             prop_assert_eq!(learned.node(&keccak256(node)), Some(node.clone()));
         }
-        // The proof of one key shows another only where both are absent by the same nodes.
+        // The proof of one key is valid for another only if both are absent by the same nodes.
         let shown = FetchedState::new(1, 1 << 20).prove(root, address(other), &nodes, &[]);
         let own = world.accounts.nodes(&account_key(&address(other)));
         prop_assert_eq!(shown.is_ok(), own == nodes);
@@ -179,7 +179,7 @@ proptest! {
         let [nodes, slot_nodes] = &lists;
         let proven =
             learned.prove(world.accounts.root, address(who), nodes, &[(slot, slot_nodes.clone())]);
-        // An inlined node at the end may be listed once more, and nothing else.
+        // Only an embedded node at the end may be listed separately.
         prop_assert!(matches!(proven, Err(Error::BadProof(_))), "{kind}: {proven:?}");
         prop_assert_eq!(learned.account(&address(who)), None);
         prop_assert_eq!(learned.slot(&address(who), &slot), None);

@@ -6,7 +6,7 @@ use crate::testing::{MemoryState, ethereum};
 const TO: &str = r#""to":"0x00000000000000000000000000000000000000aa""#;
 const LIMITS: Limits = Limits { blocks: 2, block_calls: 3, calls: 4 };
 
-/// The words of a refusal, as a client sees them.
+/// The error text that a client gets.
 fn words(refused: Refused) -> String {
     match refused {
         Refused::Argument { argument, refusal } => {

@@ -1,4 +1,4 @@
-//! Tries against plain maps, rows against a trie built at once, and bad rows.
+//! Compares tries with plain maps and rows with bulk-built tries, and tests damaged rows.
 
 use std::{cell::Cell, collections::BTreeMap};
 
@@ -69,13 +69,13 @@ pub(crate) fn plain_root(leaves: &BTreeMap<Nibbles, Vec<u8>>) -> B256 {
     builder.root()
 }
 
-/// Few keys of one length, so that they share prefixes, meet again and go away.
+/// Few keys of equal length, so that they share prefixes, repeat and are deleted.
 pub(crate) fn short_key() -> impl Strategy<Value = Nibbles> {
     let nibble = prop_oneof![Just(0u8), Just(1), Just(15)];
     vec(nibble, 5).prop_map(Nibbles::from_nibbles)
 }
 
-/// Mostly values so small that their nodes live in their parents.
+/// Mostly values so small that their nodes are embedded in their parents.
 pub(crate) fn value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         4 => vec(any::<u8>(), 1..3),
@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// RLP lists that are nodes, nearly nodes, or no nodes, nested ones included.
+/// RLP lists that are valid, nearly valid or invalid nodes, including nested ones.
 fn odd_node() -> impl Strategy<Value = Vec<u8>> {
     let path = prop_oneof![
         Just(vec![0x00]),
@@ -212,7 +212,7 @@ fn an_unchanged_value_leaves_nothing_to_write() {
     assert!(writes.is_empty());
 }
 
-/// Counts what is read through it.
+/// Counts the reads.
 struct Counting<'a>(&'a Table, Cell<usize>);
 
 impl NodeReader for Counting<'_> {
@@ -327,7 +327,7 @@ fn a_path_beyond_the_key_is_damage() {
         BranchNodeRef::new(&children, TrieMask::new(0b11)).encode(&mut rlp);
         rlp
     };
-    // Branches all the way down: the last one, at 64 nibbles, is one too many.
+    // Branches at every depth: the last one, at 64 nibbles, is one too many.
     let mut deep = vec![branch_to(&[0xc2, 0x20, 0x01])];
     for _ in 0..64 {
         deep.insert(0, branch_to(&deep[0]));

@@ -1,4 +1,4 @@
-//! Witnesses against plain maps, whole ones and such that lack something.
+//! Compares witnesses, complete and incomplete, with plain maps.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn account(nonce: u64) -> AccountState {
     AccountState { nonce, ..AccountState::EMPTY }
 }
 
-/// All nodes of the state, in one list.
+/// All nodes of the state.
 fn nodes_of(model: &Model) -> Vec<Bytes> {
     rows_of(model).0.into_values().map(Bytes::from).collect()
 }
@@ -43,7 +43,7 @@ fn rows_of(model: &Model) -> Table {
     table
 }
 
-/// The nodes on the way to some accounts, and to some of the slots of each.
+/// The proof nodes of some accounts and of some of their slots.
 fn prove(model: &Model, keys: impl IntoIterator<Item = (Address, Vec<U256>)>) -> Vec<Bytes> {
     let table = rows_of(model);
     let rows = |owner| Rows { owner, nodes: &table };
@@ -78,7 +78,7 @@ fn witness_of(model: &Model, texts: Vec<Bytes>) -> Witness {
     Witness::new(&Header::new(fields).unwrap(), texts)
 }
 
-/// What leads from one state to another; accounts that stay keep their life.
+/// The changes from one state to another; remaining accounts keep their generation.
 fn changes(from: &Model, to: &Model) -> Changes {
     let mut changes = Changes::default();
     for (address, (nonce, slots)) in to {
@@ -149,7 +149,7 @@ proptest! {
 }
 
 proptest! {
-    /// Changed keys were read before, so the paths to them are known, and no others.
+    /// Only the paths of changed keys are known, because these keys were read before.
     #[test]
     fn proofs_before_and_after_a_block_are_enough(from in states(), to in states()) {
         let changes = changes(&from, &to);
@@ -179,7 +179,7 @@ proptest! {
     }
 }
 
-/// A slot is cleared beside a node that is not known: a leaf, or a branch of two.
+/// A slot with an unknown sibling is cleared. The sibling is a leaf, or a branch of two.
 #[test]
 fn an_extension_that_no_root_leads_to_tells_nothing() {
     let digit = |slot: u64| slot_key(&U256::from(slot)).get(0).unwrap();
@@ -196,7 +196,7 @@ fn an_extension_that_no_root_leads_to_tells_nothing() {
             trie.fill(nodes, after);
             trie.apply(&changes).and_then(|()| trie.root())
         };
-        // The storage of one account has the branch at its root: the hash of the child is in it.
+        // The trie has a branch at its root, which contains the hash of the child.
         let table = rows_of(&from);
         let owner = Owner::Storage { address: Address::ZERO, generation: 0 };
         let path = Nibbles::from_nibbles([digit(stays)]);
@@ -211,10 +211,10 @@ fn an_extension_that_no_root_leads_to_tells_nothing() {
     }
 }
 
-/// A child of one of two, with a stranger beside it.
+/// One of two children of a branch is replaced by a new one. The other child is unknown.
 #[test]
 fn a_slot_that_replaces_another_needs_no_sibling() {
-    // Found by trial: the hashes of the first two part at their first digit from all others.
+    // Slots whose hashes all differ in their first nibble.
     let digit = |slot: u64| slot_key(&U256::from(slot)).get(0);
     let (gone, stays) = (0, (1..).find(|slot| digit(*slot) != digit(0)).unwrap());
     let comes = (stays + 1..).find(|slot| digit(*slot) != digit(0) && digit(*slot) != digit(stays));

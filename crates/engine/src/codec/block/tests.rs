@@ -81,7 +81,7 @@ fn why(bytes: &[u8]) -> String {
     decode_block(bytes).expect_err("the bytes are wrong").to_string()
 }
 
-/// Any block of these parts, as bytes.
+/// Encodes a block from encoded parts.
 fn encoded(parts: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     list_header(parts.iter().map(|part| part.len()).sum()).encode(&mut out);
@@ -161,8 +161,8 @@ fn every_changed_bit_is_refused_or_kept_exactly() {
     }
 }
 
-/// alloy takes the length in the string header around a typed transaction on trust, so a
-/// file with that byte changed passes every root.
+/// alloy does not check the length in the string header around a typed transaction, so a file with
+/// that byte changed passes every root check.
 #[test]
 fn a_lying_length_around_a_typed_transaction_is_refused() {
     let raw = block(WITH_WITHDRAWAL).transactions[0].clone();

@@ -25,7 +25,7 @@ fn log(address: u8, topics: &[u8], data: &'static [u8]) -> Log {
     }
 }
 
-/// The same receipt in alloy's words.
+/// The receipt as an alloy type.
 fn theirs(receipt: &Receipt) -> OpReceiptEnvelope {
     let status = match receipt.outcome {
         ReceiptOutcome::Status(success) => Eip658Value::Eip658(success),
@@ -72,7 +72,7 @@ fn receipts_before_byzantium_hold_state_roots() {
     assert_eq!(logs_bloom(&receipts), Bloom::ZERO);
 }
 
-/// Before Regolith, with its nonce, and from Canyon on: the first two hash alike.
+/// Before Regolith, with its nonce, and since Canyon: the first two have the same hash.
 #[test]
 fn a_deposit_receipt_gains_its_fields_with_the_version() {
     let mut deposit = receipt(DEPOSIT_TYPE, ReceiptOutcome::Status(true), 0xb741);

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::Error;
 
-/// The account that sends every transaction of the published test chain.
+/// The sender of every transaction of the published test chain.
 const SENDER: Address = address!("7435ed30a8b4aeb0877cef0c6e8cffe834eb865f");
 /// The first account of the well-known test mnemonic, and its key.
 const SIGNER: Address = address!("f39fd6e51aad88f6f4ce6ab8827279cfffb92266");
@@ -130,8 +130,8 @@ fn a_deposit_names_its_sender_and_source() {
     assert_eq!((transaction.v(), transaction.signature()), (0, None));
     assert_eq!((deposit.mint, deposit.is_system_transaction), (0, false));
 
-    // Source hash of the L1 attributes: domain 1, L1 block hash and sequence number, both
-    // of which stand in the calldata as well.
+    // Source hash of the L1 attributes: domain 1, L1 block hash and sequence number. Both are also
+    // in the calldata.
     let l1_hash = &deposit.input[100..132];
     let sequence_number = U256::from_be_slice(&deposit.input[12..20]).to_be_bytes::<32>();
     let inner = keccak256([l1_hash, &sequence_number].concat());

@@ -53,7 +53,7 @@ fn the_shortest_clause_comes_first() {
 }
 
 proptest! {
-    /// alloy's bloom is the other opinion.
+    /// Compares with alloy's bloom.
     #[test]
     fn a_bloom_is_read_as_others_write_it(logs: Vec<(u8, u8)>, at: u8, with: u8) {
         let mut bloom = Bloom::ZERO;

@@ -28,7 +28,7 @@ fn runs(blocks: u64, wide: u64) -> Vec<Run> {
     vec![run(8, 0, wide / 8 * 8), run(2, wide / 8 * 8, blocks / 2 * 2)]
 }
 
-/// Looks up terms one by one where the blocks are a list.
+/// Looks up terms one by one in a list of blocks.
 fn search(blocks: &[Logs], mut search: Search) -> Vec<u64> {
     let mut found = Vec::new();
     while let Some(wanted) = search.next() {

@@ -1,4 +1,4 @@
-//! The incremental state root against a plain map of accounts and slots.
+//! Compares the incremental state root with a plain map of accounts and slots.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -35,7 +35,7 @@ impl Plain {
         }))
     }
 
-    /// All rows of all tries, built at once.
+    /// All rows of all tries, built in bulk.
     fn table(&self) -> Table {
         let mut table = Table::default();
         let mut accounts = BTreeMap::new();
@@ -49,7 +49,7 @@ impl Plain {
         table
     }
 
-    /// Does what the edit says and returns what that changed.
+    /// Applies the edit and returns the change.
     fn edit(&mut self, address: Address, edit: &Edit, number: u64) -> AccountChange {
         let before = self.0.get(&address).map(|(account, _)| *account);
         match edit {
@@ -107,9 +107,9 @@ fn edit() -> impl Strategy<Value = Edit> {
 enum After {
     Nothing,
     Root,
-    /// Take the writes as a layer above those before.
+    /// Take the writes as a new layer.
     Layer,
-    /// The same, and start anew above them.
+    /// Like `Layer`, and reopen the trie on top.
     Reopen,
     /// Write all layers to the table.
     Fold,
@@ -192,7 +192,7 @@ fn changes(
     Changes { accounts: BTreeMap::from([(CONTRACT, change)]), ..Changes::default() }
 }
 
-/// A stored state in which the contract has three slots.
+/// A stored state of a contract with three slots.
 fn stored() -> (StateRoot, Table) {
     let mut table = Table::default();
     let mut state = StateRoot::open(EMPTY_ROOT_HASH);
