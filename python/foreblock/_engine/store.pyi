@@ -127,7 +127,7 @@ class Store:
         """
 
     def hold(self, block: int | None) -> None:
-        """Do not prune anything that a rewind to this block, or a partial block above it, needs.
+        """Do not prune data that a rewind to this block needs, nor partial blocks above it.
 
         None restores the normal retention. Lasts until the store is closed.
         """

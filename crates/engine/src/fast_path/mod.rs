@@ -148,8 +148,7 @@ struct Known {
     timed: Vec<Timed>,
 }
 
-/// A contract, the first four bytes of the data, and the number of these bytes if the data are
-/// shorter.
+/// A contract, the first four bytes of the data (zero-padded), and how many of them the data have.
 type Kind = (Address, [u8; 4], usize);
 
 fn kind(to: Address, data: &[u8]) -> Kind {
@@ -258,7 +257,8 @@ impl FastPath {
         Some(write(&accepted.parts(date, &snapshot.headers, body, &mut digits), timed))
     }
 
-    /// Only `write` can panic while this lock is held, and the data are consistent then.
+    /// A panic in a callback while this lock is held leaves the data consistent, so poisoning is
+    /// ignored.
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

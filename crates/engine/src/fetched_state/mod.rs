@@ -150,7 +150,7 @@ impl FetchedState {
         self.read().find(|half| half.blocks.get(&number))
     }
 
-    /// A trie node from a verified proof, by hash.
+    /// A trie node by hash.
     pub fn node(&self, hash: &B256) -> Option<Bytes> {
         self.read().find_ref(|half| half.nodes.get(hash)).cloned()
     }
