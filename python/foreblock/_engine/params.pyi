@@ -43,7 +43,9 @@ _CallFields: TypeAlias = tuple[
 
 def read_call(
     params: Buffer, required: int, creates: bool, /
-) -> tuple[_CallFields, bytes | None, Overrides | None, tuple[Any, ...] | None, Exception | None]:
+) -> tuple[
+    _CallFields, str | bytes | None, Overrides | None, tuple[Any, ...] | None, Exception | None
+]:
     """Read the params of eth_call: the call, its block, state overrides, block overrides.
 
     The block is a str for a plain string, otherwise JSON with checked types as bytes. The first
