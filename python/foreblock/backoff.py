@@ -5,15 +5,15 @@ a lost server do not return at the same moment. A connection that held for the l
 it: a server that accepts and closes at once does not.
 """
 
-from dataclasses import dataclass
 from random import Random
 from typing import Final
+
+from msgspec import Struct
 
 _CHANCE: Final = Random()  # noqa: S311, no secret
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """The bounds, in seconds, and the share by which chance shortens a wait at most."""
 
     shortest: float = 0.5

@@ -1,10 +1,10 @@
 """Appending to a real server: one writer wins, lost answers and lost ends come right."""
 
 import asyncio
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from foreblock.clock import SystemClock
 from foreblock.errors import Deposed, ForkedLog, LogLostCommits, LogUnreachable

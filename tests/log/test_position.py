@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec import structs
 
 from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.log.position import HeadAnnouncement, LogPosition, Meaning
@@ -168,7 +169,7 @@ TABLE = [
     (HERE, replace(NEXT, previous=bytes(32)), 2, Meaning.FORK),
     (HERE, replace(NEXT, before=0), 2, Meaning.FORK),
     (HERE, replace(NEXT, log_id=b"f" * 16), 2, Meaning.FOREIGN_LOG),
-    (replace(HERE, log_id=None), replace(NEXT, log_id=b"f" * 16), 2, Meaning.APPLY),
+    (structs.replace(HERE, log_id=None), replace(NEXT, log_id=b"f" * 16), 2, Meaning.APPLY),
     # A log that another store began at its commit 5.
     (LogPosition(), replace(FIRST, before=5, after=6), 1, Meaning.SNAPSHOT),
     (LogPosition(commit=5), replace(FIRST, before=5, after=6), 1, Meaning.SNAPSHOT),
@@ -190,4 +191,4 @@ def test_meanings(
 def test_the_place_of_a_commit_may_change() -> None:
     moved = HERE.at(40)
     assert moved.meaning_of(NEXT, 41, 41) is Meaning.APPLY
-    assert replace(moved, sequence=1) == HERE
+    assert structs.replace(moved, sequence=1) == HERE

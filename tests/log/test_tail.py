@@ -1,9 +1,9 @@
 """Following a real stream: live, over gaps and restarts, and never what does not belong to it."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from foreblock.errors import (
     BadLogStream,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from foreblock._engine import Header, Store
 from foreblock.errors import BadGenesis, DifferentGenesis
@@ -74,7 +75,7 @@ def test_store_knows_its_genesis_from_the_file(tmp_path: Path) -> None:
     first_header(tmp_path, GENESIS)
     first_header(tmp_path, read_dev_genesis(genesis_text(GENESIS)))
     with pytest.raises(DifferentGenesis, match="accounts"):
-        first_header(tmp_path, replace(GENESIS, accounts={}))
+        first_header(tmp_path, structs.replace(GENESIS, accounts={}))
 
 
 options = st.builds(

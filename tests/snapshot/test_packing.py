@@ -1,11 +1,11 @@
 """The bytes of a snapshot: what is sent is what comes, and nothing else is taken for it."""
 
 import struct
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from foreblock.errors import DamagedSnapshot, SnapshotError, UnfitSnapshot
 from foreblock.snapshot.packing import (

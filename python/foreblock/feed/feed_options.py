@@ -1,13 +1,12 @@
 """Options of the feed's server and client."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from foreblock.backoff import Waits
 from foreblock.feed.wire import MessageLimits
 
 
-@dataclass(frozen=True, slots=True)
-class FeedServerOptions:
+class FeedServerOptions(Struct, frozen=True):
     """Options of a served feed; times in seconds, sizes in bytes.
 
     Numbers of clients, unsent messages and ping times are the defaults of the proxy in front
@@ -40,8 +39,7 @@ class FeedServerOptions:
     resumable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FeedClientOptions:
+class FeedClientOptions(Struct, frozen=True):
     """Options of a client; times in seconds, sizes in bytes."""
 
     open_timeout: float = 5.0

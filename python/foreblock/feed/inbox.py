@@ -7,12 +7,12 @@ closes, whereas a client that stops reading would be disconnected by its server.
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class InboxBounds:
+
+class InboxBounds(Struct, frozen=True):
     """The size of the queue, and how long `put` waits for room, in seconds."""
 
     messages: int = 64

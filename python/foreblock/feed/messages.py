@@ -9,10 +9,10 @@ and execution whether it is valid.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.claims import extension, read_claims, read_edits
@@ -47,8 +47,7 @@ BLOOM_BYTES: Final = 256
 _UNKNOWN: Final = FlashblockId(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class EndMarker:
+class EndMarker(Struct, frozen=True):
     """A message without `diff`, which X Layer sends after the last of a job; to be ignored."""
 
     payload_id: bytes | None

@@ -8,8 +8,9 @@ Endpoints of many nodes go back: a block that is older than what was seen, or a 
 is no news. Another block at the same height, or other transactions in it, is a new build job.
 """
 
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from foreblock.errors import MalformedFlashblock
 from foreblock.primitives import ZERO_HASH
@@ -20,8 +21,7 @@ T = TypeVar("T")
 _PAYLOAD_ID_BYTES: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     """The block that grows: its base, and what was announced of it."""
 
     base: Base

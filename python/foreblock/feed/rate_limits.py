@@ -15,12 +15,12 @@ Violations of the protocol are left to the parser.
 """
 
 import ipaddress
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+
+class Rate(Struct, frozen=True):
     """Tokens per second in the long run, and the size of a burst."""
 
     per_second: float

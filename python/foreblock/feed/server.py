@@ -13,12 +13,12 @@ import asyncio
 import contextlib
 import logging
 import socket
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Final
 
 import structlog
+from msgspec import Struct
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
@@ -58,8 +58,7 @@ _INCOMING_BYTES: Final = 4 * 1024
 _LIMITS: Final = MessageLimits()
 
 
-@dataclass(eq=False, slots=True)
-class _Client:
+class _Client(Struct, eq=False):
     connection: ServerConnection
     brotli: bool
     backlog: Backlog

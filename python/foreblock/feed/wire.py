@@ -14,13 +14,13 @@ is expanded in pieces up to a limit. `messages` reads the meaning of the fields.
 """
 
 import re
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import brotli  # type: ignore[import-untyped]
 import msgspec
+from msgspec import Struct
 
 from foreblock.errors import InvalidArgument, MalformedFlashblock
 from foreblock.primitives import parse_number
@@ -34,8 +34,7 @@ _PIECE_BYTES: Final = 64 * 1024
 _PATH: Final = re.compile(r" - at `\$\.?([^`]+)`$")
 
 
-@dataclass(frozen=True, slots=True)
-class MessageLimits:
+class MessageLimits(Struct, frozen=True):
     """The largest messages to read, in bytes; real ones have about ten thousand."""
 
     compressed: int = 4 * 1024 * 1024
@@ -208,16 +207,14 @@ def _next(after: FlashblockId) -> FlashblockId:
     return FlashblockId(after.block_number, after.index + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Struct, frozen=True):
     """The encoding that a client wants, and the flashblock to start at."""
 
     brotli: bool
     since: FlashblockId | None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """An HTTP answer instead of a connection."""
 
     status: HTTPStatus

@@ -11,9 +11,9 @@ The result is a claim, for the engine to prove or for the operator to trust.
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from foreblock.clock import Clock
@@ -75,8 +75,7 @@ MOST_HOMES: Final = 65_536  # codes whose account is remembered
 _MOST_CONTRACTS: Final = 65_536  # whose first slots were fetched
 
 
-@dataclass(frozen=True, slots=True)
-class FetchOptions:
+class FetchOptions(Struct, frozen=True):
     """How state is fetched; times in seconds."""
 
     proven: bool = True  # only what can be proven is of use

@@ -13,12 +13,12 @@ refused.
 
 import asyncio
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
 import msgspec
 import structlog
+from msgspec import Struct
 
 from foreblock.bus.messages import BusRequest
 from foreblock.clock import Clock, SystemClock
@@ -52,8 +52,7 @@ class SentOutcome(Enum):
     UNKNOWN = "unknown"  # it may have been taken
 
 
-@dataclass(frozen=True, slots=True)
-class SentAnswer:
+class SentAnswer(Struct, frozen=True):
     """The outcome of a transaction, and why."""
 
     outcome: SentOutcome

@@ -15,9 +15,10 @@ Called on the loop of the network.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Final, NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from foreblock.backoff import Backoff, Waits
 from foreblock.errors import EndpointError
@@ -44,8 +45,7 @@ class HotAccount(NamedTuple):
     slots: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Slots:
+class _Slots(Struct):
     used: int
     lately: bool = False  # whether messages wanted something of it since the last anchor
     first: dict[int, None] = field(default_factory=dict)

@@ -13,8 +13,9 @@ and for each new epoch; without a response of the epoch there is no deadline, an
 block.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock.clock import SECOND_NS
 from foreblock.log.position import HeadAnnouncement
@@ -24,8 +25,7 @@ RETRY_NS: Final = SECOND_NS // 4  # after a question without an answer
 DRIFT: Final = 10_000  # one part in: 100 ppm
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
+class _Sample(Struct, frozen=True):
     epoch: int
     boot_id: bytes
     asked_ns: int  # of this machine

@@ -17,7 +17,6 @@ import re
 import ssl
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -25,6 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 import nats.errors
 import structlog
+from msgspec import Struct
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -81,8 +81,7 @@ FAILURES: Final = (nats.errors.Error, TimeoutError, OSError)
 OnMessage = Callable[[Msg], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class LogServers:
+class LogServers(Struct, frozen=True):
     """Where a log is, and who we are there."""
 
     addresses: Sequence[str]

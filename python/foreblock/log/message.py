@@ -30,6 +30,7 @@ from hashlib import sha256
 from typing import Final
 
 import zstandard
+from msgspec import Struct
 
 from foreblock.errors import LogMessageTooLarge, MalformedLogMessage, NewerLogFormat
 
@@ -93,8 +94,7 @@ class LogMessage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MessageHeader:
+class MessageHeader(Struct, frozen=True):
     """The header of a message, which is read before its body is unpacked."""
 
     flags: Flags

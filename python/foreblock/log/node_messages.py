@@ -13,10 +13,10 @@ is harmless.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from typing import Final
 
 import structlog
+from msgspec.structs import replace
 from nats.aio.msg import Msg
 
 from foreblock.clock import Clock

@@ -17,8 +17,9 @@ a commit is known before it is stored.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock.errors import LogError, LogMessageTooLarge, MalformedLogMessage, NewerLogFormat
 from foreblock.log.message import HEADER, Flags, LogMessage, decode_header, decode_message
@@ -32,8 +33,7 @@ WRITER: Final = "Foreblock-Writer"
 _FLAGS_AT: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingCommit:
+class OutgoingCommit(Struct, frozen=True):
     """A commit that is to be, or was, stored at known sequences."""
 
     link: bytes
@@ -88,8 +88,7 @@ def cut(whole: bytes, room: int) -> tuple[bytes, ...]:
     return tuple(bytes(marked[at : at + room]) for at in range(0, len(marked), room))
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
+class StoredPart(Struct, frozen=True):
     """One message of the stream."""
 
     sequence: int
@@ -109,8 +108,7 @@ class StoredPart:
         return max(1, self.sequence - max(1, self.number) + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCommit:
+class StoredCommit(Struct, frozen=True):
     """A commit of the stream, with the sequences of its first and its last part."""
 
     message: LogMessage
@@ -124,8 +122,7 @@ class StoredCommit:
         return OutgoingCommit(self.message.link, self.parts, self.first - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignMessage:
+class ForeignMessage(Struct, frozen=True):
     """One or more messages of the stream that are no commit."""
 
     first: int

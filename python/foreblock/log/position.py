@@ -18,9 +18,11 @@ stopped and will not append any more.
 """
 
 import struct
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from foreblock.errors import MalformedLogMessage, NewerLogFormat
 from foreblock.log.message import NO_LINK, LogMessage
@@ -29,8 +31,7 @@ HEAD_FORMAT: Final = 1
 HEAD: Final = struct.Struct(">BQQQ32s16sQ")
 
 
-@dataclass(frozen=True, slots=True)
-class HeadAnnouncement:
+class HeadAnnouncement(Struct, frozen=True):
     """The last commit of a log, and the writer's clock when it said so."""
 
     epoch: int
@@ -84,8 +85,7 @@ class Meaning(Enum):
     OLDER_EPOCH = auto()  # of a head: from a writer that was deposed
 
 
-@dataclass(frozen=True, slots=True)
-class LogPosition:
+class LogPosition(Struct, frozen=True):
     """The last commit that a store has, and where it is in the stream.
 
     A store without a log has a commit, no link, and its own id as that of the log.

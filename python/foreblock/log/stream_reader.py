@@ -14,12 +14,12 @@ as a function from a sequence to the entry that is there or next.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from itertools import count
 from typing import Final
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 

@@ -15,18 +15,17 @@ JetStream is a response with a code; `LogUnreachable` is raised if there is none
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from foreblock.errors import InvalidArgument, LogServerTooOld, LogUnreachable
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class LogSubjects:
+class LogSubjects(Struct, frozen=True):
     """The names that follow from the name of a log."""
 
     name: str
@@ -129,16 +128,14 @@ _NO_ROOM: Final = (10047, 10023)  # for a stream of this size: on a server, in a
 _NO_PEERS: Final = 10005  # to place a stream on: they are away, or they have no room
 
 
-@dataclass(frozen=True, slots=True)
-class StreamState:
+class StreamState(Struct, frozen=True):
     """The first and the last sequence of a stream; of an empty one the first is one above."""
 
     first: int
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class ApiAnswer:
+class ApiAnswer(Struct, frozen=True):
     """An answer of JetStream: fields, or an error."""
 
     fields: dict[str, Any]

@@ -10,8 +10,9 @@ replicas receive it as a hint.
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock.errors import MalformedLogMessage, NewerLogFormat
 
@@ -24,8 +25,7 @@ LONGEST_RAW: Final = 1 << 20
 LONGEST_REASON: Final = 4096  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardedTransaction:
+class ForwardedTransaction(Struct, frozen=True):
     """A transaction that a replica hands in; its sender is recovered there."""
 
     sender: bytes
@@ -35,8 +35,7 @@ class ForwardedTransaction:
         return SUBMISSION.pack(SUBMISSION_FORMAT, self.sender) + self.raw
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardedAnswer:
+class ForwardedAnswer(Struct, frozen=True):
     """The reply of the writer to a transaction; without a reason it is in the pool."""
 
     next_nonce: int
@@ -48,8 +47,7 @@ class ForwardedAnswer:
         return head + reason
 
 
-@dataclass(frozen=True, slots=True)
-class NonceHint:
+class NonceHint(Struct, frozen=True):
     """The next nonce after a sender's transactions in the pool."""
 
     sender: bytes

@@ -5,14 +5,14 @@ settings, methods those of the table, feeds are numbered in the order of the set
 `docs/metrics.md` has a row for each; a test compares.
 """
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 Kind = Literal["counter", "gauge", "histogram"]
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """One metric; `bounds` are those of a histogram's buckets but the last."""
 
     name: str
@@ -27,16 +27,14 @@ class Metric:
         return len(self.bounds) + 2 if self.kind == "histogram" else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A part of a row: the series of one metric, with labels beyond those of the row."""
 
     metric: Metric
     more_labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Cells that are written together: series of several metrics, one after the other."""
 
     name: str

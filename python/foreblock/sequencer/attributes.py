@@ -7,8 +7,9 @@ move. A block under Ethereum's own rules begins with no transaction.
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION
 from foreblock.ledger.rules.fees import (
@@ -53,8 +54,7 @@ _NUMBERS: Final = struct.Struct(">IIQQQ")
 _OPERATOR: Final = struct.Struct(">IQ")
 
 
-@dataclass(frozen=True, slots=True)
-class L1Origin:
+class L1Origin(Struct, frozen=True):
     """The L1 block that an L2 block refers to."""
 
     number: int

@@ -8,8 +8,9 @@ unless it is chosen: it changes nothing in a header, but a chain begun without i
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from foreblock.errors import BadGenesis, InvalidArgument
 from foreblock.ledger.genesis.config import read_profile

@@ -7,8 +7,9 @@ which determines how much is due.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock.clock import SECOND_NS
 from foreblock.errors import InvalidArgument
@@ -34,8 +35,7 @@ def first_of_load(accounts: int) -> int:
     return accounts // 2
 
 
-@dataclass(frozen=True, slots=True)
-class Mix:
+class Mix(Struct, frozen=True):
     """The share of token transfers: `tokens` of each `of` transactions."""
 
     tokens: int = 1

@@ -11,7 +11,8 @@ waits, keeps time, runs a transaction or is kept over a restart.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from foreblock.errors import (
     AlreadyKnown,
@@ -29,8 +30,7 @@ from foreblock.types import Account, Transaction
 Accounts = Callable[[bytes], Account | None]
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionPoolLimits:
+class TransactionPoolLimits(Struct, frozen=True):
     """How many transactions may wait, and how many bytes they may have as they are encoded."""
 
     of_a_sender: int = 1_024

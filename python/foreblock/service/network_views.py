@@ -7,9 +7,11 @@ caches, the filters and the fast path of the network.
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from foreblock.bus.bus_client import BusClient
 from foreblock.ledger.calls.call import Pool
@@ -149,8 +151,7 @@ def _dispatcher_over(
     return partial(FetchingDispatcher, new_fetch_budget=state.new_fetch_budget, once=table.once)
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkViews:
+class NetworkViews(Struct, frozen=True):
     """A served network, with all of its paths and addresses."""
 
     ledger: Ledger | AbsentLedger

@@ -33,11 +33,11 @@ import mmap
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
 import zstandard
+from msgspec import Struct
 
 from foreblock.errors import DamagedSnapshot, UnfitSnapshot
 
@@ -50,8 +50,7 @@ LITTLE: Final = int(sys.byteorder == "little")
 PAGE: Final = mmap.PAGESIZE  # what LMDB takes for its pages
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotHeader:
+class SnapshotHeader(Struct, frozen=True):
     """The store that is sent, as it was when the copy began."""
 
     commit: int

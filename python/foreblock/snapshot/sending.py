@@ -12,9 +12,10 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from threading import Thread
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock.errors import UnfitSnapshot
 from foreblock.ledger.storage.open_store import Store
@@ -29,8 +30,7 @@ _HEAD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SendLimits:
+class SendLimits(Struct, frozen=True):
     """How slow a client may be."""
 
     stall: float = 10.0  # seconds without any progress

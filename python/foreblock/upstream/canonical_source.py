@@ -14,12 +14,13 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 from typing import Final, NamedTuple, Protocol, Self, TypeVar
 
 import structlog
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from foreblock.backoff import Backoff, Waits
 from foreblock.clock import SECOND_NS, Clock
@@ -44,20 +45,17 @@ class LocalHead(NamedTuple):
     knows_tip: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(Struct, frozen=True):
     """There is nothing to fetch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(Struct, frozen=True):
     """Fetch this block and its ancestors, down to one that the chain has."""
 
     hash: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Follow:
+class Follow(Struct, frozen=True):
     """Fetch these blocks by number."""
 
     first: int
@@ -81,8 +79,7 @@ def plan(
     return Rest() if local.knows_tip else Walk(tip.hash)
 
 
-@dataclass(frozen=True, slots=True)
-class ForkSearch:
+class ForkSearch(Struct, frozen=True):
     """The state of a search."""
 
     earliest: int  # the search ends here
@@ -109,8 +106,7 @@ class ForkSearch:
         return replace(self, apart=number, step=self.step * 2)
 
 
-@dataclass(frozen=True, slots=True)
-class CanonicalOptions:
+class CanonicalOptions(Struct, frozen=True):
     """Intervals and bounds; times in seconds, sizes in bytes."""
 
     poll: float = 1.0  # between two reads of the heads

@@ -4,7 +4,7 @@ The chain is sealed up to block 5. Job `p` builds block 6 and has indices 0 to 2
 says so, `q` builds 6 as well, or 7 stands on 6.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from foreblock.ledger.following.classification import (
     Ahead,

@@ -6,10 +6,11 @@ block. No block may ever be sealed wrongly, and in the end all of them are seale
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from foreblock.ledger.following.buffer import Buffered
 from foreblock.ledger.following.classification import (

@@ -1,10 +1,10 @@
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conftest import ChainFiles
 from foreblock.errors import BadGenesis

@@ -4,10 +4,9 @@ The engine reads the prices from the storage of a contract, the rule here from t
 that would fill it, so a test states every price twice, in both forms.
 """
 
-from dataclasses import replace
-
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from foreblock._engine import Message, Overlay, Transaction, sign_transaction
 from foreblock.ledger.rules.forks import OptimismFork

@@ -1,10 +1,10 @@
 """Transactions that name their sender, on dev chains with Ethereum's rules."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from foreblock._engine import Store
 from foreblock.bus.commands import Mine, SendUnsigned, SetAccount

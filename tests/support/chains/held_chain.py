@@ -10,12 +10,12 @@ state edit, and a follower that heard the feed has the same blocks.
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from foreblock.bus.commands import CloseFlashblock
 from foreblock.errors import NotHere

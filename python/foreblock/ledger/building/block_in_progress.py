@@ -14,8 +14,9 @@ other than `InvalidTransaction` and `OverBudget` it must be discarded.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final, Self
+
+from msgspec import Struct, field
 
 from foreblock._engine import (
     Account,
@@ -51,8 +52,7 @@ from foreblock.types import Base, FlashblockId, StateEdit
 _BLOOM_BYTES: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
-class StoredIndices:
+class StoredIndices(Struct, frozen=True):
     """The committed indices of a block, read from their rows."""
 
     payload_id: bytes
@@ -66,8 +66,7 @@ class StoredIndices:
     before_end: bytes | None = None  # the row of its last end, if that did something
 
 
-@dataclass(slots=True)
-class _OpenIndex:
+class _OpenIndex(Struct):
     """The additions since the last index was closed, and the position before them."""
 
     before: Position = field(default_factory=Position)

@@ -5,8 +5,9 @@ through the buffered messages until no height is marked.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from foreblock.ledger.following.buffer import Buffered, Received
 from foreblock.ledger.following.classification import (

@@ -14,8 +14,9 @@ A true flashblock that is refused by these bounds comes as a sealed block from `
 whose bounds are wider, and wider with each try: that chain is followed or none.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Allowance
 
@@ -52,8 +53,7 @@ LEAST_US: Final = 50_000  # work that no stalled machine keeps from being done
 _MICROSECONDS: Final = 10**6
 
 
-@dataclass(frozen=True, slots=True)
-class RunBounds:
+class RunBounds(Struct, frozen=True):
     """Times, in seconds, and what is taken on trust."""
 
     message: float = 2.0  # one flashblock
@@ -85,8 +85,7 @@ class RunBounds:
         )
 
 
-@dataclass(slots=True)
-class Debt:
+class Debt(Struct):
     """Time taken by one sender in vain, in nanoseconds. It falls by 1/PART_IN_VAIN of the time."""
 
     since_ns: int = 0
@@ -100,8 +99,7 @@ class Debt:
         return self.owed_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """The rest of the allowance of a message or block that waits for state, and the time spent."""
 
     allowance: Allowance

@@ -12,14 +12,14 @@ cannot become inconsistent.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from foreblock.types import Content, Flashblock
 
 
-@dataclass(frozen=True, slots=True)
-class BufferBounds:
+class BufferBounds(Struct, frozen=True):
     """How much is kept; bytes are those of memory."""
 
     messages_per_feed: int = 64

@@ -22,7 +22,6 @@ they are valid at every anchor.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -144,8 +143,7 @@ class SlotRule(Struct, frozen=True, array_like=True):
     behind: int
 
 
-@dataclass(slots=True)
-class _Score:
+class _Score(Struct):
     uses: int = 0  # since something was held back
     gap: int = HELD_FIRST
     strikes: int = 0

@@ -14,9 +14,10 @@ consequences. Execution verifies the message later.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
+
+from msgspec import Struct, field
 
 from foreblock.types import Content, Flashblock, FlashblockId
 
@@ -38,16 +39,14 @@ class Standing(Enum):
 SERVED: Final = frozenset({Standing.OPEN, Standing.FROZEN, Standing.CLOSED})
 
 
-@dataclass(frozen=True, slots=True)
-class KnownStep:
+class KnownStep(Struct, frozen=True):
     """An executed flashblock of a candidate."""
 
     content: Content
     seals_as: bytes | None = None  # the block's hash if it ends here; none until it is computed
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A build job that was received."""
 
     block: int
@@ -64,16 +63,14 @@ class Candidate:
         return [*executed, *(each for each in self.held if each.index == index)]
 
 
-@dataclass(frozen=True, slots=True)
-class FlashblockRef:
+class FlashblockRef(Struct, frozen=True):
     """A flashblock of a known job."""
 
     payload_id: bytes
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """The chain and the jobs, at the moment in which a message arrives."""
 
     latest_number: int
@@ -116,28 +113,23 @@ class Known:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Struct, frozen=True):
     """Known by its content: count it, publish nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Equivocation:
+class Equivocation(Struct, frozen=True):
     """It contradicts what is known of its place: keep the first, and this as an alternate."""
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
+class Next(Struct, frozen=True):
     """It follows the last one executed of its job: execute it, then what is buffered."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstOnSealed:
+class FirstOnSealed(Struct, frozen=True):
     """It begins a block on the latest sealed one."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstOnPending:
+class FirstOnPending(Struct, frozen=True):
     """It begins a block and proves that the one before ended at this partial: seal that.
 
     The partial may be of a job that was dropped or stands aside; then that one was right.
@@ -146,15 +138,13 @@ class FirstOnPending:
     parent: FlashblockRef
 
 
-@dataclass(frozen=True, slots=True)
-class FirstUnproven:
+class FirstUnproven(Struct, frozen=True):
     """It claims to begin on our last partial, whose root is not computed: stack, do not seal."""
 
     parent: FlashblockRef
 
 
-@dataclass(frozen=True, slots=True)
-class FirstOnUnknown:
+class FirstOnUnknown(Struct, frozen=True):
     """It begins on a block that we cannot name: buffer the job, ask for the parent by hash.
 
     `missing` is the last flashblock of the parent where the message names one that we lack.
@@ -167,8 +157,7 @@ class FirstOnUnknown:
     undecided: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Struct, frozen=True):
     """A new job for a height that is being served by another one.
 
     It takes over at once if it stands on the same parent or on another one of ours; the
@@ -179,47 +168,39 @@ class Restart:
     takes_over: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Competing:
+class Competing(Struct, frozen=True):
     """A new job for a sealed height, on a known parent: execute it aside, do not serve it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """It cannot be joined to its job now: buffer it; it makes nothing fresher."""
 
     expected: int  # the index that the job would continue with
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenLink:
+class BrokenLink(Struct, frozen=True):
     """It has the next index and names another predecessor: as with a gap."""
 
     named: FlashblockId
 
 
-@dataclass(frozen=True, slots=True)
-class Orphan:
+class Orphan(Struct, frozen=True):
     """Index 0 of its job was not received: buffer it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
+class Ahead(Struct, frozen=True):
     """It begins a block whose parent has not begun: buffer it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TooFar:
+class TooFar(Struct, frozen=True):
     """Higher than blocks may be stacked: count it, ignore it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Old:
+class Old(Struct, frozen=True):
     """Its height is sealed: count it, ignore it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedJob:
+class DroppedJob(Struct, frozen=True):
     """Of a job that lost: count it, and buffer it until its height is sealed.
 
     If a block waits for its parent, this may be the missing part: the dropped job was right

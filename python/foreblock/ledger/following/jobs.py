@@ -14,8 +14,9 @@ are lost.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from foreblock._engine import Header, View
 from foreblock.ledger.building.block_in_progress import BlockInProgress
@@ -47,8 +48,7 @@ def messages_key(messages: Sequence[Received]) -> int:
     return hash(tuple(each.identity for each in messages))
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """A message that was executed and found true."""
 
     received: Received
@@ -57,8 +57,7 @@ class Step:
     sealed: Header | None = None  # its block's if it ends here; none until that is computed
 
 
-@dataclass(slots=True)
-class Job:
+class Job(Struct):
     """A build job."""
 
     block: int
@@ -136,8 +135,7 @@ class Job:
         return Candidate(self.block, self.payload_id, self.standing, self.parent_hash, prefix, held)
 
 
-@dataclass(frozen=True, slots=True)
-class StepRef:
+class StepRef(Struct, frozen=True):
     """A step of a job."""
 
     job: Job
@@ -254,8 +252,7 @@ _ALL: Final = 1 << 20  # more rows than a height can have
 _STORE: Final = "store"  # as the feed that recovered messages came from
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(Struct, frozen=True):
     partial: int
     row: PartialRow
     is_served: bool

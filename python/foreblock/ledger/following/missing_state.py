@@ -7,8 +7,9 @@ is buffered meanwhile, or the block is tried again. How often that is done is bo
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from foreblock._engine import Header, MissingKeys, Overlay, Transaction
 from foreblock.errors import StateMissing
@@ -38,8 +39,7 @@ L1_SLOTS: Final = tuple(range(9))
 _EMPTY_TO: Final = (None, b"")
 
 
-@dataclass(frozen=True, slots=True)
-class MissingNodes:
+class MissingNodes(Struct, frozen=True):
     """Trie nodes that a state root needs: those of proofs of these keys at one block."""
 
     number: int
@@ -53,8 +53,7 @@ class MissingNodes:
         return cls(header.number, header.hash, header.state_root, keys)
 
 
-@dataclass(slots=True)
-class MissingState:
+class MissingState(Struct):
     """Keys of one state; `contracts` are accounts whose code is likely to be needed with them."""
 
     accounts: set[bytes] = field(default_factory=set)

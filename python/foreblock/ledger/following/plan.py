@@ -4,8 +4,9 @@ A message that has just been received and one that was buffered are planned alik
 buffered one is only taken out if something has changed for it. `actions` carries plans out.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.classification import (
@@ -29,35 +30,29 @@ from foreblock.ledger.following.jobs import Job
 Beginning = FirstOnSealed | FirstOnPending | FirstUnproven | Restart
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Struct, frozen=True):
     """Ignore it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extend:
+class Extend(Struct, frozen=True):
     """Execute it on the job that it follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Struct, frozen=True):
     """Execute it as the first of its block, on the parent that the outcome names."""
 
     outcome: Beginning
 
 
-@dataclass(frozen=True, slots=True)
-class FindParent:
+class FindParent(Struct, frozen=True):
     """Compute roots that may name its parent, and classify it again; otherwise buffer it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compete:
+class Compete(Struct, frozen=True):
     """Execute it beside a sealed block, without serving it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(Struct, frozen=True):
     """Keep it for later; with `revisits`, messages of its height are tried again."""
 
     revisits: bool = False

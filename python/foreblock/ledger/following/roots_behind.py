@@ -17,8 +17,9 @@ tip is always a little ahead.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Changes, Header, Proof, ProofsNeeded, StateTrie, Store, View
 from foreblock.errors import IncompleteState, MissingNode, NotHere, StateMissing
@@ -34,8 +35,7 @@ MOST_BEHIND: Final = 32  # blocks that wait for their roots
 MOST_REMEMBERED: Final = 2 * MOST_BEHIND
 
 
-@dataclass(frozen=True, slots=True)
-class DueRoot:
+class DueRoot(Struct, frozen=True):
     """A sealed block whose root is to be computed."""
 
     epoch: int
@@ -43,8 +43,7 @@ class DueRoot:
     parent: Header
 
 
-@dataclass(frozen=True, slots=True)
-class RootOutcome:
+class RootOutcome(Struct, frozen=True):
     """The outcome: computed, unless proofs are needed first or something differs."""
 
     needed: ProofsNeeded | None = None

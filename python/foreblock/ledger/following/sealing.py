@@ -9,8 +9,9 @@ number keeps it: its changes are stored under that number again, and so stay the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Block, Header, View
 from foreblock.ledger.building.block_in_progress import BlockInProgress
@@ -30,8 +31,7 @@ from foreblock.ledger.storage.rows import decode_items
 from foreblock.primitives import format_data
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
+class Rebuilt(Struct, frozen=True):
     """A chain of blocks in memory: the last, and the indices that are to be stored."""
 
     block: BlockInProgress

@@ -6,8 +6,9 @@ zero is not provided, and not compared; the sealed header reveals what is wrong 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Header, decode_transaction
 from foreblock.errors import Undecodable as UndecodableBytes
@@ -24,13 +25,11 @@ _U64: Final = 1 << 64
 _DEPOSIT: Final = bytes([DEPOSIT])
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """It is true, and part of its block."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diverged:
+class Diverged(Struct, frozen=True):
     """Its claim differs from the execution here."""
 
     field: str
@@ -41,8 +40,7 @@ class Diverged:
         return f"{self.field}: expected {self.expected}, found {self.found}"
 
 
-@dataclass(frozen=True, slots=True)
-class Undecodable:
+class Undecodable(Struct, frozen=True):
     """One of its transactions is none."""
 
     why: str
@@ -51,8 +49,7 @@ class Undecodable:
         return self.why
 
 
-@dataclass(frozen=True, slots=True)
-class Unsupported:
+class Unsupported(Struct, frozen=True):
     """It needs what this chain or this engine does not have."""
 
     what: str
@@ -61,8 +58,7 @@ class Unsupported:
         return self.what
 
 
-@dataclass(frozen=True, slots=True)
-class Overrun:
+class Overrun(Struct, frozen=True):
     """It exceeds the bounds of what is not proven."""
 
     why: str
@@ -71,8 +67,7 @@ class Overrun:
         return f"overrun: {self.why}"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanting:
+class Wanting(Struct, frozen=True):
     """It needs state that is not known yet, and is tried again when that is learned."""
 
     wanted: MissingState

@@ -6,8 +6,9 @@ fit would fail later, with a less useful message.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork

@@ -18,8 +18,9 @@ the hex.
 import hashlib
 import json
 import zlib
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from foreblock._engine import Header, keccak256
 from foreblock.errors import BadGenesis
@@ -60,8 +61,7 @@ _KEYS: Final = {
 _ACCOUNT_KEYS: Final = {"balance", "nonce", "code", "storage", "secretKey", "comment"}
 
 
-@dataclass(frozen=True, slots=True)
-class GenesisAccount:
+class GenesisAccount(Struct, frozen=True):
     """An account of block 0; it may be empty."""
 
     balance: int = 0
@@ -70,8 +70,7 @@ class GenesisAccount:
     storage: dict[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Genesis:
+class Genesis(Struct, frozen=True):
     """The start of a chain: header fields of block 0 and accounts."""
 
     profile: ChainProfile

@@ -7,8 +7,9 @@ chooses the exception, so that a bad genesis and a bad fork choice differ.
 
 import json
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import NoReturn, TypeVar
+
+from msgspec import Struct
 
 from foreblock.errors import ImportFailure
 from foreblock.primitives import parse_address, parse_data, parse_hash, parse_number
@@ -17,8 +18,7 @@ T = TypeVar("T")
 Refusal = Callable[[str, str], ImportFailure]
 
 
-@dataclass(frozen=True, slots=True)
-class JsonValue:
+class JsonValue(Struct, frozen=True):
     """One value, its path, and the exception that refuses it."""
 
     value: object

@@ -20,7 +20,6 @@ sealed state. If a clock seals blocks and flashblocks are shown, the seal brings
 `latest`.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
@@ -48,16 +47,14 @@ TAGS: Final[dict[str, Tag]] = {
 KEPT_BLOCKS: Final = 256  # of each kind; at more, all are dropped
 
 
-@dataclass(frozen=True, slots=True)
-class ByHash:
+class ByHash(Struct, frozen=True):
     """The block of this hash; optionally it must be canonical (EIP-1898)."""
 
     hash: bytes
     require_canonical: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ByIndex:
+class ByIndex(Struct, frozen=True):
     """The partial block of a number that one flashblock made."""
 
     number: int

@@ -10,8 +10,9 @@ may have more of them than fit into memory at once, and most subscribers want fe
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from foreblock._engine import (
     BlockLogs,
@@ -172,8 +173,7 @@ def _counted_before(view: LedgerView, block: PreconfirmedBlock) -> tuple[int, in
     return sum(count for count, _, _ in before), sum(logs for _, logs, _ in before)
 
 
-@dataclass(frozen=True, slots=True)
-class LogRange:
+class LogRange(Struct, frozen=True):
     """Sealed blocks from `first` up to `stop`, then unsealed ones; or a removed one."""
 
     first: int

@@ -14,7 +14,6 @@ those are skipped over, not decoded.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec import Struct
@@ -43,8 +42,7 @@ from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position, split
 from foreblock.primitives import rlp_list_prefix
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
+class Portion(Struct, frozen=True):
     """Transactions that are stored together, with their receipts."""
 
     items: StoredItems  # the transactions, as in their trie
@@ -90,16 +88,14 @@ class Portion:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadPortion:
+class UnreadPortion(Struct, frozen=True):
     """A portion that can be read while its view is open."""
 
     number: int | None  # of the partial whose flashblock it is; None if it is a whole body
     read: Callable[[], Portion]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBlock:
+class StoredBlock(Struct, frozen=True):
     """A block with everything that is in it."""
 
     header: Header

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Final, NoReturn
 
+from msgspec import Struct
+
 from foreblock._engine import (
     Allowance,
     Block,
@@ -131,8 +133,7 @@ BLOBS_PER_TRANSACTION: Final = 6  # EIP-7594, from Osaka on
 DEPOSIT_RECEIPT_VERSION: Final = 1  # OP, from Canyon on
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """The results of a block's execution."""
 
     receipts: tuple[Receipt, ...]
@@ -142,8 +143,7 @@ class Execution:
     requests_hash: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """A block to execute, with its rules."""
 
     block: Block

@@ -13,8 +13,9 @@ its *child's* base fee changes, since Jovian also a minimum. Layout, big-endian:
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Header
 from foreblock.ledger.rules.check import Check
@@ -74,8 +75,7 @@ _HOLOCENE: Final = struct.Struct(">BII")
 _JOVIAN: Final = struct.Struct(">BIIQ")
 
 
-@dataclass(frozen=True, slots=True)
-class FeeParameters:
+class FeeParameters(Struct, frozen=True):
     """Parameters for the base fee of a header's child."""
 
     denominator: int

@@ -6,9 +6,10 @@ Values in, values out: the stated forks come from the genesis `config`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
+
+from msgspec import Struct
 
 from foreblock._engine import Header
 from foreblock.ledger.rules.execution import (
@@ -53,8 +54,7 @@ PRECOMPILES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ForkConfig:
+class ForkConfig(Struct, frozen=True):
     """The parameters in force from a fork on."""
 
     activation_time: int  # 0 for a fork of the genesis
@@ -64,8 +64,7 @@ class ForkConfig:
     system_contracts: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class ForkConfigs:
+class ForkConfigs(Struct, frozen=True):
     """The configurations of a chain as seen at a time; without a next fork there is no last."""
 
     current: ForkConfig | None
@@ -73,8 +72,7 @@ class ForkConfigs:
     last: ForkConfig | None
 
 
-@dataclass(frozen=True, slots=True)
-class StatedForks:
+class StatedForks(Struct, frozen=True):
     """The numbers and times at which a genesis `config` says that forks begin, by key."""
 
     blocks: Mapping[str, int]

@@ -10,8 +10,9 @@ one is in `execution`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Header
 from foreblock.errors import BadBlock
@@ -213,8 +214,7 @@ MAXIMUM_UNCLES: Final = 2  # yellow paper
 MAXIMUM_DEPTH: Final = 6  # yellow paper: generations between a block and its uncle
 
 
-@dataclass(frozen=True, slots=True)
-class Ancestor:
+class Ancestor(Struct, frozen=True):
     """A block before ours, with the hashes of the uncles it named."""
 
     header: Header

@@ -20,8 +20,9 @@ it is not stored. It counts the signed encoding; deposits come from L1 and cost 
 are those of `estimated_compressed_size`, in millionths of a byte.
 """
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from foreblock._engine import decode_transaction, estimated_compressed_size
 from foreblock.ledger.rules.forks import OptimismFork
@@ -46,8 +47,7 @@ MILLION: Final = 10**6
 OPERATOR_FACTOR: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class L1Fees:
+class L1Fees(Struct, frozen=True):
     """The prices in force for one block."""
 
     base_fee: int  # of L1, wei
@@ -75,8 +75,7 @@ class L1Fees:
         return estimated_size // MILLION * self.da_footprint_gas_scalar
 
 
-@dataclass(frozen=True, slots=True)
-class BedrockAttributes:
+class BedrockAttributes(Struct, frozen=True):
     """The prices before Ecotone."""
 
     base_fee: int  # of L1, wei
@@ -84,8 +83,7 @@ class BedrockAttributes:
     scalar: int  # millionths
 
 
-@dataclass(frozen=True, slots=True)
-class EcotoneAttributes:
+class EcotoneAttributes(Struct, frozen=True):
     """The prices from Ecotone on; those that came later are None before."""
 
     base_fee: int  # of L1, wei

@@ -13,8 +13,9 @@ checks every block and stores the end (`storage.follow_rows`); readers use the s
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from foreblock.ledger.rules.forks import (
     BEDROCK,
@@ -39,8 +40,7 @@ T = TypeVar("T")
 Schedule = tuple[tuple[int, T], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BlobParameters:
+class BlobParameters(Struct, frozen=True):
     """Target and maximum of blobs in a block, and how fast their price moves."""
 
     target: int
@@ -48,8 +48,7 @@ class BlobParameters:
     update_fraction: int
 
 
-@dataclass(frozen=True, slots=True)
-class OptimismParameters:
+class OptimismParameters(Struct, frozen=True):
     """Forks and base-fee constants of an OP chain."""
 
     forks: Schedule[OptimismFork]
@@ -59,8 +58,7 @@ class OptimismParameters:
     block_time: int = 2  # seconds; Base and OP Mainnet
 
 
-@dataclass(frozen=True, slots=True)
-class ChainProfile:
+class ChainProfile(Struct, frozen=True):
     """The constants and the fork schedule of one chain."""
 
     chain_id: int
@@ -146,8 +144,7 @@ KNOWN_TYPES: Final = frozenset({ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE, DEPOSI
 _FIRST_LIST: Final = 0xC0  # a legacy transaction is a list
 
 
-@dataclass(frozen=True, slots=True)
-class RulesEnd:
+class RulesEnd(Struct, frozen=True):
     """Where the rules end that this version knows, and why."""
 
     block: int  # the first that cannot be executed

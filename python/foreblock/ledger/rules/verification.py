@@ -7,8 +7,9 @@ is stored here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import (
     Allowance,
@@ -36,8 +37,7 @@ MAXIMUM_BLOCK_SIZE: Final = 8_388_608  # bytes of RLP, EIP-7934
 MESSAGE_PASSER: Final = bytes.fromhex("4200000000000000000000000000000000000016")  # OP
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """A block that is as its header says, with all that is stored of it."""
 
     block: Block

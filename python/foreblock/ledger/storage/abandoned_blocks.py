@@ -26,8 +26,9 @@ height.
 import struct
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from foreblock._engine import Header, View, decode_header, keccak256
 from foreblock.errors import StoreDamaged, Undecodable
@@ -57,8 +58,7 @@ HASH_BYTES: Final = 32
 NUMBER_BYTES: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedRow:
+class RemovedRow(Struct, frozen=True):
     """A removed block: its header, its partials, and the rest of it if it came as a whole."""
 
     header: Header

@@ -14,8 +14,9 @@ own rows, or in those of the partials that it was sealed from (`body_keys`).
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Block, Header, View
 from foreblock.errors import BadGenesis, StoreDamaged
@@ -40,8 +41,7 @@ FIRST: Final = b"F"
 _FIRST: Final = struct.Struct(">Q?")
 
 
-@dataclass(frozen=True, slots=True)
-class FirstBlock:
+class FirstBlock(Struct, frozen=True):
     """Where the chain of a store begins."""
 
     number: int = 0
@@ -85,8 +85,7 @@ def header_entries(header: Header) -> dict[bytes, bytes]:
     return {rows.block_index_key(header.hash): header.number.to_bytes(8)}
 
 
-@dataclass(frozen=True, slots=True)
-class ChainHead:
+class ChainHead(Struct, frozen=True):
     """The last block, its rules, and the few before it."""
 
     header: Header

@@ -19,11 +19,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from stat import S_IMODE
 from threading import Thread
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Heads, Store
 from foreblock.errors import StoreExists, StoreFailed, StoreMissing
@@ -37,8 +38,7 @@ _LOOK_SECONDS: Final = 0.1
 Report = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Copied:
+class Copied(Struct, frozen=True):
     """A store before and after."""
 
     heads: Heads  # of the copy
@@ -136,8 +136,7 @@ def sync(path: Path) -> None:
 PART: Final = ".compact.part"  # the folder of the copy, inside that of the store
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+class Compacted(Struct, frozen=True):
     """The file of a store before and after."""
 
     heads: Heads

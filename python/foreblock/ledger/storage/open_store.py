@@ -11,9 +11,11 @@ configuration of the chain stays that of the first anchor.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from foreblock._engine import (
     Block,
@@ -75,8 +77,7 @@ _UNIT: Final = 1 << 16  # bytes; a multiple of the page size of every system
 FIRST_EPOCH: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """The past that a store keeps, in blocks behind the latest; an import keeps all states.
 
     Blocks, transactions and receipts stay. Pruned are states, the flashblocks that blocks were
@@ -219,8 +220,7 @@ def profile_in(config: bytes) -> ChainProfile:
     return read_profile(JsonValue.parse(config, BadGenesis))
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """A block to begin at; without a body if no upstream had it."""
 
     header: Header

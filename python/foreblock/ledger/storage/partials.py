@@ -24,7 +24,6 @@ its last one is kept.
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
@@ -85,8 +84,7 @@ def decode_freshness(note: bytes) -> Freshness | None:
     return Freshness(boot_id, until_ns, empty_tail)
 
 
-@dataclass(frozen=True, slots=True)
-class _IndexRow:
+class _IndexRow(Struct, frozen=True):
     index: int
     partial: int
 

@@ -26,8 +26,9 @@ one takes as long as all else that a receipt needs.
 
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Block, Header, Receipt, Transaction, Withdrawal, decode_header
 
@@ -77,8 +78,7 @@ def decode_header_row(row: bytes) -> tuple[Header, int]:
     return decode_header(row[DIFFICULTY_BYTES:]), int.from_bytes(row[:DIFFICULTY_BYTES])
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBody:
+class StoredBody(Struct, frozen=True):
     """A block without its header."""
 
     transactions: tuple[bytes, ...]

@@ -46,8 +46,9 @@ first compares them with the store. After a crash both start again.
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from foreblock._engine import Store, View, log_section, log_terms, merge_log_sections, touched_terms
 from foreblock.errors import StoreDamaged
@@ -104,8 +105,7 @@ def section_of_key(key: bytes) -> Section:
     return Section(*_SECTION.unpack_from(key))
 
 
-@dataclass(frozen=True, slots=True)
-class Indexed:
+class Indexed(Struct, frozen=True):
     """How far a chain is indexed: the block after the last section of each size."""
 
     key: bytes  # of the index
@@ -197,8 +197,7 @@ DELETED_ROWS: Final = 64  # in a turn
 _ALL: Final = 1 << 20  # more rows than a small section can have
 
 
-@dataclass(slots=True)
-class _Gathered:
+class _Gathered(Struct):
     """Terms of blocks from the end of the index on."""
 
     first: int = 0
@@ -216,16 +215,14 @@ class _Gathered:
         return not self.terms or _hash(view, self.stop - 1) == self.last_hash
 
 
-@dataclass(slots=True)
-class _Merger:
+class _Merger(Struct):
     """A section that is being merged, and the entry from which the next turn continues."""
 
     section: Section
     start: bytes = FIRST_ENTRY
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """The rows of a turn."""
 
     put: list[tuple[bytes, bytes]]

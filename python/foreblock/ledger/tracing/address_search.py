@@ -9,7 +9,8 @@ are found by binary search, from the oldest kept state to the newest of the view
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from foreblock._engine import LogFilter, LogSearch, State, touched_places
 from foreblock.errors import PrunedState, RefusedTrace
@@ -24,16 +25,14 @@ from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
-@dataclass(frozen=True, slots=True)
-class TouchingBlock:
+class TouchingBlock(Struct, frozen=True):
     """A block and the places of its transactions that touch the address, in order."""
 
     block: ReadableBlock
     places: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class AddressPage:
+class AddressPage(Struct, frozen=True):
     """Blocks in the order of the search, and whether there are more."""
 
     blocks: list[TouchingBlock]

@@ -8,8 +8,9 @@ the contract whose storage root a header has. What is not known of them is `Miss
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock._engine import Allowance, Block, NeededState
 from foreblock.errors import (
@@ -31,8 +32,7 @@ from foreblock.scheduling.steps import Steps, Work
 UNUSED_NUMBER: Final = 1 << 63  # of lives of accounts; no commit has it
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionWitness:
+class ExecutionWitness(Struct, frozen=True):
     """Trie nodes, codes, keys and headers, each encoded as it is hashed."""
 
     nodes: Sequence[bytes]

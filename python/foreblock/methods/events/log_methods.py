@@ -11,7 +11,6 @@ refused: its logs could not be read otherwise, and a block is limited by its gas
 
 from binascii import hexlify
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final, cast
 
@@ -157,8 +156,7 @@ class FilterParams(Params):
     filter: FilterObject
 
 
-@dataclass(frozen=True, slots=True)
-class LogQuery:
+class LogQuery(Struct, frozen=True):
     """A filter: the logs that match, and the blocks to search."""
 
     filter: LogFilter

@@ -9,12 +9,11 @@ in the pool, too, until their block is sealed.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from foreblock.bus.messages import MOST_POOL_BYTES
 from foreblock.errors import PoolTooLarge
@@ -39,8 +38,7 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class Unsealed:
+class Unsealed(Struct, frozen=True):
     """A pre-confirmed transaction."""
 
     raw: bytes
