@@ -78,6 +78,17 @@ def test_old_blocks_are_as_a_whole_store_has_them(
             assert reply.headers.endswith(MARK)
 
 
+def test_a_block_with_hashes_needs_no_receipts(
+    long_ledger: Ledger, ethereum: Asker, reaching: Reaching
+) -> None:
+    """As an upstream that replays a recording has none."""
+    for block in recent(long_ledger):
+        body = request("eth_getBlockByNumber", hex(block.number), False)
+        assert json.loads(reaching.cold.reply(body).body) == json.loads(ethereum.reply(body).body)
+    assert "eth_getBlockByHash" in reaching.asked
+    assert "eth_getBlockReceipts" not in reaching.asked
+
+
 def test_old_transactions_are_as_a_whole_store_has_them(
     long_ledger: Ledger, ethereum: Asker, reaching: Reaching
 ) -> None:

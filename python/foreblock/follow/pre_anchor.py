@@ -34,7 +34,8 @@ from foreblock.methods.table import MethodFunction
 from foreblock.rpc.envelope import NO_PARAMS
 from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.scheduling.reply import Text
-from foreblock.upstream.old_blocks import AskUpstream, OldBlock, OldBlocks, index_of
+from foreblock.types import Block
+from foreblock.upstream.old_blocks import AskUpstream, OldBlocks, index_of
 
 ABSENT_SECONDS: Final = 2.0  # until an unknown transaction is requested again
 MOST_ABSENT: Final = 4096
@@ -112,8 +113,8 @@ class VerifiedHistory:
 
         async def find() -> Text:
             wanted = named.hash if isinstance(named, ByHash) else await self._hash_of(named)  # type: ignore[arg-type]  # a number
-            old = None if wanted is None else await self._blocks.by_hash(wanted)
-            return NULL if old is None else self._texts(old).receipts()
+            block = None if wanted is None else await self._blocks.by_hash(wanted)
+            return NULL if block is None else (await self._texts(block)).receipts()
 
         if isinstance(named, ByHash):
             return _unless_known(view, named, find)
@@ -136,30 +137,32 @@ class VerifiedHistory:
 
         async def find() -> Text:
             found = await self._find_transaction(wanted)
-            return NULL if found is None else show(self._texts(found[0]), found[1])
+            return NULL if found is None else show(await self._texts(found[0]), found[1])
 
         return find
 
     async def _show_block(self, block_hash: bytes, params: Any) -> Text:  # noqa: ANN401, of either method
-        old = await self._blocks.by_hash(block_hash)
-        if old is None:
+        block = await self._blocks.by_hash(block_hash)
+        if block is None:
             return NULL
-        return self._texts(old).block(full=params.full_transactions)
+        if params.full_transactions:
+            return (await self._texts(block)).block(full=True)
+        return OldBlockTexts(block, (), self._ledger.profile).block(full=False)
 
-    async def _find_transaction(self, transaction_hash: bytes) -> tuple[OldBlock, int] | None:
+    async def _find_transaction(self, transaction_hash: bytes) -> tuple[Block, int] | None:
         """The old block that has a transaction, and its index in it."""
         block_hash = await self._blocks.block_of(transaction_hash)
-        old = None if block_hash is None else await self._blocks.by_hash(block_hash)
-        index = None if old is None else index_of(old, transaction_hash)
+        block = None if block_hash is None else await self._blocks.by_hash(block_hash)
+        index = None if block is None else index_of(block, transaction_hash)
         with closing(self._ledger.view()) as view:
             anchor = view.base.number
-        if old is None or index is None or old.block.header.number >= anchor:
+        if block is None or index is None or block.header.number >= anchor:
             self._note_absent(transaction_hash)  # blocks since the anchor are known here
             return None
-        number = old.block.header.number
-        if await self._hash_of(number) != old.block.hash:
+        number = block.header.number
+        if await self._hash_of(number) != block.hash:
             raise BeforeAnchor(number, anchor)
-        return old, index
+        return block, index
 
     async def _hash_of(self, number: int) -> bytes | None:
         """The hash of an ancestor; None if there is none. Raises `BeforeAnchor`."""
@@ -189,8 +192,10 @@ class VerifiedHistory:
                 missed = missing
             await rounds.fetch([Missed("eth_getStorageAt", NO_PARAMS, missed)])
 
-    def _texts(self, old: OldBlock) -> OldBlockTexts:
-        return OldBlockTexts(old.block, old.receipts, self._ledger.profile)
+    async def _texts(self, block: Block) -> OldBlockTexts:
+        """All texts of a block; deposits need fields of their receipts."""
+        receipts = await self._blocks.receipts_of(block)
+        return OldBlockTexts(block, receipts, self._ledger.profile)
 
     def _is_absent(self, transaction_hash: bytes) -> bool:
         return (self._absent.get(transaction_hash) or 0.0) > self._clock()

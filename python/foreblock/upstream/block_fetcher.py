@@ -230,8 +230,10 @@ class BlockFetcher:
         async def ask(method: str, params: bytes) -> bytes:
             return await self._read(method, msgspec.json.decode(params, type=list[Any]), bytes)
 
+        blocks = OldBlocks(ask)
         try:
-            return await OldBlocks(ask).by_hash(hash)
+            block = await blocks.by_hash(hash)
+            return None if block is None else OldBlock(block, await blocks.receipts_of(block))
         except EndpointError:
             return None
 

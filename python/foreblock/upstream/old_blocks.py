@@ -2,6 +2,7 @@
 
 A block is what its hash says: the header is rebuilt and hashed, the transactions and the receipts
 have the roots that it names. Whether the block is of this chain is for the caller to prove.
+Receipts are read by themselves, as not every endpoint has eth_getBlockReceipts.
 Nothing here is believed because an endpoint said it, but that something does not exist.
 """
 
@@ -53,7 +54,7 @@ AskUpstream = Callable[[str, bytes], Awaitable[bytes]]
 
 
 class OldBlock(NamedTuple):
-    """A block with the requested hash, and its receipts as in their trie."""
+    """A block and its receipts as in their trie."""
 
     block: Block
     receipts: tuple[bytes, ...]
@@ -64,11 +65,12 @@ class OldBlocks:
 
     def __init__(self, ask: AskUpstream) -> None:
         self._ask: Final = ask
-        self._kept: Final = LruCache[bytes, OldBlock](KEPT)
+        self._blocks: Final = LruCache[bytes, Block](KEPT)
+        self._receipts: Final = LruCache[bytes, tuple[bytes, ...]](KEPT)
 
-    async def by_hash(self, block_hash: bytes) -> OldBlock | None:
+    async def by_hash(self, block_hash: bytes) -> Block | None:
         """The block of this hash; None if the upstream has none. Raises `InvalidProofData`."""
-        known = self._kept.get(block_hash)
+        known = self._blocks.get(block_hash)
         if known is not None:
             return known
         answer = await self._read("eth_getBlockByHash", [format_data(block_hash), True])
@@ -82,10 +84,18 @@ class OldBlocks:
                 for at in range(min(len(missing.hashes), MOST_UNCLES))
             ]
             block = _rebuilt(answer, block_hash, uncles)
-        receipts = await self._read("eth_getBlockReceipts", [format_data(block_hash)])
-        found = OldBlock(block, _receipts(receipts, block))
-        self._kept.keep(block_hash, found)
-        return found
+        self._blocks.keep(block_hash, block)
+        return block
+
+    async def receipts_of(self, block: Block) -> tuple[bytes, ...]:
+        """The receipts of a block as in their trie. Raises `InvalidProofData`."""
+        known = self._receipts.get(block.hash)
+        if known is not None:
+            return known
+        answer = await self._read("eth_getBlockReceipts", [format_data(block.hash)])
+        receipts = _receipts(answer, block)
+        self._receipts.keep(block.hash, receipts)
+        return receipts
 
     async def hash_of_number(self, number: int) -> bytes | None:
         """The hash that the upstream says a block of this number has; nothing proves it."""
@@ -107,9 +117,9 @@ class OldBlocks:
             raise InvalidProofData(f"{method}: {why}") from None
 
 
-def index_of(old: OldBlock, transaction_hash: bytes) -> int | None:
+def index_of(block: Block, transaction_hash: bytes) -> int | None:
     """The index of a transaction in a block; None if it is not in it."""
-    hashes = (keccak256(raw) for raw in old.block.transactions)
+    hashes = (keccak256(raw) for raw in block.transactions)
     return next((at for at, each in enumerate(hashes) if each == transaction_hash), None)
 
 

@@ -1,6 +1,7 @@
 """Blocks that are not in the store, as JSON, in the same form as stored blocks.
 
-The caller provides the body and the receipts of a block and has verified them.
+The caller provides the body and the receipts of a block and has verified them. A block with the
+hashes of its transactions needs no receipts.
 """
 
 from collections.abc import Sequence
