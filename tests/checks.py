@@ -82,6 +82,7 @@ def _crash(amount: Amount) -> list[Command]:
             "tests/sequencer/dev/test_everything.py",
             FOREBLOCK_DEV_KILLS=kills,
             FOREBLOCK_BLOCK_KILLS=kills,
+            FOREBLOCK_INDEX_KILLS=max(kills // 4, 4),
             FOREBLOCK_SOAK=kills,
             FOREBLOCK_FOLLOWER_KILLS=max(kills // 4, 1),
             FOREBLOCK_DEV_EXAMPLES=kills,

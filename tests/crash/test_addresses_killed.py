@@ -19,7 +19,7 @@ from foreblock.ledger.storage.section_index import ADDRESSES, touched_key
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from support.chains.importing import import_bytes, latest
 
-KILLS = int(os.environ.get("FOREBLOCK_INDEX_KILLS", "4"))
+KILLS = int(os.environ.get("FOREBLOCK_INDEX_KILLS", "2"))
 
 BUILD = """
 import sys

@@ -16,7 +16,7 @@ from crash.block_writer import next_index
 from foreblock._engine import Store, View
 from support.chains.writing import Chain
 
-KILLS = int(os.environ.get("FOREBLOCK_BLOCK_KILLS", "4"))
+KILLS = int(os.environ.get("FOREBLOCK_BLOCK_KILLS", "2"))
 TESTS = Path(__file__).parent.parent
 
 

@@ -22,7 +22,7 @@ from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.settings import ChainSettings
 from support.chains.dev_chain import sealed_blocks
 from support.servers.asking import asker
-from support.servers.dev_processes import Dev, dev_chain
+from support.servers.dev_processes import SOLO, Dev, dev_chain
 from support.servers.waiting import until
 
 KILLS = int(os.environ.get("FOREBLOCK_DEV_KILLS", "3"))
@@ -76,7 +76,7 @@ def seen(witness: Witness) -> set[str]:
 
 def test_nothing_is_lost_however_often_the_writer_is_killed(tmp_path: Path) -> None:
     random, witness = Random(SEED), Witness()
-    options = (f"--data={tmp_path / 'data'}", "--load=100", "--test-listen=")
+    options = (f"--data={tmp_path / 'data'}", "--load=100", *SOLO)
     kills = killed = 0
     while kills < KILLS:
         with dev_chain(*options) as dev, watching(dev, witness):

@@ -18,6 +18,7 @@ from faults.life import FOLLOWED, SEQUENCED, SOURCE
 from foreblock._engine import Store
 from foreblock.errors import StoreError
 from foreblock.ledger.reading.view import Ledger
+from support.each_case import sampled
 from support.servers.asking import Asker, asker
 from support.servers.dev_processes import package_environment
 from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
@@ -124,7 +125,9 @@ def living(folder: Path, disk: Disk) -> Iterator[Life]:
 
 
 # One that follows may have to wait for the next block of its canonical source.
-@pytest.mark.parametrize(("failing", "every"), [(SEQUENCED, 1), (FOLLOWED, 1 if CALLS else 12)])
+@pytest.mark.parametrize(
+    ("failing", "every"), sampled([(SEQUENCED, 1), (FOLLOWED, 1 if CALLS else 12)], 1)
+)
 def test_a_network_comes_back_from_every_fault_of_its_disk(
     failing: str, every: int, tmp_path: Path
 ) -> None:

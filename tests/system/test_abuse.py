@@ -84,7 +84,7 @@ def test_long_calls_do_not_hold_up_short_ones(service: RunningService) -> None:
         assert held_up(service, 200) < MOST
 
 
-@pytest.mark.parametrize("name", sampled(EXCESSES, 2))
+@pytest.mark.parametrize("name", sampled(EXCESSES, 1))
 def test_simulations_that_ask_for_too_much_are_refused_or_stopped(
     service: RunningService, name: str
 ) -> None:

@@ -174,6 +174,7 @@ def test_every_process_may_open_as_many_files_as_the_system_allows() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.heavy  # `test_serve.py` kills workers under load
 def test_a_worker_that_is_killed_costs_nothing_but_its_requests(dev: Dev) -> None:
     killed = dev.kill("worker")
     until(lambda: killed not in dev.pids("worker") and len(dev.pids("worker")) == 2, "another one")
@@ -181,6 +182,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_its_requests(dev: Dev) -> Non
         assert dev.main.pending()["number"]
 
 
+@pytest.mark.heavy  # `crash/test_dev_killed.py` kills writers under load
 def test_a_writer_that_is_killed_goes_on_where_it_was(dev: Dev) -> None:
     before = number(dev.main.pending())
     killed = dev.kill("writer")

@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,13 @@ from support.servers.waiting import PATIENCE, until
 from support.servers.wire import post
 
 CLIENTS = 8
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Service]:
+    """A service with one worker that no test stops."""
+    with serving("workers=1") as running:
+        yield running
 
 
 def kill_one_worker(service: Service, load: Load) -> None:
@@ -45,14 +53,13 @@ def test_killed_worker_costs_its_own_requests_and_nothing_else() -> None:
             assert client.ask(b"after").status == 200
 
 
-def test_only_worker_killed_while_clients_queue() -> None:
+def test_only_worker_killed_while_clients_queue(lasting: Service) -> None:
     """With no worker alive, connections wait in the socket that the supervisor keeps."""
-    with serving("workers=1") as service:
-        (victim,) = service.workers()
-        os.kill(victim, signal.SIGKILL)
-        until(lambda: not alive(victim), "its end")
-        with service.connect() as client:
-            assert client.ask(b"patient").text.endswith(":patient")
+    (victim,) = lasting.workers()
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: not alive(victim), "its end")
+    with lasting.connect() as client:
+        assert client.ask(b"patient").text.endswith(":patient")
 
 
 def logged(service: Service, event: str) -> dict[str, object]:
@@ -198,13 +205,12 @@ def run(*settings: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_second_instance_is_refused_in_one_line() -> None:
-    with serving("workers=1") as service:
-        done = run(f"listen=127.0.0.1:{service.port}")
-        line = f"foreblock: 127.0.0.1:{service.port}: address already in use\n"
-        assert (done.returncode, done.stderr) == (1, line)
-        with service.connect() as client:
-            assert client.ask(b"still here").status == 200
+def test_second_instance_is_refused_in_one_line(lasting: Service) -> None:
+    done = run(f"listen=127.0.0.1:{lasting.port}")
+    line = f"foreblock: 127.0.0.1:{lasting.port}: address already in use\n"
+    assert (done.returncode, done.stderr) == (1, line)
+    with lasting.connect() as client:
+        assert client.ask(b"still here").status == 200
 
 
 @pytest.mark.parametrize(

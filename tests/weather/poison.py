@@ -17,14 +17,6 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 MEGABYTE = 10**6
-# A stream of a few hundred bytes that becomes 256 megabytes.
-BOMB = brotli.compress(b" " * (256 * MEGABYTE), quality=1)
-# What is just not too large, and holds as much as can be put into it.
-CROWD = brotli.compress(
-    b'{"payload_id":"0x0102030405060708","index":1,"metadata":{"block_number":1},"diff":'
-    b'{"transactions":[' + b",".join([b'"0x00"'] * 2_000_000) + b"]}}",
-    quality=1,
-)
 DEEP = b'{"diff":' * 50_000
 HASH = "0x" + "5a" * 32
 
@@ -45,10 +37,18 @@ def truncated(connection: ServerConnection) -> None:
 
 
 def bombs(connection: ServerConnection) -> None:
-    """Little that becomes very much."""
+    """Small messages that become large."""
+    # A few hundred bytes that become 256 megabytes.
+    blank = brotli.compress(b" " * (256 * MEGABYTE), quality=1)
+    # As many transactions as a message of an accepted size can have.
+    crowd = brotli.compress(
+        b'{"payload_id":"0x0102030405060708","index":1,"metadata":{"block_number":1},"diff":'
+        b'{"transactions":[' + b",".join([b'"0x00"'] * 2_000_000) + b"]}}",
+        quality=1,
+    )
     while True:
-        connection.send(BOMB)
-        connection.send(CROWD)
+        connection.send(blank)
+        connection.send(crowd)
         connection.send(DEEP)
 
 
