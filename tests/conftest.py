@@ -46,7 +46,7 @@ LOG_PROCESSORS: list[structlog.typing.Processor] = [
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Use every core, and more workers as tests wait: `auto` is for those that start processes."""
-    waiting = 2 if config.option.numprocesses == "auto" else 1
+    waiting = 3 if config.option.numprocesses == "auto" else 1
     return len(os.sched_getaffinity(0)) + waiting
 
 

@@ -89,6 +89,28 @@ def test_a_block_with_hashes_needs_no_receipts(
     assert "eth_getBlockReceipts" not in reaching.asked
 
 
+def test_an_anchor_of_which_only_the_header_is_stored_is_read_from_an_upstream(
+    long_ledger: Ledger, ethereum: Asker, tmp_path: Path
+) -> None:
+    with closing(long_ledger.view()) as view:
+        anchor = view.latest
+    shown = ethereum.ask("eth_getBlockByNumber", hex(anchor.number), False)
+    named, (first, *_) = shown["hash"], shown["transactions"]
+    with follower(long_ledger, tmp_path / "store", has_body=False) as cold:
+        reaching = Reaching(cold, ethereum)
+        for body in (
+            request("eth_getBlockByNumber", hex(anchor.number), False),
+            request("eth_getBlockByNumber", "latest", True),
+            request("eth_getBlockByHash", named, True),
+            request("eth_getBlockReceipts", named),
+            request("eth_getBlockReceipts", "latest"),
+            request("eth_getTransactionByHash", first),
+            request("eth_getTransactionReceipt", first),
+        ):
+            assert json.loads(cold.reply(body).body) == json.loads(ethereum.reply(body).body)
+        assert {"eth_getBlockByHash", "eth_getBlockReceipts"} <= set(reaching.asked)
+
+
 def test_old_transactions_are_as_a_whole_store_has_them(
     long_ledger: Ledger, ethereum: Asker, reaching: Reaching
 ) -> None:

@@ -4,14 +4,15 @@ They come through the network's upstreams, are verified against the hash of thei
 here, and marked by the header `Foreblock-Source: upstream`. A block that a client names by hash is
 what its hash says. A block found by its number, or by a transaction in it, must be proven to be of
 this chain: by the contract of EIP-2935, which has the last 8,191 hashes, or by the parents of the
-anchor. If upstreams are trusted, their word is enough.
+anchor. If upstreams are trusted, their word is enough. The anchor itself is such a block if no
+upstream had its receipts when it was stored: then only its header is here.
 
 A transaction that no upstream knows is not requested again at once: clients poll.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from functools import partial
 from typing import Any, Final
@@ -21,7 +22,7 @@ from msgspec import Raw
 from foreblock.errors import BeforeAnchor, NotHere, NoUpstream, StateMissing, UnknownBlockHash
 from foreblock.follow.passthrough import NULL, Find, beside
 from foreblock.follow.worker_state import WorkerState
-from foreblock.ledger.reading.blocks import ByHash
+from foreblock.ledger.reading.blocks import BlockId, ByHash, SealedBlock
 from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
@@ -94,31 +95,32 @@ class VerifiedHistory:
     def _block_by_hash(self, view: LedgerView, raw: Raw) -> Find | None:
         params = read_by_hash(raw)
         wanted = hash32(params.hash, 0)
-        return _unless_known(view, ByHash(wanted), lambda: self._show_block(wanted, params))
+        is_here = self._hash_elsewhere(view, ByHash(wanted)) is None
+        return None if is_here else lambda: self._show_block(wanted, params)
 
     def _block_by_number(self, view: LedgerView, raw: Raw) -> Find | None:
         params = read_by_number(raw)
-        number = read_block(params.block, 0)
-        if not isinstance(number, int) or number >= view.base.number:
+        find_hash = self._hash_elsewhere(view, read_block(params.block, 0))
+        if find_hash is None:
             return None
 
         async def find() -> Text:
-            wanted = await self._hash_of(number)
+            wanted = await find_hash()
             return NULL if wanted is None else await self._show_block(wanted, params)
 
         return find
 
     def _receipts_of_block(self, view: LedgerView, raw: Raw) -> Find | None:
-        named = read_block(read_receipts(raw).block, 0)
+        find_hash = self._hash_elsewhere(view, read_block(read_receipts(raw).block, 0))
+        if find_hash is None:
+            return None
 
         async def find() -> Text:
-            wanted = named.hash if isinstance(named, ByHash) else await self._hash_of(named)  # type: ignore[arg-type]  # a number
+            wanted = await find_hash()
             block = None if wanted is None else await self._blocks.by_hash(wanted)
             return NULL if block is None else (await self._texts(block)).receipts()
 
-        if isinstance(named, ByHash):
-            return _unless_known(view, named, find)
-        return find if isinstance(named, int) and named < view.base.number else None
+        return find
 
     def _transaction(self, view: LedgerView, raw: Raw) -> Find | None:
         return self._of_transaction(view, raw, OldBlockTexts.transaction)
@@ -156,13 +158,29 @@ class VerifiedHistory:
         index = None if block is None else index_of(block, transaction_hash)
         with closing(self._ledger.view()) as view:
             anchor = view.base.number
-        if block is None or index is None or block.header.number >= anchor:
+            find_hash = None if block is None else self._hash_elsewhere(view, block.header.number)
+        if block is None or index is None or find_hash is None:
             self._note_absent(transaction_hash)  # blocks since the anchor are known here
             return None
-        number = block.header.number
-        if await self._hash_of(number) != block.hash:
-            raise BeforeAnchor(number, anchor)
+        if await find_hash() != block.hash:
+            raise BeforeAnchor(block.header.number, anchor)
         return block, index
+
+    def _hash_elsewhere(
+        self, view: LedgerView, named: BlockId
+    ) -> Callable[[], Awaitable[bytes | None]] | None:
+        """How to find the hash of a block whose body upstreams have; None if the body is here."""
+        if isinstance(named, int) and named < view.base.number:
+            return partial(self._hash_of, named)
+        try:
+            block = view.resolve(named)
+        except UnknownBlockHash as unknown:
+            return partial(_known, unknown.hash)
+        except NotHere:
+            return None
+        if isinstance(block, SealedBlock) and not block.has_body:
+            return partial(_known, block.hash)
+        return None
 
     async def _hash_of(self, number: int) -> bytes | None:
         """The hash of an ancestor; None if there is none. Raises `BeforeAnchor`."""
@@ -204,11 +222,5 @@ class VerifiedHistory:
         self._absent.keep(transaction_hash, self._clock() + ABSENT_SECONDS)
 
 
-def _unless_known(view: LedgerView, block: ByHash, find: Find) -> Find | None:
-    try:
-        view.resolve(block)
-    except UnknownBlockHash:
-        return find
-    except NotHere:
-        return None
-    return None
+async def _known(block_hash: bytes) -> bytes:
+    return block_hash

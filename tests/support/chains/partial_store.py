@@ -16,7 +16,7 @@ from foreblock.follow.learned_state import pack_values
 from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.chain_head import partials_of_sealed
+from foreblock.ledger.storage.chain_head import FirstBlock, partials_of_sealed
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.types import decode_transaction, keccak256
 
@@ -24,8 +24,10 @@ EPOCH = 1
 EMPTY_CODE = keccak256(b"")
 
 
-def begin_at_latest(whole: Ledger, folder: Path, epoch: int = EPOCH) -> None:
-    """Make a store of the latest block alone."""
+def begin_at_latest(
+    whole: Ledger, folder: Path, epoch: int = EPOCH, *, has_body: bool = True
+) -> None:
+    """Make a store of the latest block alone, or of its header."""
     store = Store(str(folder), write=True)
     with closing(whole.view()) as view:
         header, number = view.latest.header, view.latest.number
@@ -33,12 +35,15 @@ def begin_at_latest(whole: Ledger, folder: Path, epoch: int = EPOCH) -> None:
         batch = store.batch()
         body = rows.decode_body(view.row(rows.body_key(number), view.latest))
         index = {rows.block_index_key(header.hash): number.to_bytes(8)}
-        for place, raw in enumerate(body.transactions):
+        for place, raw in enumerate(body.transactions if has_body else ()):
             key = rows.transaction_index_key(decode_transaction(raw).hash)
             index[key] = rows.encode_transaction_entry(number, place)
         batch.begin_at(number, header.hash, header.state_root, epoch, index)
-        for key_of in (rows.header_key, rows.body_key, rows.receipts_key, rows.senders_key):
+        of_body = (rows.body_key, rows.receipts_key, rows.senders_key)
+        for key_of in (rows.header_key, *(of_body if has_body else ())):
             batch.put(key_of(number), view.row(key_of(number), view.latest))
+        if not has_body:
+            batch.put(*FirstBlock(number, has_body=False).row)
         config = view.stored.row(rows.CONFIG)
         assert config is not None
         batch.put(rows.CONFIG, config)

@@ -25,7 +25,7 @@ class Follower:
         most, dialect = told.pop("most", 1 << 30), told.pop("dialect", "ethereum")
         hint = told.pop("hint", None)
         if not told.pop("is_begun", False):
-            begin_at_latest(whole, folder)
+            begin_at_latest(whole, folder, has_body=told.pop("has_body", True))
         settings = FollowSettings(**{"fetch_timeout": 60.0, **told})
         with Store(str(folder), write=True) as store:
             put_trust(store, settings.trust)
