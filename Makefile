@@ -47,7 +47,7 @@ dev: build ## run two local chains with real flashblocks
 	@exec $(BIN)/foreblock dev
 
 test: build ## run the Rust tests, then the Python tests: first those within one process, then those that start processes
-	@FOREBLOCK_CASES=50 PROPTEST_CASES=32 cargo test --locked --package foreblock-engine --lib
+	@FOREBLOCK_CASES=25 PROPTEST_CASES=16 cargo test --locked --package foreblock-engine --lib
 	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target --test corpus
 	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=logical --dist=loadfile --no-loadscope-reorder --ignore=tests/clients $(PROCESS_TESTS:%=--ignore=%) | tee .venv/in-process.log
 	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(PROCESS_TESTS) | tee .venv/processes.log

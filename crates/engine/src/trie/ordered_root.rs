@@ -168,9 +168,13 @@ mod tests {
             let mut items = Vec::new();
             assert_eq!(growing.root(), EMPTY_ROOT_HASH);
             assert_eq!(ordered_root(&items), EMPTY_ROOT_HASH);
-            for index in 0..300 {
+            for index in 0..270 {
                 items.push(make(index));
                 growing.push(make(index)).unwrap();
+                // Keys get longer at 128 and 256.
+                if (150..250).contains(&items.len()) {
+                    continue;
+                }
                 let expected = alloy_root(&items);
                 assert_eq!(ordered_root(&items), expected, "length {}", items.len());
                 assert_eq!(growing.root(), expected, "length {}", items.len());
@@ -213,7 +217,8 @@ mod tests {
         let items: Vec<_> = (0..65_600).map(item).collect();
         let mut growing = GrowingRoot::default();
         items.iter().for_each(|item| growing.push(item.clone()).unwrap());
-        assert_eq!(growing.root(), alloy_root(&items));
-        assert_eq!(ordered_root(&items), alloy_root(&items));
+        let expected = alloy_root(&items);
+        assert_eq!(growing.root(), expected);
+        assert_eq!(ordered_root(&items), expected);
     }
 }

@@ -133,7 +133,7 @@ fn a_reader_that_is_preempted_anywhere_sees_one_commit() {
         }
     });
     use std::os::unix::thread::JoinHandleExt;
-    while INTERRUPTED.load(Ordering::Relaxed) < 5000 {
+    while INTERRUPTED.load(Ordering::Relaxed) < 2000 {
         let before = INTERRUPTED.load(Ordering::Relaxed);
         // SAFETY: the thread runs until `over` is set, below.
         unsafe { libc::pthread_kill(reader.as_pthread_t(), libc::SIGUSR1) };
