@@ -103,7 +103,7 @@ CHECKS: Final[dict[str, Check]] = {
     "thorough": Check(
         "every property test holds for random examples",
         "400 random Hypothesis examples per property instead of 10 fixed ones, 600 histories of "
-        "a store instead of 100, and the tests that `make test` leaves out",
+        "a store instead of 25, and the tests that `make test` leaves out",
         lambda _: [
             Command(ENGINE_TESTS),
             pytest(
