@@ -11,7 +11,7 @@ from follow.check_calls import judge_ours
 from follow.check_chains import judge_abuse
 from follow.check_economy import count
 from follow.check_kills import judge_kills
-from follow.check_live import NEED_PROOFS, judged
+from follow.check_live import NEED_PROOFS, PATIENT, judged
 from follow.check_options import CheckOptions, Outcome, Scene, another, scene
 from follow.check_outages import judge_reorg, judge_silence
 from follow.check_trust import judge_audit
@@ -28,7 +28,7 @@ LACKING = ("heights", "number-only", "no-overrides")
 @pytest.fixture(scope="module")
 def proven() -> Iterator[Scene]:
     """A follower of a busy chain that verifies proofs."""
-    with scene(SHORT) as found:
+    with scene(SHORT, extra=PATIENT) as found:
         yield found
 
 

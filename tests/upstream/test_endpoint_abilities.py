@@ -16,7 +16,7 @@ from foreblock.follow.fetch_job import settled_refusals
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.requests import GetCode, GetProof, StateRequest
 from foreblock.follow.startup import open_upstreams
-from foreblock.follow.state_upstream import PROBE_AGAIN, StateUpstream
+from foreblock.follow.state_upstream import PROBE_AGAIN, UNSURE_SECONDS, StateUpstream
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.settings import FollowSettings
 from foreblock.upstream.budget import (
@@ -27,7 +27,7 @@ from foreblock.upstream.budget import (
     Urgency,
     split_units,
 )
-from foreblock.upstream.endpoint import KEPT, ONLY_SECONDS
+from foreblock.upstream.endpoint import KEPT, ONLY_SECONDS, PROBE_SECONDS
 from foreblock.upstream.json_rpc import RefusalKind, retry_after
 from support.each_case import each_case
 from support.servers.toy_endpoint import Said
@@ -117,6 +117,44 @@ def test_a_rate_limit_says_nothing_about_what_an_endpoint_can_do() -> None:
         assert upstream.capabilities is known
 
     clock = DrivenClock()
+    fetching(test, ToyNode(weather=weather), clock=clock)
+
+
+def test_failed_requests_of_later_probes_hide_no_ability() -> None:
+    """Each probe fails to get one answer; together they have all of them."""
+    clock = DrivenClock()
+    failing = "eth_getProof"
+
+    def weather(_: int, asked: Sequence[dict[str, Any]]) -> Said | None:
+        if asked[0]["method"] != failing:
+            return None
+        clock.advance(int(1e9 * PROBE_SECONDS))  # so that it is not tried again
+        return Said(429, b"slow down", {"Retry-After": "0"})
+
+    async def test(fetcher: Fetcher, _nodes: list[ToyNode]) -> None:
+        nonlocal failing
+        (upstream,) = fetcher.upstreams
+        first = await upstream.probe()
+        assert not first.can_prove
+        failing = "eth_getStorageValues"
+        clock.advance(int(1e9 * 2 * UNSURE_SECONDS))
+        second = await upstream.probe()
+        assert second.can_prove
+        assert second.storage_values
+        assert not second.reasons
+        failing = "eth_chainId"
+        clock.advance(int(1e9 * 2 * UNSURE_SECONDS))
+        assert await upstream.probe() == second
+        failing = ""
+        clock.advance(int(1e9 * 2 * UNSURE_SECONDS))
+        asked = upstream.requests
+        assert (await upstream.probe()).can_prove
+        assert upstream.requests > asked
+        clock.advance(int(1e9 * 2 * PROBE_AGAIN))
+        asked = upstream.requests
+        await upstream.probe()
+        assert upstream.requests == asked, "every request was answered"
+
     fetching(test, ToyNode(weather=weather), clock=clock)
 
 

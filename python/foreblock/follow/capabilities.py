@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from foreblock.errors import RefusedAnswer
 from foreblock.follow import extractor
@@ -85,6 +85,20 @@ class Capabilities(Struct, frozen=True, kw_only=True):
             values=self.storage_values,
             form=self.forms[0] if self.forms else BlockForm.NUMBER,
             batch=self.batch,
+        )
+
+    def union(self, other: "Capabilities") -> "Capabilities":
+        """Return these abilities and those of another probe, whose requests failed in part."""
+        depths = [each.proof_depth for each in (self, other) if each.proof_depth is not None]
+        return structs.replace(
+            self,
+            forms=tuple(form for form in BlockForm if form in {*self.forms, *other.forms}),
+            proof_depth=max(depths, default=None),
+            overrides=self.overrides or other.overrides,
+            storage_values=self.storage_values or other.storage_values,
+            batch=max(self.batch, other.batch),
+            witness=self.witness or other.witness,
+            reasons={name: why for name, why in self.reasons.items() if name in other.reasons},
         )
 
     @property

@@ -55,7 +55,8 @@ class StateUpstream(Upstream):
         self._degradations: Final = Backoff(DEGRADED)
         self._chain_id: Final = chain_id
         self._probed_at = 0.0
-        self._is_unsure = False  # whether it can do something, as it did not say
+        self._is_unsure = False  # whether an ability may be missing because a probe failed
+        self._probe_failed = False  # whether a request of this probe has failed
         self._probing: Final = asyncio.Lock()
 
     def status(self) -> UpstreamStatus:
@@ -77,20 +78,23 @@ class StateUpstream(Upstream):
         `whole` asks for everything, also what no plan needs. Raises `RefusedAnswer`.
         """
         async with self._probing:
-            if self.capabilities is not None and not whole and not self._is_old():
-                return self.capabilities
-            self._is_unsure = False
+            known = self.capabilities
+            if known is not None and not whole and not self._is_old():
+                return known
+            self._probe_failed = False
             try:
                 found = await self._probe(whole=whole)
             except RefusedAnswer:
-                if self.capabilities is None or whole:
+                if known is None or whole:
                     raise
-                found = None
-            if self.capabilities is not None and (found is None or self._is_unsure):
-                # Nothing is worse known than before because it did not answer this time.
-                self._probed_at, self._is_unsure = self.now, False
-                return self.capabilities
-            assert found is not None, "it has said what it can"
+                found, self._probe_failed = known, True
+            if known is not None and self._probe_failed:
+                # A failed request does not disprove an ability that is known.
+                if not self._is_unsure:
+                    self._probed_at = self.now
+                    return known
+                found = found.union(known)
+            self._is_unsure = self._probe_failed
             return self._know(found)
 
     async def _probe(self, *, whole: bool) -> Capabilities:
@@ -135,7 +139,8 @@ class StateUpstream(Upstream):
     async def _probe_one(self, asking: Asking) -> ProbeResult:
         """Return the response to a request of a probe, with retries if the exchange fails."""
         until, first, backoff = self.now + PROBE_SECONDS, None, Backoff(PROBE_WAITS)
-        tries = PROBE_TRIES if self.capabilities is None else 1  # something is known otherwise
+        is_known = self.capabilities is not None and not self._is_unsure
+        tries = 1 if is_known else PROBE_TRIES
         for number in range(1, tries + 1):
             result = await self._probe_once(asking, until)
             if not isinstance(result, RefusedAnswer) or result.kind not in OF_THE_EXCHANGE:
@@ -147,7 +152,7 @@ class StateUpstream(Upstream):
                 break
             await asyncio.sleep(pause)
         assert first is not None, "it was tried"
-        self._is_unsure = True
+        self._probe_failed = True
         if first.kind in _NOT_REACHED:
             raise first
         return first
