@@ -17,6 +17,7 @@ ONLY ?=
 # The stub is a package, the engine one module: its chapters are not there when it runs.
 STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python/foreblock/_engine/*.pyi))))
 # Folders whose tests start processes. Tests marked `heavy` run in the thorough tier alone.
+PYTEST := $(BIN)/python -m pytest --quiet -m 'not heavy' --dist=loadfile --no-loadscope-reorder
 PROCESS_TESTS := $(addprefix tests/,bench cli crash faults follow log page recording replication service snapshot system)
 ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
@@ -46,13 +47,14 @@ build: .venv/.engine ## make .venv and build the engine into it
 dev: build ## run two local chains with real flashblocks
 	@exec $(BIN)/foreblock dev
 
-test: build ## run the Rust tests, then the Python tests: first those within one process, then those that start processes
+test: build ## run the Rust tests, then the Python tests: those within one process beside those that start processes
 	@FOREBLOCK_CASES=25 PROPTEST_CASES=16 cargo test --locked --package foreblock-engine --lib
 	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target --test corpus
-	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=logical --dist=loadfile --no-loadscope-reorder --ignore=tests/clients $(PROCESS_TESTS:%=--ignore=%) | tee .venv/in-process.log
-	@$(BIN)/python -m pytest --quiet -m 'not heavy' --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(PROCESS_TESTS) | tee .venv/processes.log
-	@echo "in-process tests:    $$(tail -n 1 .venv/in-process.log)"
-	@echo "multi-process tests: $$(tail -n 1 .venv/processes.log)"
+	@$(PYTEST) --numprocesses=logical --ignore=tests/clients $(PROCESS_TESTS:%=--ignore=%) >.venv/in-process.log 2>&1 & in_process=$$!; \
+	  failed=0; $(PYTEST) --numprocesses=auto $(PROCESS_TESTS) | tee .venv/processes.log || failed=1; \
+	  wait $$in_process || failed=1; cat .venv/in-process.log; \
+	  echo "in-process tests:    $$(tail -n 1 .venv/in-process.log)"; \
+	  echo "multi-process tests: $$(tail -n 1 .venv/processes.log)"; exit $$failed
 
 lint: build ## check format, style and types of both languages, and the engine's stub
 	@$(BIN)/ruff format --check

@@ -45,8 +45,8 @@ LOG_PROCESSORS: list[structlog.typing.Processor] = [
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Use every core, and more workers as tests wait: `auto` is for those that start processes."""
-    waiting = 3 if config.option.numprocesses == "auto" else 1
+    """Return one per core; `auto`, for tests that start processes and wait for them, has more."""
+    waiting = 2 if config.option.numprocesses == "auto" else 0
     return len(os.sched_getaffinity(0)) + waiting
 
 

@@ -146,10 +146,12 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def test_killed_writer_leaves_a_prefix_with_all_that_was_reported(folder: Path) -> None:
     path, random, model = folder / "store", Random(SEED), Model()
     open_to_write(str(path)).close()
-    inside = 0
+    inside = 0  # kills that hit a commit; on a busy machine they are rare
     writers = Writers(path)
     with readers(path) as reading, closing(writers):
-        for kill in range(KILLS):
+        for kill in range(10 * KILLS):
+            if kill >= KILLS and inside > KILLS / 20:
+                break
             done, begun = writers.start_and_kill(random)
             inside += begun > done
             with open_to_write(str(path)) as store, store.view() as view:

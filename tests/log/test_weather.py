@@ -12,7 +12,6 @@ from random import Random
 import pytest
 
 from foreblock.errors import Deposed, LogError
-from support.each_case import sampled
 from support.servers.log_nodes import Node, node
 from support.servers.nats_servers import NatsServer
 
@@ -86,7 +85,8 @@ class Weather:
         assert all(other == one for other in others)
 
 
-@pytest.mark.parametrize("seed", sampled(range(3), 1))
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(3))
 def test_one_history(server: NatsServer, seed: int) -> None:
     async def run() -> None:
         async with node(server.url) as one, node(server.url) as two, node(server.url) as three:

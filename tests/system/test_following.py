@@ -195,6 +195,7 @@ def said(text: Callable[[], str], *words: str) -> bool:
     return all(word in found for word in words)
 
 
+@pytest.mark.heavy
 def test_messages_that_never_end_are_refused_and_the_network_is_ready(
     dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
 ) -> None:

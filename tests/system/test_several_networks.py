@@ -87,6 +87,7 @@ def test_two_networks_are_followed_by_one_service(dev: Dev, folder: Path, tmp_pa
         assert networks["main"].ask("eth_chainId") != networks["test"].ask("eth_chainId")
 
 
+@pytest.mark.heavy
 def test_a_network_in_bad_weather_leaves_the_other_alone(
     dev: Dev, folder: Path, tmp_path: Path
 ) -> None:

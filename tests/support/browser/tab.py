@@ -120,8 +120,17 @@ class Tab:
         return str(found)
 
     def wait(self, expression: str, what: str) -> Any:  # noqa: ANN401, JSON
-        """The value of an expression once it is true."""
-        return until(lambda: self.evaluate(expression), what)
+        """The value of an expression once it is true, also if the page is loaded meanwhile."""
+
+        def value() -> Any:  # noqa: ANN401, JSON
+            try:
+                return self.evaluate(expression)
+            except RuntimeError as refused:
+                if "target navigated" in str(refused):
+                    return None
+                raise
+
+        return until(value, what)
 
     def wait_for_text(self, selector: str, part: str) -> str:
         def found() -> str | None:

@@ -299,8 +299,6 @@ impl Job {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
     #[test]
     fn a_reused_evm_carries_nothing_from_one_run_to_the_next(
         jobs in prop::collection::vec(job(), 1..20)

@@ -242,7 +242,7 @@ fn what_is_wrong_with_a_dump_is_said_with_its_line() {
 
 #[test]
 fn an_account_may_have_more_slots_than_wait_in_memory() {
-    let slots = (0..120_000).map(|slot| (slot, slot + 1)).collect();
+    let slots = (0..30_000).map(|slot| (slot, slot + 1)).collect();
     let plain = Plain { nonce: 1, balance: 2, code: vec![1], slots };
     let state = BTreeMap::from([
         ([9; 20], plain),
@@ -252,8 +252,8 @@ fn an_account_may_have_more_slots_than_wait_in_memory() {
     let rig = Rig::new();
     // The form in which the address is last.
     let text = dump(&state, expected, &[0]);
-    let imported = rig.import(&text, expected, 3 << 20).unwrap();
-    assert_eq!(imported, ImportStats { accounts: 2, slots: 120_001 });
+    let imported = rig.import(&text, expected, 3 << 18).unwrap();
+    assert_eq!(imported, ImportStats { accounts: 2, slots: 30_001 });
     assert_eq!(rig.begin().root().unwrap(), expected);
     assert_eq!(rig.leftovers(), Vec::<String>::new());
 }
