@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.settings import Settings
+from foreblock.settings.service_settings import CallLimits
 from support.chains.long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
 from support.payloads.bytecode import LOOP
@@ -116,7 +117,7 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
     """It is for those to judge who know what is heavy."""
     contract = created_address(SENDER, chain.nonce)
     chain.extend([chain.pay(None, 0, DEPLOY)])
-    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings())
+    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings(call=CallLimits(gas_cap=0)))
     short, long = (
         post(called({"to": f"0x{contract.hex()}", "data": f"0x12345678{word:064x}"}, "pending"))
         for word in (0, 1)

@@ -14,7 +14,7 @@ from support.servers.waiting import PATIENCE
 from support.servers.wire import Wire, endpoint_for, post
 
 LIMITS = ServerLimits(body_limit=1_000_000)
-UNHURRIED_US = 20_000  # for what takes few: so nothing leaves the short way by being preempted
+UNHURRIED_US = 500_000  # for what takes few: nothing leaves the short way by being preempted
 UNHURRIED: dict[str, float] = {
     "call_us": UNHURRIED_US,
     "late_call_seconds": PATIENCE,
