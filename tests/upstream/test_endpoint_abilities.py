@@ -53,10 +53,10 @@ def test_an_endpoint_of_another_chain_is_not_used() -> None:
         fetcher = Fetcher([StateUpstream(node.url, clock, UnitBudget(RICH), 10)], clock, TRUSTED)
         try:
             with pytest.raises(NoUpstream, match="another chain: 8453 in place of 10"):
-                await fetch(fetcher)
+                await fetch(fetcher, seconds=5)
             asked = node.bodies
             with pytest.raises(NoUpstream):
-                await fetch(fetcher)
+                await fetch(fetcher, seconds=5)
             assert node.bodies == asked
         finally:
             fetcher.close()

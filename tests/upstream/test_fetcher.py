@@ -257,7 +257,7 @@ def test_a_spent_budget_is_said() -> None:
         await upstream.probe()
         upstream.budget.pause(30, upstream.now)
         with pytest.raises(UnitsSpent, match="try again in 30 s"):
-            await fetch(fetcher)
+            await fetch(fetcher, seconds=5)
 
     fetching(test, ToyNode(), clock=DrivenClock())
 
@@ -302,10 +302,10 @@ def test_a_rate_limit_is_kept() -> None:
         await fetcher.upstreams[0].probe()
         running[0].weather = lambda *_: limited
         with pytest.raises(NoUpstream, match="rate limited: HTTP 429; try again in 7 s"):
-            await fetch(fetcher, StateKeys(frozenset({A})))
+            await fetch(fetcher, StateKeys(frozenset({A})), seconds=5)
         asked = running[0].bodies
         with pytest.raises(UnitsSpent, match="7 s"):
-            await fetch(fetcher)
+            await fetch(fetcher, seconds=5)
         assert running[0].bodies == asked, "nothing was asked meanwhile"
         assert not fetcher.upstreams[0].circuit.is_open
 

@@ -26,7 +26,7 @@ ALL = StateKeys(
     frozenset({B}),
     frozenset({3}),
 )
-SECONDS = 5.0
+SECONDS = PATIENCE
 CALL = ("eth_getBalance", ["0x" + "11" * 20, "latest"])
 TRUSTED = FetchOptions(proven=False, first_slots=False)
 PROVEN = FetchOptions(proven=True, first_slots=False)
