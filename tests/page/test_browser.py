@@ -224,7 +224,10 @@ def test_texts_of_the_chain_are_texts(tab: Tab, dev: Dev) -> None:
 
 
 def test_keys_move_open_and_close(tab: Tab) -> None:
-    tab.wait("document.querySelectorAll('.network .blocks .row').length > 1", "rows")
+    all_have_rows = (
+        "[...document.querySelectorAll('.network')].every((e) => e.querySelector('a.row'))"
+    )
+    tab.wait(all_have_rows, "rows in every column")
     row = "[...document.querySelectorAll('.network a.row')].indexOf(document.activeElement)"
     tab.press("j")
     assert tab.evaluate(f"{row} >= 0")
@@ -234,7 +237,7 @@ def test_keys_move_open_and_close(tab: Tab) -> None:
     tab.press("Escape")
     tab.wait("document.querySelector('#sheet').hidden", "the sheet closes")
     tab.press("l")
-    assert tab.evaluate("document.activeElement.closest('.network').dataset.network") == "test"
+    assert tab.evaluate("document.activeElement.closest('.network')?.dataset.network") == "test"
     tab.press("?")
     tab.wait("document.querySelector('#help').open", "the help")
     tab.press("?")
