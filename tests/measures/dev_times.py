@@ -3,12 +3,13 @@
     PYTHONPATH=tests python tests/measures/dev_times.py [--rounds 5] [--only NAME]
         [--transactions 10000] [--blocks 7200] [--slots 1000] [--peers DIR] [--options FLAGS]
 
-Both servers are as users run them: they mine by transactions, have the same accounts, and print
-what happens. One client has one connection to each and sends one request after the other; rounds
-of both alternate. A row begins with new servers. Figures are milliseconds: of a request in the
-median of all rounds, or of the whole where a row says so. A ratio above 1 says that foreblock is
-slower. The last row of each scenario is the CPU time of the server for a round, which other work
-on the machine changes least.
+Measure the engine of wheels (`make build PROFILE=release`). Both servers are as users run them:
+they mine by transactions, have the same accounts, and print what happens. One client has one
+connection to each and sends one request after the other; rounds of both alternate. A row begins
+with new servers. Figures are milliseconds: of a request in the median of all rounds, or of the
+whole where a row says so. A ratio above 1 says that foreblock is slower. The last row of each
+scenario is the CPU time of the server for a round, which other work on the machine changes least.
+Exits with 1 if a ratio is above its limit.
 """
 
 import argparse
@@ -33,6 +34,17 @@ NOBODY = "0x" + "dd" * 20
 REPEATS = 100  # of a request in a round
 LATE_ROUNDS = 3  # of rows that take seconds
 GWEI = 10**9
+# The largest ratios to anvil: no slower to send and read, at most twice for single commands.
+LIMITS = {
+    "send, receipt, read": 1.0,
+    "eth_sendTransaction, receipt, read": 1.0,
+    "evm_mine": 2.0,
+    "anvil_setBalance": 2.0,
+    "evm_increaseTime": 2.0,
+    "evm_snapshot, empty chain": 2.0,
+    "evm_revert, empty chain": 2.0,
+    "anvil_setStorageAt, 1000 times, each": 2.0,
+}
 
 
 class Chosen(NamedTuple):
@@ -318,13 +330,19 @@ def main() -> None:
     given = parser.parse_args()
     chosen = Chosen(given.rounds, given.transactions, given.blocks, given.slots)
     say("| What | foreblock, ms | anvil, ms | ratio |\n|---|---|---|---|")
+    ratios: dict[str, float] = {}
     for scenario in SCENARIOS:
         if given.only in (None, scenario.measure.__name__):
-            run(scenario, chosen, find("anvil", given.peers), given.options.split())
+            ratios |= run(scenario, chosen, find("anvil", given.peers), given.options.split())
+    above = [row for row, limit in LIMITS.items() if ratios.get(row, 0.0) > limit]
+    if above:
+        sys.exit(f"above their limits: {'; '.join(above)}")
 
 
-def run(scenario: Scenario, chosen: Chosen, program: Path | None, options: list[str]) -> None:
-    """Measure with new servers, in rounds that alternate."""
+def run(
+    scenario: Scenario, chosen: Chosen, program: Path | None, options: list[str]
+) -> dict[str, float]:
+    """Measure with new servers, in rounds that alternate; return the ratio of each row."""
     with ExitStack() as stack:
         servers = {"foreblock": stack.enter_context(foreblock(options))}
         if program is not None:
@@ -340,18 +358,18 @@ def run(scenario: Scenario, chosen: Chosen, program: Path | None, options: list[
                 row = f"  CPU of a round of {scenario.measure.__name__}"
                 took = cpu_seconds(client.processes) - before
                 figures.setdefault(row, {}).setdefault(name, []).append(took)
-    for row, by_server in figures.items():
-        report(row, by_server)
+    return {row: report(row, by_server) for row, by_server in figures.items()}
 
 
-def report(row: str, by_server: dict[str, list[float]]) -> None:
-    """Print the medians of a row."""
+def report(row: str, by_server: dict[str, list[float]]) -> float:
+    """Print the medians of a row; return their ratio, or 0 without anvil."""
     ours, theirs = (
         statistics.median(found) * 1e3 if (found := by_server.get(name)) else None
         for name in ("foreblock", "anvil")
     )
-    ratio = f"{ours / theirs:.2f}" if ours and theirs else ""
-    say(f"| {row} | {shown(ours)} | {shown(theirs)} | {ratio} |")
+    ratio = ours / theirs if ours and theirs else 0.0
+    say(f"| {row} | {shown(ours)} | {shown(theirs)} | {f'{ratio:.2f}' if ratio else ''} |")
+    return ratio
 
 
 def shown(figure: float | None) -> str:
