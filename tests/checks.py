@@ -102,8 +102,7 @@ def _fault_injection(amount: Amount) -> list[Command]:
 CHECKS: Final[dict[str, Check]] = {
     "thorough": Check(
         "every property test holds for random examples",
-        "400 random Hypothesis examples per property instead of 10 fixed ones, 600 histories of "
-        "a store instead of 25, and the tests that `make test` leaves out",
+        "400 random examples per property, 600 histories of a store, and the tests marked heavy",
         lambda _: [
             Command(ENGINE_TESTS),
             pytest(
@@ -206,7 +205,7 @@ CHECKS: Final[dict[str, Check]] = {
     ),
     "dev-times": Check(
         "a dev chain is not slower than anvil",
-        "the same requests on both, in alternating rounds; single commands may take twice as long",
+        "the same requests on both, in turn; single commands may take twice as long",
         lambda _: [program("measures/dev_times.py", "--transactions", 1000, "--blocks", 720)],
     ),
     "logs": Check(

@@ -172,10 +172,12 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """A shell starts background jobs with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A shell starts background jobs with SIGINT ignored, and nohup with SIGHUP."""
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
+    hang_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGHUP, hang_up)
 
 
 @pytest.mark.usefixtures("interruptible")
