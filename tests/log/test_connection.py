@@ -259,3 +259,24 @@ def test_no_server_is_looked_for_after_the_end(
         assert client._reconnection_task.done()
 
     asyncio.run(run())
+
+
+def test_a_cancellation_that_comes_with_a_failure_ends_the_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python 3.11 lets `wait_for` raise the failure instead of the cancellation."""
+
+    async def connect() -> None:
+        connection = LogConnection(LogServers(["nats://127.0.0.1:1"], MAIN), "test")
+        opening = asyncio.create_task(connection.open())
+
+        async def refuse(*_given: object, **_named: object) -> None:
+            opening.cancel()
+            raise ConnectionRefusedError
+
+        monkeypatch.setattr(asyncio, "open_connection", refuse)
+        done, _ = await asyncio.wait({opening}, timeout=PATIENCE)
+        assert done, "it goes on although it was cancelled"
+        assert opening.cancelled()
+
+    asyncio.run(connect())

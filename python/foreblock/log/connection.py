@@ -286,6 +286,11 @@ class LogConnection:
 
     async def _failed(self, why: Exception) -> None:
         """Log a failure once, and again after a connection."""
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            # `wait_for` of Python 3.11 drops a cancellation that comes with the failure, and
+            # nats-py would try forever.
+            raise asyncio.CancelledError
         words = _words(why)
         if words != self.last_error:
             self.last_error = words
