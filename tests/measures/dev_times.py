@@ -330,10 +330,12 @@ def main() -> None:
     given = parser.parse_args()
     chosen = Chosen(given.rounds, given.transactions, given.blocks, given.slots)
     say("| What | foreblock, ms | anvil, ms | ratio |\n|---|---|---|---|")
-    ratios: dict[str, float] = {}
+    program, ratios = find("anvil", given.peers), dict[str, float]()
     for scenario in SCENARIOS:
         if given.only in (None, scenario.measure.__name__):
-            ratios |= run(scenario, chosen, find("anvil", given.peers), given.options.split())
+            ratios |= run(scenario, chosen, program, given.options.split())
+    if program is None:
+        sys.exit("nothing was compared: anvil is not installed; bench/peers.sh installs it")
     above = [row for row, limit in LIMITS.items() if ratios.get(row, 0.0) > limit]
     if above:
         sys.exit(f"above their limits: {'; '.join(above)}")

@@ -149,10 +149,10 @@ def test_a_want_of_many_keys_leaves_room_for_others() -> None:
 
     async def test(fetcher: Fetcher, _: list[ToyNode]) -> None:
         await fetcher.probe()
-        large = asyncio.create_task(fetch(fetcher, many, seconds=PATIENCE))
+        large = asyncio.create_task(fetch(fetcher, many))
         try:
             for wanted in (StateKeys(frozenset({A})), StateKeys(frozenset({B}))):
-                check(await fetch(fetcher, wanted, seconds=PATIENCE), wanted)
+                check(await fetch(fetcher, wanted), wanted)
             assert not large.done()
         finally:
             held.set()

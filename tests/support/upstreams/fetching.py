@@ -26,7 +26,6 @@ ALL = StateKeys(
     frozenset({B}),
     frozenset({3}),
 )
-SECONDS = PATIENCE
 CALL = ("eth_getBalance", ["0x" + "11" * 20, "latest"])
 TRUSTED = FetchOptions(proven=False, first_slots=False)
 PROVEN = FetchOptions(proven=True, first_slots=False)
@@ -71,7 +70,7 @@ async def fetch(
     fetcher: Fetcher,
     wanted: StateKeys = ALL,
     purpose: Purpose = Purpose.CLIENT,
-    seconds: float = SECONDS,
+    seconds: float = PATIENCE,
     epoch: int = 0,
 ) -> FetchResult:
     return await fetcher.fetch(wanted, PLACES, purpose, seconds, epoch)
