@@ -16,8 +16,9 @@ ARGS ?=
 ONLY ?=
 # The stub is a package, the engine one module: its chapters are not there when it runs.
 STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python/foreblock/_engine/*.pyi))))
-# Folders whose tests start processes. Tests marked `heavy` run in the thorough tier alone.
+# Tests marked `heavy` run in the thorough tier alone.
 PYTEST := $(BIN)/python -m pytest --quiet -m 'not heavy' --dist=loadfile --no-loadscope-reorder
+# Folders whose tests start processes.
 PROCESS_TESTS := $(addprefix tests/,bench cli crash faults follow log page recording replication service snapshot system)
 ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
@@ -51,6 +52,7 @@ test: build ## run the Rust tests, then the Python tests: those within one proce
 	@FOREBLOCK_CASES=25 PROPTEST_CASES=16 cargo test --locked --package foreblock-engine --lib
 	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target --test corpus
 	@$(PYTEST) --numprocesses=logical --ignore=tests/clients $(PROCESS_TESTS:%=--ignore=%) >.venv/in-process.log 2>&1 & in_process=$$!; \
+	  trap 'exit 130' INT; trap "kill $$in_process 2>/dev/null || true" EXIT; \
 	  failed=0; $(PYTEST) --numprocesses=auto $(PROCESS_TESTS) | tee .venv/processes.log || failed=1; \
 	  wait $$in_process || failed=1; cat .venv/in-process.log; \
 	  echo "in-process tests:    $$(tail -n 1 .venv/in-process.log)"; \
