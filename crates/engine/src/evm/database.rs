@@ -12,7 +12,7 @@ use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::Account
 
 use crate::{
     error::{Error, Result},
-    evm::{deadline::Watch, hashed::HashedPairs, overlay::Overlay, work},
+    evm::{deadline::Watch, hashed::HashedPairs, overlay::Overlay, transfers::LogIndices, work},
     missing_keys::{MOST_KEYS, Missed},
     state::StateReader,
 };
@@ -35,6 +35,8 @@ pub(crate) struct Database {
     pub(crate) missing: Missed,
     /// Hash preimages that may explain missing slots. Set only above a partial base state.
     pub(crate) hashed: Option<HashedPairs>,
+    /// The indices of the run's logs.
+    pub(crate) log_indices: LogIndices,
 }
 
 #[derive(Debug, Clone, Copy)]

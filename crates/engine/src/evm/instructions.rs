@@ -1,8 +1,9 @@
-//! The instruction table of a fork: revm's table with three changes.
+//! The instruction table of a fork: revm's table with four changes.
 //!
 //! Instructions whose duration exceeds one nanosecond per gas first report an upper bound (`work`)
 //! to the watch (`deadline`), as do jumps and frame entries. Bytes that are not opcodes of the fork
 //! are recorded before they halt, because the texts of VM failures name them and revm does not.
+//! Logs are counted (`LogIndices`).
 //! Above a partial base state, hashes of two words are recorded (`hashed`). Gas is unchanged:
 //! static costs are those of the fork, and an undefined byte consumes all gas either way.
 
@@ -25,6 +26,7 @@ use crate::evm::{
     database::Database,
     deadline::Watch,
     hashed::{HashedPairs, PAIR},
+    transfers::LogIndices,
     work,
 };
 
@@ -62,6 +64,8 @@ pub(crate) trait Watched: Host + ContextTr {
     fn depth(&self) -> usize;
     /// The recorder of two-word hashes, if enabled.
     fn hashed(&mut self) -> Option<&mut HashedPairs>;
+    fn log_count(&self) -> usize;
+    fn log_indices(&mut self) -> &mut LogIndices;
 }
 
 impl<BLOCK, TX, CFG, CHAIN, LOCAL> Watched
@@ -82,6 +86,14 @@ where
 
     fn hashed(&mut self) -> Option<&mut HashedPairs> {
         self.journaled_state.database.hashed.as_mut()
+    }
+
+    fn log_count(&self) -> usize {
+        self.journaled_state.logs.len()
+    }
+
+    fn log_indices(&mut self) -> &mut LogIndices {
+        &mut self.journaled_state.database.log_indices
     }
 }
 
@@ -187,11 +199,11 @@ fn state<H: Watched>() -> [(u8, Function<H>); 15] {
         (opcode::TLOAD, weighed!(host::tload, |_: &On| work::WARM)),
         (opcode::TSTORE, kept!(host::tstore, |_: &On| work::WARM)),
         (opcode::SELFDESTRUCT, weighed!(host::selfdestruct, |_: &On| work::LOOKUP)),
-        (opcode::LOG0, kept!(host::log::<0, _>, log)),
-        (opcode::LOG1, kept!(host::log::<1, _>, log)),
-        (opcode::LOG2, kept!(host::log::<2, _>, log)),
-        (opcode::LOG3, kept!(host::log::<3, _>, log)),
-        (opcode::LOG4, kept!(host::log::<4, _>, log)),
+        (opcode::LOG0, kept!(numbered_log::<0, _>, log)),
+        (opcode::LOG1, kept!(numbered_log::<1, _>, log)),
+        (opcode::LOG2, kept!(numbered_log::<2, _>, log)),
+        (opcode::LOG3, kept!(numbered_log::<3, _>, log)),
+        (opcode::LOG4, kept!(numbered_log::<4, _>, log)),
     ]
 }
 
@@ -250,6 +262,19 @@ fn hash<H: Watched>(at: At<'_, H>) {
     pair.copy_from_slice(&interpreter.memory.slice_len(from, PAIR));
     if let (Some(hashed), Some(top)) = (host.hashed(), interpreter.stack.data().last()) {
         hashed.note(*top, pair);
+    }
+}
+
+/// LOG that notes the index of its log.
+fn numbered_log<const TOPICS: usize, H: Watched>(at: At<'_, H>) {
+    let InstructionContext { interpreter, host } = at;
+    let position = host.log_count();
+    host::log::<TOPICS, _>(InstructionContext {
+        interpreter: &mut *interpreter,
+        host: &mut *host,
+    });
+    if host.log_count() > position {
+        host.log_indices().note(position);
     }
 }
 

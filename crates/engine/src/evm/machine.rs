@@ -51,7 +51,7 @@ use crate::{
         overlay::Overlay,
         precompiles::{ForkPrecompiles, PrecompileOverrides},
         rules::Rules,
-        transfers::{Collect, Collected, Collector},
+        transfers::{Collect, Collected, Collector, LogIndices},
     },
     missing_keys::{Missed, MissingKeys},
 };
@@ -127,15 +127,16 @@ pub(crate) fn run<M: Stocked>(
         None => Box::new(M::new(rules).map_err(Failure::Broken)?),
     };
     let collect = setup.collect;
+    let transfers = collect.is_some_and(|collect| collect.transfers);
     let collector = Collector::new(collect.unwrap_or_default());
     machine.load(mem::take(overlay), setup, collector);
     // After a panic only the overlay is used, and runs only read it.
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        let result = machine.execute(input, collect.is_some());
+        let result = machine.execute(input, transfers);
         (result, machine.finalize())
     }));
     let (unloaded, collector) = machine.unload();
-    let Database { overlay: below, watch, missing, hashed, .. } = unloaded.database;
+    let Database { overlay: below, watch, missing, hashed, log_indices, .. } = unloaded.database;
     *overlay = below;
     if let Some(missing) = all_missing(overlay, missing, hashed) {
         return Err(Failure::of_missing(missing, ended.ok(), watch));
@@ -149,7 +150,10 @@ pub(crate) fn run<M: Stocked>(
         _ => {}
     }
     let result = result.map_err(|error| failure(error, &watch))?;
-    let collected = collect.map(|_| collector.into_collected());
+    let collected = collect.map(|_| match transfers {
+        true => collector.into_collected(),
+        false => log_indices.collected(result.logs()),
+    });
     let undefined_opcode = watch.undefined_opcode;
     Ok(Ran { result, state, collected, undefined_opcode, watch })
 }
@@ -315,7 +319,7 @@ fn load_inner<TX: Transaction, SPEC, CHAIN, I>(
     setup: Setup<'_>,
     inspector: I,
 ) {
-    let Setup { env, checks, limits, precompiles, .. } = setup;
+    let Setup { env, checks, limits, precompiles, collect } = setup;
     evm.ctx.block = env.block.clone();
     let cfg = &mut evm.ctx.cfg;
     cfg.chain_id = env.chain_id;
@@ -331,7 +335,9 @@ fn load_inner<TX: Transaction, SPEC, CHAIN, I>(
     };
     evm.precompiles.overrides = precompiles;
     evm.inspector = inspector;
-    evm.ctx.journaled_state.database = Database::new(overlay, Watch::new(limits));
+    let mut database = Database::new(overlay, Watch::new(limits));
+    database.log_indices = LogIndices::starting_at(collect.map_or(0, |it| it.next_index));
+    evm.ctx.journaled_state.database = database;
 }
 
 fn unload_inner<TX, SPEC, CHAIN, I>(evm: &mut Inner<TX, SPEC, CHAIN, I>) -> (Unloaded, I)

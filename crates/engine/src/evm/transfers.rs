@@ -1,8 +1,9 @@
 //! The logs of a run with their indices, and ether transfers as logs.
 //!
 //! An index counts every log ever emitted, including logs dropped when their frame fails, and never
-//! decreases. The collector keeps its own list and does not change revm's: receipts and blooms
-//! contain the surviving logs without transfers.
+//! decreases. Without transfers, the instruction table counts logs (`LogIndices`), which costs
+//! nothing elsewhere. Transfers need an inspector, the collector. It keeps its own list and does not
+//! change revm's: receipts and blooms contain the surviving logs without transfers.
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, address, b256};
 use revm::{
@@ -39,6 +40,33 @@ pub struct Collected {
     pub logs: Vec<(u64, Log)>,
     /// The first log index of the next run in the block.
     pub next_index: u64,
+}
+
+/// The indices of the logs in revm's list.
+#[derive(Debug, Default)]
+pub(crate) struct LogIndices {
+    indices: Vec<u64>,
+    next: u64,
+}
+
+impl LogIndices {
+    pub(crate) fn starting_at(next: u64) -> Self {
+        Self { indices: Vec::new(), next }
+    }
+
+    /// Notes a log that was added at this position of revm's list. Logs that stood there or behind
+    /// were dropped with their frame.
+    pub(crate) fn note(&mut self, position: usize) {
+        self.indices.truncate(position);
+        self.indices.push(self.next);
+        self.next += 1;
+    }
+
+    /// Combines the indices with the surviving logs.
+    pub(crate) fn collected(self, logs: &[Log]) -> Collected {
+        let logs = self.indices.into_iter().zip(logs.iter().cloned()).collect();
+        Collected { logs, next_index: self.next }
+    }
 }
 
 #[derive(Debug, Default)]

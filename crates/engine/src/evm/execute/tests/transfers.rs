@@ -79,6 +79,40 @@ fn without_transfers_the_same_indices_go_to_ordinary_logs() {
 }
 
 #[test]
+fn counted_logs_have_the_indices_of_inspected_logs() {
+    let revert = |asm: Asm| asm.push(0u64).push(0u64).op(op::REVERT);
+    let (logs, fails) = (addr(0xaa), addr(0xbb));
+    let nested = |reverts: bool| {
+        let code = log().call(fails, 0).op(op::POP).call(logs, 0).op(op::POP);
+        if reverts { revert(log_in(code)) } else { log_in(code) }
+    };
+    for pattern in 0..1_u32 << 10 {
+        let mut code = Asm::default();
+        for step in 0..5 {
+            code = match pattern >> (2 * step) & 3 {
+                0 => log_in(code),
+                1 => code.call(fails, 0).op(op::POP),
+                2 => code.call(addr(0xcc), 0).op(op::POP),
+                _ => code.call(addr(0xdd), 0).op(op::POP),
+            };
+        }
+        let state = state(code)
+            .contract(logs, log())
+            .contract(fails, revert(log_in(log())))
+            .contract(addr(0xcc), nested(false))
+            .contract(addr(0xdd), nested(true));
+        let collect = |transfers| {
+            let collect = Some(Collect { transfers, next_index: 4 });
+            let options = Options { collect, ..Options::default() };
+            let outcome =
+                run(&mut state.overlay(), &env(ethereum("Cancun")), &message(CONTRACT), options);
+            outcome.expect("runs").collected
+        };
+        assert_eq!(collect(false), collect(true), "{pattern:#b}");
+    }
+}
+
+#[test]
 fn selfdestruct_to_self_and_others_is_the_contracts_own_transfer() {
     for fork in ["London", "Cancun"] {
         for beneficiary in [CONTRACT, addr(0xbe), Address::ZERO] {
