@@ -46,6 +46,7 @@ from foreblock._engine import (
     Overrides,
     Parts,
     PlainCalls,
+    PlainSimulation,
     Pool,
     Precompiles,
     Proof,
@@ -336,7 +337,7 @@ def made(objects: Objects, kind: type) -> object:
         GrowingRoot: GrowingRoot,
         Body: lambda: Body(objects.state.overlay(), objects.env),
         SealedBody: lambda: sealed(objects),
-        BlockTemplate: lambda: BlockTemplate(objects.env, 2, 1, bytes(32), [(CONTRACT, bytes(32))]),
+        PlainSimulation: lambda: plain_simulation(objects),
         BodyText: lambda: written(sealed(objects)),
         Parts: lambda: read_parts(b'[1,{"a":2},"\\u00e9",[]]'),
         Overrides: lambda: OVERRIDES,
@@ -382,13 +383,20 @@ def sealed(objects: Objects) -> SealedBody:
     return body.seal(HEADER, state_root=bytes(32))
 
 
+def plain_simulation(objects: Objects) -> PlainSimulation:
+    """Two blocks with one call each."""
+    template = BlockTemplate(objects.env, HEADER, 2, 1, [(CONTRACT, bytes(32)), (ALICE, None)])
+    blocks = [(CALLS, None), (CALLS, OVERRIDES)]
+    return PlainSimulation(template, objects.state, blocks, gas=10**6, output=10**3)
+
+
 def written(block: SealedBody) -> BodyText:
     return block.long_json([(b"", b"")] * len(block.failures))
 
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
-    BlockTemplate, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath,
+    PlainSimulation, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath,
     StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
     StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,
 ]  # fmt: skip
@@ -485,7 +493,7 @@ def test_every_class_of_the_stub_is_covered() -> None:
     classes = {name for name in dir(_engine) if isinstance(getattr(_engine, name), type)}
     called = {kind.__name__ for kind in KINDS}
     made = {
-        "Account", "Allowance", "LogRow", "Message", "Precompiles", "Env", "Pool",
+        "Account", "Allowance", "BlockTemplate", "LogRow", "Message", "Precompiles", "Env", "Pool",
         "TraceSelection", "Tracer",
     }  # fmt: skip
     only_read = {

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.bench.rpc import chain as cancun
+from foreblock.ledger.calls import simulation
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.calls import simulate_methods
@@ -93,11 +94,19 @@ def client(client_ledger: Ledger) -> Iterator[Asker]:
 
 def both_ways(client: Asker, block: dict[str, Any], at: str = "latest") -> tuple[bytes, bytes]:
     """The answer by the fast path where it has one, and without it."""
-    body = request("eth_simulateV1", {"blockStateCalls": [block]}, at)
+    return all_both_ways(client, [block], at)
+
+
+def all_both_ways(
+    client: Asker, blocks: list[dict[str, Any]], at: str = "latest"
+) -> tuple[bytes, bytes]:
+    """The same for several blocks."""
+    body = request("eth_simulateV1", {"blockStateCalls": blocks}, at)
     client.reply(body)  # from now on the block after this one is kept
     short = client.reply(body).body
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulate_methods, "simulate_single_block", lambda *_: None)
+        for module in (simulate_methods, simulation):
+            patch.setattr(module, "plain_simulation", lambda *_: None)
         return short, client.reply(body).body
 
 
@@ -108,6 +117,43 @@ def test_both_ways_give_the_same_bytes(
     accounts = PEOPLE_ARE_FUNDED | CONTRACTS_HAVE_CODE | more
     short, long = both_ways(client, {"calls": calls, "stateOverrides": accounts}, at)
     assert short == long
+
+
+@given(
+    st.lists(st.tuples(st.lists(CALLS, max_size=3), MORE), min_size=2, max_size=4),
+    st.sampled_from(["latest", "pending", "0x0"]),
+)
+def test_both_ways_give_the_same_bytes_for_several_blocks(
+    client: Asker, contents: list[tuple[list[dict[str, Any]], dict[str, Any]]], at: str
+) -> None:
+    first = PEOPLE_ARE_FUNDED | CONTRACTS_HAVE_CODE
+    blocks = [
+        {"calls": calls, "stateOverrides": more if place else first | more}
+        for place, (calls, more) in enumerate(contents)
+    ]
+    short, long = all_both_ways(client, blocks, at)
+    assert short == long
+
+
+def test_several_blocks_see_the_ones_before(client: Asker) -> None:
+    code = {A1: {"code": returning("NUMBER", "TIMESTAMP", "ADD")}}
+    blocks: list[dict[str, Any]] = [
+        {"calls": [{"to": A1}, {"from": A0, "to": PLACES[0], "value": "0x1"}]} for _ in range(20)
+    ]
+    blocks[0]["stateOverrides"] = code | funded(A0)
+    short, long = all_both_ways(client, blocks)
+    assert short == long
+    assert len(json.loads(short)["result"]) == len(blocks)
+
+
+def test_several_blocks_do_take_the_fast_path(
+    client: Asker, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    blocks: list[dict[str, Any]] = [{"calls": [{"to": A1}]}] * 3
+    all_both_ways(client, blocks)
+    monkeypatch.setattr(simulation, "SimulatedChain", None)
+    found = client.ask("eth_simulateV1", {"blockStateCalls": blocks}, "latest")
+    assert ("code" in found) == ("long_chain" in request.node.name)
 
 
 def test_a_simulation_without_calls_or_overrides_is_a_block_like_others(client: Asker) -> None:

@@ -38,11 +38,6 @@ pub struct Body {
 }
 
 impl Body {
-    /// A body with calls already executed.
-    pub fn filled(overlay: Py<Overlay>, env: Py<Env>, body: EngineBody) -> Self {
-        Self { overlay, env, precompiles: None, trace_transfers: false, body: Mutex::new(body) }
-    }
-
     fn body(&self) -> MutexGuard<'_, EngineBody> {
         self.body.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -137,11 +132,6 @@ impl Body {
     }
 
     #[getter]
-    fn overlay(&self, py: Python<'_>) -> Py<Overlay> {
-        self.overlay.clone_ref(py)
-    }
-
-    #[getter]
     fn output_size(&self) -> usize {
         self.body().output_size()
     }
@@ -181,7 +171,7 @@ impl Body {
 
 /// A finished block with the outcomes of its calls.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct SealedBody(EngineBlock);
+pub struct SealedBody(pub EngineBlock);
 
 #[pymethods]
 impl SealedBody {

@@ -5,7 +5,6 @@
 
 mod abi;
 mod batch;
-mod block_template;
 mod body;
 mod check;
 mod codec;
@@ -23,6 +22,7 @@ mod meter;
 mod outcome;
 mod overlay;
 mod params;
+mod plain_simulation;
 mod pool;
 mod proof;
 mod state;
@@ -46,7 +46,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fetched_state::register(module)?;
     logs::register(module)?;
     meter::register(module)?;
-    block_template::register(module)?;
+    plain_simulation::register(module)?;
     outcome::register(module)?;
     overlay::register(module)?;
     params::register(module)?;

@@ -56,7 +56,7 @@ impl AccessList {
 
 /// State overrides: accounts and block hashes.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Overrides(pub EngineOverrides);
+pub struct Overrides(pub Arc<EngineOverrides>);
 
 #[pymethods]
 impl Overrides {
@@ -92,7 +92,7 @@ impl Drop for Overrides {
 
 /// Calls with only sender, recipient, value, data and gas, to be executed as one batch.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct PlainCalls(pub Vec<PlainCall>);
+pub struct PlainCalls(pub Arc<Vec<PlainCall>>);
 
 type PlainFields<'py> =
     (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, Integer, Bound<'py, PyBytes>, Option<u64>);
@@ -189,12 +189,12 @@ fn block_of<'py>(py: Python<'py>, block: BlockName<'_>) -> Bound<'py, PyAny> {
 }
 
 fn overrides_of(overrides: EngineOverrides) -> Option<Overrides> {
-    (!overrides.is_empty()).then_some(Overrides(overrides))
+    (!overrides.is_empty()).then(|| Overrides(Arc::new(overrides)))
 }
 
 fn calls_of(py: Python<'_>, calls: Calls) -> PyResult<Py<PyAny>> {
     match calls {
-        Calls::Plain(calls) => Ok(Py::new(py, PlainCalls(calls))?.into_any()),
+        Calls::Plain(calls) => Ok(Py::new(py, PlainCalls(Arc::new(calls)))?.into_any()),
         Calls::Any(calls) => {
             let calls = calls.into_iter().map(|call| call_fields(py, call));
             let calls = calls.collect::<PyResult<Vec<_>>>()?;

@@ -1,7 +1,7 @@
 """Blocks of unsigned calls, as in eth_simulateV1."""
 
 from collections.abc import Sequence
-from typing import Final, Self, final
+from typing import Final, Literal, Self, final
 
 from foreblock._engine.codec import Header, Withdrawal
 from foreblock._engine.evm import Env, Message, Outcome, Overlay, Precompiles
@@ -72,9 +72,6 @@ class Body:
     def set_post_state(self, root: bytes) -> None:
         """Replace the status of the last receipt by a state root, before Byzantium."""
     @property
-    def overlay(self) -> Overlay:
-        """The overlay that its calls are executed on."""
-    @property
     def output_size(self) -> int:
         """The total number of bytes that the calls returned."""
     def deposit_requests(self, contract: bytes) -> bytes:
@@ -96,32 +93,55 @@ class Body:
 
 @final
 class BlockTemplate:
-    """The start of a simulated block on a given parent, for common simulations."""
+    """The first simulated block after a base, and the rules by which further blocks follow it."""
 
     def __new__(
         cls,
         env: Env,
+        header: Header,
         type: int,
-        parent_number: int,
-        parent_hash: bytes,
-        system_calls: Sequence[tuple[bytes, bytes]],
+        block_time: int,
+        system_calls: Sequence[tuple[bytes, bytes | None]],
+        *,
+        footprint: tuple[int, bytes, int, int] | None = None,
+        has_withdrawals: bool = False,
     ) -> Self:
-        """Plain calls become transactions of this type. `system_calls` are executed first."""
-    def run_calls(
-        self,
+        """`header` is as at the start of the block; plain calls become transactions of `type`.
+
+        Further blocks have the next number, come `block_time` seconds later, and are otherwise
+        equal. `system_calls` are executed first; an input of None is the hash of the parent.
+        `footprint` is the size of each call, and the contract, the slot and the lowest bit of its
+        16-bit price: the header's blob gas used (OP, since Jovian).
+        """
+
+@final
+class PlainSimulation:
+    """Simulated blocks of plain calls without block overrides."""
+
+    def __new__(
+        cls,
+        template: BlockTemplate,
         state: State,
-        calls: PlainCalls,
-        overrides: Overrides | None,
-        budget: int,
+        blocks: Sequence[tuple[PlainCalls, Overrides | None]],
+        *,
+        gas: int,
+        output: int,
+    ) -> Self:
+        """All calls together may use `gas` and return `output` bytes."""
+    def run(
+        self,
+        slice_us: int | None = None,
         timeout_us: int | None = None,
         step_us: int | None = None,
-    ) -> Body | None:
-        """Execute the calls on `state`; return the body of the block.
+    ) -> Literal["finished", "paused", "stopped"]:
+        """Apply overrides, execute system calls and calls, and seal each block.
 
-        Applies overrides, executes the system calls, and the calls as `Body.run_plain` does. None
-        if that would end before the last call, the whole would take longer than `timeout_us`, or a
-        precompile is overridden.
+        Pauses between calls after `slice_us`. Stops where `Body.run_plain` would end for another
+        reason, a call takes longer than `timeout_us`, a precompile is overridden, or the calls
+        return too much: the separate steps then give the result.
         """
+    def take(self) -> list[SealedBody]:
+        """The finished blocks, once."""
 
 @final
 class SealedBody:

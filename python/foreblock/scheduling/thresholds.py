@@ -122,9 +122,8 @@ class Thresholds(Struct, frozen=True):
     # thousand overridden slots more than all the rest of it.
     long_params_bytes: int = 64 * 1024
     thread_params_bytes: int = 256 * 1024
-    # One block of plain calls in one go; a precompile that takes more gas is not begun there.
+    # One block of plain calls in one go.
     single_block_us: int = 500
-    single_block_precompile_gas: int = 100_000
 
     # --- Texts ---
     # Answers from here on are counted in the worker's budget, and so are requests.

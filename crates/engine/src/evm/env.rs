@@ -95,6 +95,12 @@ impl Env {
         self.block.number.saturating_to()
     }
 
+    /// Moves the environment to another block with otherwise equal values.
+    pub(crate) fn set_position(&mut self, number: u64, timestamp: u64) {
+        self.block.number = U256::from(number);
+        self.block.timestamp = U256::from(timestamp);
+    }
+
     pub fn gas_limit(&self) -> u64 {
         self.block.gas_limit
     }

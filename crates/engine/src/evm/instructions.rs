@@ -269,10 +269,7 @@ fn hash<H: Watched>(at: At<'_, H>) {
 fn numbered_log<const TOPICS: usize, H: Watched>(at: At<'_, H>) {
     let InstructionContext { interpreter, host } = at;
     let position = host.log_count();
-    host::log::<TOPICS, _>(InstructionContext {
-        interpreter: &mut *interpreter,
-        host: &mut *host,
-    });
+    host::log::<TOPICS, _>(InstructionContext { interpreter: &mut *interpreter, host: &mut *host });
     if host.log_count() > position {
         host.log_indices().note(position);
     }

@@ -1,4 +1,4 @@
 //! Blocks of unsigned calls, as built by eth_simulateV1.
 
-pub mod block_template;
 pub mod body;
+pub mod plain_simulation;

@@ -4,10 +4,10 @@ A failed check refuses the whole simulation; a call that fails is a result. Fees
 from the sender to their recipients. Without validation, a call that offers nothing for gas pays
 nothing.
 
-`simulate_single_block` is a fast path for one block of plain calls without block overrides, which
-is most simulations: one call of the engine, in half the time; a test compares the two. It returns
-a complete result or none: if anything has to be decided or takes long, the state it ran on is
-dropped and nothing has happened.
+`plain_simulation` is a fast path for blocks of plain calls without block overrides, which is most
+simulations: one call of the engine for a slice of any number of blocks. A test compares the two.
+It gives a complete result or none: if anything has to be decided or takes long, the state it ran
+on is dropped and nothing has happened.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from foreblock._engine import (
     Env,
     Overlay,
     PlainCalls,
+    PlainSimulation,
     Precompiles,
-    SealedBody,
     State,
     Withdrawal,
 )
@@ -38,6 +38,7 @@ from foreblock.ledger.calls.call import FEE_LIMIT, Reason, check_fields, first_r
 from foreblock.ledger.calls.request import (
     AS_IT_IS,
     FILLER,
+    LAST_TIME,
     BlockRequest,
     Call,
     CallRequest,
@@ -47,9 +48,9 @@ from foreblock.ledger.calls.request import (
 )
 from foreblock.ledger.calls.simulated_chain import SimulatedChain
 from foreblock.ledger.reading.blocks import BlockContext, ReadableBlock
-from foreblock.ledger.rules.execution import start_calls
+from foreblock.ledger.rules.execution import HISTORY_STORAGE, start_calls
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
-from foreblock.ledger.rules.forks import BYZANTIUM, CANCUN, JOVIAN, PRAGUE, SHANGHAI, Rules
+from foreblock.ledger.rules.forks import BYZANTIUM, CANCUN, JOVIAN, PARIS, PRAGUE, SHANGHAI, Rules
 from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.rules.transaction_rules import (
     BLOB,
@@ -58,11 +59,11 @@ from foreblock.ledger.rules.transaction_rules import (
     SET_CODE,
     checksum_address,
 )
-from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
 
-FOOTPRINT_SLOT: Final = 8  # of L1Block: the scalar is at bit 96, OP from Jovian on
+FOOTPRINT_SLOT: Final = 8  # of L1Block: where the scalar is, OP from Jovian on
+FOOTPRINT_SHIFT: Final = 96  # the lowest bit of the scalar
 LEAST_SIZE: Final = 100  # bytes that the data of a transaction counts for at least, the same
 
 
@@ -159,7 +160,7 @@ def blob_gas_used(rules: Rules, overlay: Overlay, calls: int, blobs: int) -> int
     if rules.ethereum < CANCUN:
         return None
     if rules.includes(JOVIAN):
-        scalar = overlay.storage(L1_BLOCK, FOOTPRINT_SLOT) >> 96 & 0xFFFF
+        scalar = overlay.storage(L1_BLOCK, FOOTPRINT_SLOT) >> FOOTPRINT_SHIFT & 0xFFFF
         return calls * LEAST_SIZE * scalar
     return blobs * GAS_PER_BLOB
 
@@ -315,40 +316,61 @@ def _transaction_type(call: Call, base_fee: int | None) -> int:
     return DYNAMIC_FEE if call.blob_hashes is None else BLOB
 
 
-def simulate_single_block(
+def plain_simulation(
     base: ReadableBlock, state: State, request: SimulationRequest, limits: SimulationLimits
-) -> SealedBody | None:
-    """The block after `base`, if a client has simulated it before; its state root is zero.
+) -> PlainSimulation | None:
+    """The blocks after `base`, to be run by the engine; None if it cannot run them alone.
 
-    Raises `RefusedOverride`.
+    A client has simulated the block after `base` before. State roots are zero.
     """
     if request.validation or request.trace_transfers or request.state_roots:
         return None
-    context, asked = base.following, request.blocks[0]
-    calls, overrides = asked.calls, asked.overrides
-    if len(request.blocks) > 1 or asked.block is not AS_IT_IS or context is None:
-        return None
-    if not isinstance(calls, PlainCalls):
-        return None
-    template = context.template or _template(base)
-    if template is None or (overrides is not None and overrides.is_large):
-        return None
-    most_us, precompile_gas = THRESHOLDS.single_block_us, THRESHOLDS.single_block_precompile_gas
-    body = template.run_calls(state, calls, overrides, limits.gas, most_us, precompile_gas)
-    if body is None:
-        return None
-    header, rules = context.header, context.rules
-    blob_gas = blob_gas_used(rules, body.overlay, len(calls), 0)
-    withdrawals = None if rules.ethereum < SHANGHAI else ()
-    return body.seal(header, ZERO_HASH, blob_gas, header.requests_hash, withdrawals)
-
-
-def _template(base: ReadableBlock) -> BlockTemplate | None:
-    """The engine's view of the block after this one; None if there is more to it."""
     context = base.following
-    if context is None or context.rules.ethereum < BYZANTIUM or has_queues(context.rules):
+    if context is None or not _are_equal(base, context, len(request.blocks)):
         return None
-    system = start_calls(context.header, context.rules)
-    kind = type_of_plain(context)
-    context.template = BlockTemplate(context.priced, kind, base.number, base.hash, system)
+    blocks = []
+    for asked in request.blocks:
+        calls, overrides = asked.calls, asked.overrides
+        if asked.block is not AS_IT_IS or (overrides is not None and overrides.is_large):
+            return None
+        if not isinstance(calls, PlainCalls) or len(calls) > THRESHOLDS.sealed_calls:
+            return None
+        blocks.append((calls, overrides))
+    template = context.template or _template(context)
+    return PlainSimulation(template, state, blocks, gas=limits.gas, output=limits.output)
+
+
+def _are_equal(base: ReadableBlock, first: BlockContext, count: int) -> bool:
+    """Return whether this many blocks have the rules of the first, and the engine knows them."""
+    header, rules, profile = first.header, first.rules, first.profile
+    if rules.ethereum < BYZANTIUM or has_queues(rules):
+        return False
+    if count == 1:
+        return True
+    if rules.ethereum < PARIS or header.excess_blob_gas:  # miners are paid, blobs have a price
+        return False
+    number, time = base.number + count, base.header.timestamp + count * profile.block_time
+    blobs = profile.blob_parameters(header.timestamp)
+    return (
+        time <= LAST_TIME
+        and profile.rules(number, time, merged=True) == rules
+        and profile.blob_parameters(time) == blobs
+    )
+
+
+def _template(context: BlockContext) -> BlockTemplate:
+    header, rules = context.header, context.rules
+    footprint = LEAST_SIZE, L1_BLOCK, FOOTPRINT_SLOT, FOOTPRINT_SHIFT
+    context.template = BlockTemplate(
+        context.priced,
+        header,
+        type_of_plain(context),
+        context.profile.block_time,
+        [
+            (contract, None if contract == HISTORY_STORAGE else data)
+            for contract, data in start_calls(header, rules)
+        ],
+        footprint=footprint if rules.includes(JOVIAN) else None,
+        has_withdrawals=rules.ethereum >= SHANGHAI,
+    )
     return context.template

@@ -22,6 +22,7 @@ from foreblock._engine import (
     Outcome,
     Overlay,
     Overrides,
+    PlainSimulation,
     Precompiles,
     SealedBody,
     State,
@@ -46,7 +47,13 @@ from foreblock.ledger.calls.request import (
     SimulationRequest,
     timeline,
 )
-from foreblock.ledger.calls.simulated_block import OpenBlock, has_queues, run_at_once, run_calls
+from foreblock.ledger.calls.simulated_block import (
+    OpenBlock,
+    has_queues,
+    plain_simulation,
+    run_at_once,
+    run_calls,
+)
 from foreblock.ledger.calls.simulated_chain import SimulatedChain, header_after, open_header
 from foreblock.ledger.reading.blocks import BlockContext, PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.rules.execution import (
@@ -290,11 +297,28 @@ def simulate(
         limits.blocks,
         in_progress=in_progress,
     )
-    chain = SimulatedChain(base, state, unused, request, limits, pace, root)
     try:
+        # A single block was tried before, at once.
+        several = len(request.blocks) > 1
+        plain = plain_simulation(base, state, request, limits) if several else None
+        blocks = None if plain is None else (yield from _run_plain(plain, pace))
+        if blocks is not None:
+            return blocks
+        chain = SimulatedChain(base, state, unused, request, limits, pace, root)
         return (yield from _run_all(chain, plan, pace))
     except StateMissing as missing:
         raise with_starts(missing, state, plan) from None
+
+
+def _run_plain(plain: PlainSimulation, pace: Pace) -> Steps[list[SimulatedBlock] | None]:
+    """Run the blocks in slices; None if they need separate steps."""
+    while True:
+        progress = plain.run(pace.slice_us(), pace.timeout_us, pace.step_us)
+        if progress == "finished":
+            return [SimulatedBlock(block, is_filler=False) for block in plain.take()]
+        if progress == "stopped":
+            return None
+        yield None
 
 
 def _run_all(

@@ -26,7 +26,7 @@ from foreblock.ledger.calls.request import (
     SimulationLimits,
     SimulationRequest,
 )
-from foreblock.ledger.calls.simulated_block import simulate_single_block
+from foreblock.ledger.calls.simulated_block import plain_simulation
 from foreblock.ledger.calls.simulation import BodyText, SealedBody, SimulatedBlock, simulate
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
@@ -223,14 +223,16 @@ class SimulateMethods:
 
     def _single_block(self, view: LedgerView, params: SimulateParams) -> bytes | None:
         """Return the result if one short block of plain calls is requested."""
-        if params.full_transactions:
+        if params.full_transactions or len(params.request.blocks) > 1:
             return None
         base = find_block(view, params.block, 1)
         view.check_rules(base.number + 1)
-        block = simulate_single_block(base, view.state(base), params.request, self._limits)
-        if block is None or is_long_block(block):
+        plain = plain_simulation(base, view.state(base), params.request, self._limits)
+        most_us = THRESHOLDS.single_block_us
+        if plain is None or plain.run(most_us, most_us, THRESHOLDS.call_step_us) != "finished":
             return None
-        return render_block(block, self._dialect)
+        (block,) = plain.take()
+        return None if is_long_block(block) else render_block(block, self._dialect)
 
     def _read_and_simulate(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
         params = yield from read_in_turn(self._read, raw)
