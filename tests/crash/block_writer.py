@@ -24,7 +24,7 @@ def next_index(chain: Chain) -> Flashblock:
     if chain.block.index == INDICES:
         return chain.seal(chain.deposit(PASSER, data=chain.block.number.to_bytes(32) * 2))
     for transaction in transactions(chain, chain.block.number, chain.block.index):
-        chain.block.run(transaction)
+        chain.block.run([transaction])
     return chain.add()
 
 

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from foreblock._engine import GrowingRoot, Overlay, Store, keccak256, transactions_root
+from foreblock._engine import Overlay, Store, keccak256
 from foreblock.errors import InvalidArgument, StoreClosed
 from support.payloads.small_store import (
     ALICE,
@@ -144,15 +142,3 @@ def test_trie_of_a_closed_store_is_closed(store: Store) -> None:
 def test_storage_root_needs_an_address(store: Store) -> None:
     with pytest.raises(InvalidArgument, match="20 bytes, not 32"):
         store.trie().storage_root(bytes(32))
-
-
-@given(st.lists(st.binary(min_size=1, max_size=60), max_size=300), st.integers(1, 50))
-def test_growing_root_is_the_root_of_the_list(items: list[bytes], step: int) -> None:
-    growing = GrowingRoot()
-    assert growing.root().hex() == EMPTY_ROOT
-    for number, item in enumerate(items, 1):
-        growing.push(item)
-        if number % step == 0:
-            assert growing.root() == transactions_root(items[:number])
-    assert growing.root() == transactions_root(items)
-    assert len(growing) == len(items)

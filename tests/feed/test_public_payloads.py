@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from foreblock._engine import (
-    GrowingRoot,
     Log,
     Receipt,
     decode_transaction,
@@ -84,17 +83,6 @@ def test_a_whole_job_of_unichain(unichain: list[Flashblock]) -> None:
     # The last one is the sealed block.
     sealed = "c463a3120c35268f610d969f5608b479332ef10953af77c7a6be806195831196"
     assert unichain[-1].diff.block_hash.hex() == sealed
-
-
-def test_a_transactions_root_that_grows_is_that_of_the_whole_list(
-    unichain: list[Flashblock],
-) -> None:
-    growing, raws = GrowingRoot(), list[bytes]()
-    for each in unichain:
-        for raw in each.diff.transactions:
-            growing.push(raw)
-            raws.append(raw)
-        assert growing.root() == transactions_root(raws)
 
 
 def test_its_transactions_are_the_builder_s(unichain: list[Flashblock]) -> None:

@@ -84,7 +84,7 @@ def measure(
                 for _ in range(FLASHBLOCKS):
                     for _ in range(transactions):
                         slot += 1
-                        chain.block.run(chain.write(SCRIBE, slot, 1))
+                        chain.block.run([chain.write(SCRIBE, slot, 1)])
                     chain.add()
                     begun = time.thread_time()
                     while chain.writer.follow_up():

@@ -5,6 +5,7 @@
 
 mod abi;
 mod batch;
+mod block_builder;
 mod body;
 mod check;
 mod codec;
@@ -38,6 +39,7 @@ use pyo3::prelude::*;
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     abi::register(module)?;
     codec::register(module)?;
+    block_builder::register(module)?;
     body::register(module)?;
     env::register(module)?;
     fast_path::register(module)?;

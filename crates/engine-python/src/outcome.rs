@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, U256};
-use foreblock_engine::codec::receipt::{Receipt as EngineReceipt, ReceiptOutcome};
+use foreblock_engine::codec::receipt::ReceiptOutcome;
 use foreblock_engine::evm::outcome::{Outcome as EngineOutcome, Status};
 use foreblock_engine::evm::transact::Executed as EngineExecuted;
 use pyo3::prelude::*;
@@ -138,13 +138,7 @@ impl Executed {
             Some(root) => ReceiptOutcome::PostState(root.0),
             None => ReceiptOutcome::Status(self.executed.outcome.is_success()),
         };
-        Receipt(EngineReceipt {
-            tx_type: self.tx_type,
-            outcome,
-            cumulative_gas_used: cumulative_gas_used.0,
-            logs: self.executed.outcome.logs.clone(),
-            deposit_nonce: self.executed.deposit_nonce,
-            deposit_receipt_version: deposit_receipt_version.map(|version| version.0),
-        })
+        let version = deposit_receipt_version.map(|version| version.0);
+        Receipt(self.executed.receipt(self.tx_type, cumulative_gas_used.0, outcome, version))
     }
 }

@@ -56,7 +56,7 @@ impl Precompiles {
 pub struct Allowance(Mutex<EngineAllowance>);
 
 impl Allowance {
-    fn left(&self) -> MutexGuard<'_, EngineAllowance> {
+    pub fn left(&self) -> MutexGuard<'_, EngineAllowance> {
         let mut left = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         left.resume();
         left
@@ -271,8 +271,7 @@ impl Overlay {
         da_footprint: Arg<u64>,
         allowance: Option<&Allowance>,
     ) -> PyResult<Vec<Executed>> {
-        let mut progress =
-            Progress { transactions: 0, gas_used: gas_used.0, da_footprint: da_footprint.0 };
+        let mut progress = Progress::new(gas_used.0, da_footprint.0);
         py.detach(|| {
             let mut overlay = self.overlay();
             let mut unlimited = EngineAllowance::default();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use alloy_primitives::{Address, B256, Bytes};
 use foreblock_engine::error::Result;
 use foreblock_engine::store::{self, BranchTrie, HeadTrie};
-use foreblock_engine::trie::{self, NodeWrites as EngineWrites, ordered_root};
+use foreblock_engine::trie::{self, NodeWrites as EngineWrites};
 use foreblock_engine::witness::SparseTrie;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -16,7 +16,6 @@ use crate::state::Changes;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NodeWrites>()?;
-    module.add_class::<GrowingRoot>()?;
     module.add_class::<ProofsNeeded>()?;
     module.add_class::<StateTrie>()
 }
@@ -190,35 +189,5 @@ impl ProofsNeeded {
 
     fn __bool__(&self) -> bool {
         !self.0.is_empty()
-    }
-}
-
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct GrowingRoot(Mutex<ordered_root::GrowingRoot>);
-
-impl GrowingRoot {
-    fn list(&self) -> MutexGuard<'_, ordered_root::GrowingRoot> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-#[pymethods]
-impl GrowingRoot {
-    #[new]
-    fn new() -> Self {
-        Self(Mutex::default())
-    }
-
-    fn push(&self, item: &[u8]) -> PyResult<()> {
-        self.list().push(item.to_vec()).map_err(to_python)
-    }
-
-    fn root<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let root = py.detach(|| self.list().root());
-        PyBytes::new(py, root.as_slice())
-    }
-
-    fn __len__(&self) -> usize {
-        self.list().len()
     }
 }

@@ -226,6 +226,50 @@ class Overlay:
         """
 
 @final
+class BlockBuilder:
+    """A block under construction: the transactions so far, and what its header commits to."""
+
+    def __new__(
+        cls, overlay: Overlay, env: Env, *, deposit_receipt_version: int | None = None
+    ) -> Self:
+        """An empty block, whose start has been applied to the overlay."""
+
+    def resume(
+        self,
+        header: Header,
+        transactions: Sequence[bytes],
+        receipts: Sequence[bytes],
+        *,
+        logs: int,
+        da_footprint: int = 0,
+    ) -> None:
+        """Continue a block after these transactions; the overlay has their changes.
+
+        `header` is that of the block so far, and `logs` the number of logs in the receipts.
+        """
+
+    def run(self, transactions: Sequence[Transaction], allowance: Allowance | None = None) -> None:
+        """Execute the next transactions.
+
+        `InvalidTransaction` and `OverBudget` have the index of the first transaction that does not
+        run: it is not added, those before it are. `StateMissing` has the missing keys of all
+        transactions: none is added, and nothing is changed.
+        """
+
+    count: Final[int]  # of the transactions
+    gas_used: Final[int]
+    da_footprint: Final[int]
+    log_count: Final[int]
+    size: Final[int]  # the bytes of the transactions
+    added: Final[int]  # the number of transactions since the last `take`
+
+    def take(self) -> tuple[list[bytes], bytes, list[bytes], list[bytes]]:
+        """The encodings, senders, receipts and hashes of the transactions since the last call."""
+
+    def fill(self, header: Header) -> Header:
+        """Return the header with roots, bloom and gas of the transactions so far."""
+
+@final
 class Outcome:
     """The result of an execution, including a revert or an EVM error."""
 

@@ -224,17 +224,3 @@ class NodeWrites:
     """Trie nodes to write or delete."""
 
     def __len__(self) -> int: ...
-
-@final
-class GrowingRoot:
-    """The root of a growing ordered list; appending costs the same at any length.
-
-    For the transactions and receipts of a block in progress.
-    """
-
-    def __new__(cls) -> Self: ...
-    def push(self, item: bytes) -> None:
-        """Append an item, encoded as in the trie."""
-
-    def root(self) -> bytes: ...
-    def __len__(self) -> int: ...

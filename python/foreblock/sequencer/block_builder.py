@@ -364,8 +364,7 @@ class BlockBuilder:
     def start(self, block: BlockInProgress) -> None:
         """Run the transactions that a block begins with."""
         seed, block_time = self.mining.chain.seed, self.mining.state.block_time
-        for transaction in first_transactions(block.base, block.rules, seed, block_time):
-            block.run(transaction)
+        block.run(first_transactions(block.base, block.rules, seed, block_time))
 
     def base_on(self, parent: Header) -> Base:
         """The base of the block after this one, with gas for the next transaction."""
@@ -415,4 +414,4 @@ def run_in_turn(
         why = out_of_turn(transaction, block.account(transaction.sender))
         if why is not None:
             raise InvalidTransaction(0, why)
-    block.run(transaction, allowance)
+    block.run([transaction], allowance)

@@ -130,10 +130,10 @@ def test_withdrawals_root_moves_with_the_message_passers_storage(chain: Chain) -
 def test_invalid_transaction_changes_nothing(chain: Chain) -> None:
     chain.add(chain.deposit())
     late = chain.signed()
-    chain.block.run(late)
+    chain.block.run([late])
     before = (chain.block.count, chain.block.gas_used, chain.block.open_count)
     with pytest.raises(InvalidTransaction, match="nonce"):
-        chain.block.run(late)
+        chain.block.run([late])
     assert (chain.block.count, chain.block.gas_used, chain.block.open_count) == before
     assert chain.add().diff.transactions == (late.raw,)
 

@@ -293,7 +293,7 @@ def test_blocks_made_of_partials_can_be_followed_by_imported_ones(chain: Chain) 
 def test_what_a_commit_adds_and_drops_can_be_revived_in_it(tmp_path: Path) -> None:
     chain = Chain(tmp_path / "store")
     block = chain.block
-    block.run(chain.deposit())
+    block.run([chain.deposit()])
     with CommitBuilder(chain.store) as builder:
         closed = block.close_index(builder.next)
         number = builder.extend(closed, (), 0)

@@ -95,7 +95,7 @@ def test_transactions_of_an_index_that_was_not_committed_are_not_in_the_block(
     chain = Chain(tmp_path / "store")
     chain.add(chain.deposit())
     lost = chain.signed()
-    chain.block.run(lost)
+    chain.block.run([lost])
     assert chain.block.open_count == 1
     chain.reopen()
     assert (chain.block.open_count, chain.block.count, chain.block.index) == (0, 1, 1)
@@ -141,7 +141,7 @@ def test_block_whose_commit_failed_is_given_back_as_of_its_last(
     chain.writer = LedgerWriter(cast("Store", disk), chain.clock)
     for each in (chain, expected):
         each.add(each.deposit())
-    chain.block.run(chain.signed())
+    chain.block.run([chain.signed()])
     disk.full = True
     with pytest.raises(DiskFull):
         chain.seal() if sealing else chain.add()

@@ -209,7 +209,7 @@ def test_partials_are_what_their_transactions_make_of_the_parent(
         for number, block in enumerate(plan):
             for index in block:
                 for step in index.steps:
-                    chain.block.run(transaction(chain, step))
+                    chain.block.run([transaction(chain, step)])
                 chain.add()
                 watcher.committed()
                 for entries in index.slices:

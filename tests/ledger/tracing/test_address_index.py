@@ -69,7 +69,7 @@ def grow(chain: Chain, kinds: list[int]) -> None:
     if chain.block.index == 0:
         chain.add(chain.deposit())
     for kind in kinds:
-        chain.block.run(transaction(chain, kind))
+        chain.block.run([transaction(chain, kind)])
     chain.add()
     chain.seal(chain.deposit())
 

@@ -131,13 +131,12 @@ class Truth:
         base = self.base(number, salt)
         parent_state = on_sealed(self.store, self.profile, number - 1)
         block = BlockInProgress.begin(parent_state, base, keccak256(name.encode())[:8])
-        for deposit in (_deposit(base), *upgrades):
-            block.run(deposit)
+        block.run([_deposit(base), *upgrades])
         messages, blocks = [], []
         raws: tuple[bytes, ...] = ()
         for index, wishes in enumerate(plan):
             for who, what in wishes:
-                block.run(_transaction(block, who, what))
+                block.run([_transaction(block, who, what)])
             closed = block.close_index(1_000_000 + index)
             raws += closed.transactions
             sealed = closed.header.replace(state_root=block.roots.root())

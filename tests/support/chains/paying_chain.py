@@ -1,6 +1,7 @@
 """A dev chain whose blocks a test makes by hand, with the deposit that tells of L1.
 
-What the engine said of every transaction is kept, to be held against what methods answer.
+Every transaction is also executed on an overlay of its own. Tests compare its results with the
+responses of methods.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from foreblock._engine import (
+    Env,
     Executed,
     Header,
     Message,
@@ -23,6 +25,7 @@ from foreblock.clock import DrivenClock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.rules.execution import environment, start_block
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.storage.chain_head import rules_of
@@ -63,10 +66,13 @@ class PayingChain:
         self.block: BlockInProgress | None = None
         self.attributes = attributes
         self.ran: list[Ran] = []
+        self._view = self.store.view()
+        self._overlay = self._view.state(0).overlay()
         self._nonces: dict[int, int] = {}
 
     def close(self) -> None:
         self.writer.close()
+        self._view.close()
         self.store.close()
 
     @property
@@ -86,6 +92,8 @@ class PayingChain:
             parent = self.writer.header_if_sealed(former)
             base = self._base(parent)
             self.block = self.writer.begin_next(former, parent, base, parent.hash[:8])
+        rules = self.block.rules
+        start_block(self._overlay, self._env(self.block), self.block.empty, rules, rules)
         self._run(self._deposit(parent))
         if former is None:
             return self.writer.extend(self.block)
@@ -120,9 +128,16 @@ class PayingChain:
     def _run(self, transaction: Transaction) -> Ran:
         assert self.block is not None
         place = self.block.count
-        ran = Ran(transaction, self.block.run(transaction), self.block.number, place)
+        (executed,) = self._overlay.transact(
+            self._env(self.block), [transaction], gas_used=self.block.gas_used
+        )
+        self.block.run([transaction])
+        ran = Ran(transaction, executed, self.block.number, place)
         self.ran.append(ran)
         return ran
+
+    def _env(self, block: BlockInProgress) -> Env:
+        return environment(block.empty, block.rules, self.writer.profile)
 
     def _base(self, parent: Header) -> Base:
         rules = rules_of(parent, 0, self.writer.profile)

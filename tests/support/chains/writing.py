@@ -193,8 +193,7 @@ class Chain:
 
     def add(self, *transactions: Transaction) -> Flashblock:
         """The next index, with these transactions."""
-        for transaction in transactions:
-            self.block.run(transaction)
+        self.block.run(transactions)
         return self.writer.extend(self.block)
 
     def seal(self, *transactions: Transaction) -> Flashblock:
@@ -202,8 +201,7 @@ class Chain:
         writer, block = self.writer, self.block
         sealed = writer.header_if_sealed(block)
         following = writer.begin_next(block, sealed, self.base(), payload_id(sealed.hash))
-        for transaction in transactions:
-            following.run(transaction)
+        following.run(transactions)
         flashblock = writer.seal_and_extend(block, sealed, following)
         self._block = following
         return flashblock

@@ -55,6 +55,24 @@ impl Overlay {
         Self { reader: Some(reader), ..Self::default() }
     }
 
+    /// A copy of all changes, for `restore`.
+    pub(crate) fn checkpoint(&self) -> Self {
+        Self {
+            reader: None,
+            accounts: self.accounts.clone(),
+            changed: self.changed.clone(),
+            codes: self.codes.clone(),
+            block_hashes: self.block_hashes.clone(),
+            missing: self.missing.clone(),
+        }
+    }
+
+    /// Takes back all changes since a checkpoint.
+    pub(crate) fn restore(&mut self, checkpoint: Self) {
+        let reader = self.reader.take();
+        *self = Self { reader, ..checkpoint };
+    }
+
     /// Returns `None` if the account does not exist. The generation of an account that was created
     /// or wiped is not valid until the next `take`.
     ///

@@ -15,6 +15,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use op_alloy_consensus::TxDeposit;
 use op_revm::{
     L1BlockInfo, OpSpecId, OpTransaction,
+    constants::L1_BLOCK_CONTRACT,
     transaction::{
         deposit::{DEPOSIT_TRANSACTION_TYPE, DepositTransactionParts},
         estimate_tx_compressed_size,
@@ -23,7 +24,10 @@ use op_revm::{
 use revm::{context::TxEnv, context_interface::either::Either};
 
 use crate::{
-    codec::transaction::{Envelope, Transaction, named_sender},
+    codec::{
+        receipt::{Receipt, ReceiptOutcome},
+        transaction::{Envelope, Transaction, named_sender},
+    },
     error::{Error, Result},
     evm::{
         allowance::{Allowance, TIME},
@@ -50,12 +54,26 @@ pub fn estimated_compressed_size(raw: &[u8]) -> u64 {
 }
 
 /// The resources of the block used by its transactions so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     pub transactions: usize,
     pub gas_used: u64,
     /// Used on Optimism from Jovian on.
     pub da_footprint: u64,
+    /// The L1 fee values of the current state, if they were read. Reading them takes as long as a
+    /// transfer, and only the first transaction of a block changes them.
+    l1: Option<L1BlockInfo>,
+}
+
+impl Progress {
+    pub fn new(gas_used: u64, da_footprint: u64) -> Self {
+        Self { gas_used, da_footprint, ..Self::default() }
+    }
+
+    /// Called after a change of the state by anything but a transaction.
+    pub(crate) fn state_changed(&mut self) {
+        self.l1 = None;
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +83,26 @@ pub struct Executed {
     pub deposit_nonce: Option<u64>,
     /// Fees of an Optimism transaction in addition to gas; `None` for deposits and on Ethereum.
     pub optimism: Option<OptimismFees>,
+}
+
+impl Executed {
+    /// The receipt. From Canyon on, that of a deposit has a version.
+    pub fn receipt(
+        &self,
+        tx_type: u8,
+        cumulative_gas_used: u64,
+        outcome: ReceiptOutcome,
+        deposit_receipt_version: Option<u64>,
+    ) -> Receipt {
+        Receipt {
+            tx_type,
+            outcome,
+            cumulative_gas_used,
+            logs: self.outcome.logs.clone(),
+            deposit_nonce: self.deposit_nonce,
+            deposit_receipt_version,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -105,7 +143,8 @@ pub(crate) fn transact_watched(
     let index = progress.transactions;
     allowance.check_time(index)?;
     let checks = checks_of(transaction);
-    let block = Block { env, progress, allowance, checks, watching, probing: None };
+    let l1 = progress.l1.take();
+    let block = Block { env, progress, allowance, checks, watching, probing: None, l1 };
     let (executed, after) =
         block.execute(overlay, transaction).map_err(|failure| match failure {
             Failure::Refused(why) => Error::InvalidTransaction { index, why },
@@ -139,7 +178,7 @@ pub fn probe<'a>(
     let below = Arc::new(Mutex::new(mem::take(overlay)));
     let mut above = Overlay::new(Box::new(BorrowedOverlay(below.clone())));
     let mut left = allowance.for_probe(progress.gas_used);
-    let missed = probe_above(&mut above, env, transactions, *progress, &mut left);
+    let missed = probe_above(&mut above, env, transactions, progress.clone(), &mut left);
     allowance.probed(&left);
     drop(above);
     if let Some(below) = Arc::into_inner(below) {
@@ -159,8 +198,9 @@ fn probe_above<'a>(
     for (index, transaction) in transactions.into_iter().enumerate() {
         allowance.check_time(index)?;
         let checks = Checks { nonce: false, ..checks_of(transaction) };
-        let (progress, probing) = (&mut progress, Some(&mut all));
-        let block = Block { env, progress, allowance, checks, watching: None, probing };
+        let (l1, probing) = (progress.l1.take(), Some(&mut all));
+        let (watching, progress) = (None, &mut progress);
+        let block = Block { env, progress, allowance, checks, watching, probing, l1 };
         let stopped = match block.execute(overlay, transaction) {
             Ok((_, after)) => {
                 *progress = after;
@@ -237,6 +277,7 @@ struct Block<'a> {
     watching: Option<&'a mut Watching>,
     /// If set, missing keys are added here and execution continues with defaults.
     probing: Option<&'a mut MissingKeys>,
+    l1: Option<L1BlockInfo>,
 }
 
 impl Block<'_> {
@@ -292,10 +333,10 @@ impl Block<'_> {
             return Err(refuse("there are no blob transactions on this chain"));
         }
         self.check_gas(base.gas_limit)?;
-        let (mut l1, missing) = read_l1(overlay, self.env, spec).map_err(Failure::Broken)?;
-        if let Err(error) = missing.check() {
-            self.or_default::<()>(Err(error))?;
-        }
+        let mut l1 = match &self.l1 {
+            Some(known) => known.clone(),
+            None => self.read_l1(overlay, spec)?,
+        };
         let da_footprint = self.check_da_footprint(&l1, transaction)?;
         let l1_fee = l1.calculate_tx_l1_cost(&transaction.raw, spec);
         let input = OptimismInput {
@@ -386,6 +427,17 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// Reads the L1 fee values, which already include the block's attributes deposit, and keeps
+    /// them if none was missing.
+    fn read_l1(&mut self, overlay: &mut Overlay, spec: OpSpecId) -> Result<L1BlockInfo, Failure> {
+        let (l1, missing) = read_l1(overlay, self.env, spec).map_err(Failure::Broken)?;
+        match missing.check() {
+            Ok(()) => self.l1 = Some(l1.clone()),
+            Err(error) => self.or_default::<()>(Err(error))?,
+        }
+        Ok(l1)
+    }
+
     /// From Jovian on, the weighted data size of all transactions must also fit into the block's
     /// gas limit.
     fn check_da_footprint(&self, l1: &L1BlockInfo, tx: &Transaction) -> Result<u64, Failure> {
@@ -408,6 +460,9 @@ impl Block<'_> {
         if let Some(watching) = &mut self.watching {
             watching.ran(overlay, &ran.state).map_err(Failure::Broken)?;
         }
+        if ran.state.contains_key(&L1_BLOCK_CONTRACT) {
+            self.l1 = None;
+        }
         overlay.commit(ran.state);
         Ok(Outcome::new(ran.result, ran.collected, ran.undefined_opcode))
     }
@@ -418,6 +473,7 @@ impl Block<'_> {
             transactions: self.progress.transactions + 1,
             gas_used: self.progress.gas_used.saturating_add(executed.outcome.gas_used),
             da_footprint: self.progress.da_footprint.saturating_add(footprint),
+            l1: self.l1,
         };
         (executed, after)
     }

@@ -134,6 +134,7 @@ pub fn transactions<'a>(
     for (index, transaction) in transactions.into_iter().enumerate() {
         while let Some(cheat) = cheats.next_if(|cheat| cheat.before <= index) {
             overlay.apply(cheat.address, &cheat.new)?;
+            progress.state_changed();
         }
         let skipped = matches!(session.request.scope, TraceScope::Only(only) if index < only);
         let mut watching = match skipped {

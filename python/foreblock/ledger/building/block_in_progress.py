@@ -21,13 +21,12 @@ from msgspec import Struct, field
 from foreblock._engine import (
     Account,
     Allowance,
-    Executed,
-    GrowingRoot,
+    BlockBuilder,
     Header,
     MissingKeys,
     Overlay,
     Transaction,
-    logs_bloom,
+    decode_receipt,
 )
 from foreblock.errors import InvalidTransaction
 from foreblock.ledger.building.closed_index import (
@@ -38,7 +37,7 @@ from foreblock.ledger.building.closed_index import (
     header_of,
 )
 from foreblock.ledger.building.parent_state import NamedRoots, ParentState
-from foreblock.ledger.rules.execution import environment, receipt_of, start_block
+from foreblock.ledger.rules.execution import deposit_receipt_version, environment, start_block
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.header_rules import check_header, excess_blob_gas_after
@@ -48,8 +47,6 @@ from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
 from foreblock.primitives import ZERO_HASH
 from foreblock.types import Base, FlashblockId, StateEdit
-
-_BLOOM_BYTES: Final = 256
 
 
 class StoredIndices(Struct, frozen=True):
@@ -70,10 +67,6 @@ class _OpenIndex(Struct):
     """The additions since the last index was closed, and the position before them."""
 
     before: Position = field(default_factory=Position)
-    transactions: list[bytes] = field(default_factory=list)
-    senders: list[bytes] = field(default_factory=list)
-    receipts: list[bytes] = field(default_factory=list)
-    entries: dict[bytes, bytes] = field(default_factory=dict)
     edits: list[StateEdit] = field(default_factory=list)
 
 
@@ -106,15 +99,12 @@ class BlockInProgress:
         )
         self._requests_hash = self.empty.requests_hash
         # Of the block so far.
-        self.gas_used = 0
-        self.da_footprint = 0
+        self._builder: Final = BlockBuilder(
+            self._overlay,
+            self._env,
+            deposit_receipt_version=deposit_receipt_version(self.rules),
+        )
         self.blobs = 0
-        self.size = 0  # bytes of its transactions
-        self.count = 0  # of its transactions
-        self._logs = 0  # how many they have
-        self._transactions: Final = GrowingRoot()
-        self._receipts: Final = GrowingRoot()
-        self._logs_bloom = 0
         self._withdrawals_root = self.empty.withdrawals_root
         # Of its committed indices.
         self.partials: tuple[int, ...] = ()
@@ -151,22 +141,18 @@ class BlockInProgress:
         """A block after its committed indices; the overlay is above the state of the last."""
         header = stored.header
         block = cls(parent_state, base_of(header), stored.payload_id)
-        for transaction in stored.transactions:
-            block._transactions.push(transaction)
-            block.size += len(transaction)
-        for receipt in stored.receipts:
-            block._receipts.push(receipt)
-        block.gas_used = header.gas_used
-        if block.rules.optimism is not None:
-            block.da_footprint = header.blob_gas_used or 0
-        else:
-            block.blobs = (header.blob_gas_used or 0) // GAS_PER_BLOB
+        blob_gas, is_optimism = header.blob_gas_used or 0, block.rules.optimism is not None
+        block.blobs = 0 if is_optimism else blob_gas // GAS_PER_BLOB
+        block._builder.resume(
+            header,
+            stored.transactions,
+            stored.receipts,
+            logs=stored.logs,
+            da_footprint=blob_gas if is_optimism else 0,
+        )
         if block._end is not None:
             block._end.resume(stored.receipts, stored.before_end)
             block._requests_hash = header.requests_hash
-        block.count = len(stored.transactions)
-        block._logs = stored.logs
-        block._logs_bloom = int.from_bytes(header.logs_bloom)
         block._withdrawals_root = header.withdrawals_root
         block.partials = stored.partials
         block.header = header
@@ -198,9 +184,27 @@ class BlockInProgress:
         return self._parent_state.stacked
 
     @property
+    def gas_used(self) -> int:
+        return self._builder.gas_used
+
+    @property
+    def da_footprint(self) -> int:
+        return self._builder.da_footprint
+
+    @property
+    def size(self) -> int:
+        """The bytes of its transactions."""
+        return self._builder.size
+
+    @property
+    def count(self) -> int:
+        """The number of its transactions."""
+        return self._builder.count
+
+    @property
     def open_count(self) -> int:
-        """How many transactions the index being filled has."""
-        return len(self._open.transactions)
+        """The number of transactions in the index being filled."""
+        return self._builder.added
 
     @property
     def open_edits(self) -> int:
@@ -212,24 +216,16 @@ class BlockInProgress:
         """True if nothing happened since the last index."""
         return self.index > 0 and self.open_count == 0 and not self._open.edits
 
-    def run(self, transaction: Transaction, allowance: Allowance | None = None) -> Executed:
-        """Execute the next transaction; `InvalidTransaction`, and nothing is changed.
+    def run(self, transactions: Sequence[Transaction], allowance: Allowance | None = None) -> None:
+        """Execute the next transactions.
 
-        The same with `OverBudget`, where it takes more than the allowance has left.
+        Raises `InvalidTransaction` and `OverBudget` with the index of the first that does not run:
+        it changes nothing, and those before it are in the block.
         """
-        self._check_blobs(transaction)
+        blobs = self._check_blobs(transactions)
         self.reopen()
-        (executed,) = self._overlay.transact(
-            self._env,
-            (transaction,),
-            gas_used=self.gas_used,
-            da_footprint=self.da_footprint,
-            allowance=allowance,
-        )
-        self.gas_used += executed.gas_used
-        self.da_footprint += executed.da_footprint
-        self._keep(transaction, executed)
-        return executed
+        self._builder.run(transactions, allowance)
+        self.blobs += blobs
 
     def unknown(self, transactions: Sequence[Transaction], allowance: Allowance) -> MissingKeys:
         """The state that the next transactions read and that is not known here; nothing is changed.
@@ -254,14 +250,19 @@ class BlockInProgress:
         """True if transactions may name their senders instead of signing."""
         return self._parent_state.profile.unsigned
 
-    def _check_blobs(self, transaction: Transaction) -> None:
-        """Refuse a transaction whose blobs exceed those of a block (EIP-4844)."""
-        if transaction.type != BLOB:
-            return
-        parameters = self._parent_state.profile.blob_parameters(self.base.timestamp)
-        blobs = self.blobs + len(transaction.blob_versioned_hashes or ())
-        if parameters is not None and blobs > parameters.maximum:
-            raise InvalidTransaction(0, f"{blobs} blobs in a block of {parameters.maximum} at most")
+    def _check_blobs(self, transactions: Sequence[Transaction]) -> int:
+        """Return the blobs of transactions; refuse more than a block may have (EIP-4844)."""
+        count = 0
+        for index, transaction in enumerate(transactions):
+            if transaction.type != BLOB:
+                continue
+            count += len(transaction.blob_versioned_hashes or ())
+            parameters = self._parent_state.profile.blob_parameters(self.base.timestamp)
+            blobs = self.blobs + count
+            if parameters is not None and blobs > parameters.maximum:
+                why = f"{blobs} blobs in a block of {parameters.maximum} at most"
+                raise InvalidTransaction(index, why)
+        return count
 
     def reopen(self) -> None:
         """Take back the end of the last index, before anything else changes the state."""
@@ -306,10 +307,13 @@ class BlockInProgress:
         zero, but for state edits. `withdrawals_root` is what it announces; where it cannot be
         computed here and is not announced, that of the header is zero until it is known.
         """
+        place = self.count - self.open_count  # of the first transaction in the index
+        transactions, senders, receipts, hashes = self._builder.take()
         if self._end is not None:
             self._end.take_back()
-            has_run = bool(self._open.transactions or self._open.edits)
-            self._requests_hash = self._end.do(has_run=has_run)
+            if self._builder.log_count > self._open.before.logs:
+                self._end.keep([decode_receipt(receipt) for receipt in receipts])
+            self._requests_hash = self._end.do(has_run=bool(transactions or self._open.edits))
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
         if self.rules.includes(OptimismFork.ISTHMUS):
@@ -318,7 +322,7 @@ class BlockInProgress:
             if self._withdrawals_root in {None, ZERO_HASH}:
                 self._withdrawals_root = withdrawals_root or ZERO_HASH
         closed, self._knows_root = self._open, False
-        root = self._shown_root() if state_root is None else state_root
+        root = self._shown_root(has_run=bool(transactions)) if state_root is None else state_root
         header = self._header().replace(state_root=root)
         index = ClosedIndex(
             base=self.base,
@@ -326,11 +330,14 @@ class BlockInProgress:
             index=self.index,
             header=header,
             changes=changes,
-            transactions=tuple(closed.transactions),
-            senders=b"".join(closed.senders),
-            receipts=tuple(closed.receipts),
+            transactions=tuple(transactions),
+            senders=senders,
+            receipts=tuple(receipts),
             before=closed.before,
-            entries=closed.entries,
+            entries={
+                transaction_index_key(each): encode_transaction_entry(self.number, place + at)
+                for at, each in enumerate(hashes)
+            },
             previous=self._previous(),
             before_end=None if self._end is None else self._end.row,
             edits=tuple(closed.edits),
@@ -382,43 +389,17 @@ class BlockInProgress:
     def close(self) -> None:
         self._parent_state.view.close()
 
-    def _keep(self, transaction: Transaction, executed: Executed) -> None:
-        """Add a transaction that ran to the lists and to what comes from them."""
-        receipt = receipt_of(transaction, executed, self.gas_used, self.rules)
-        raw, encoded = transaction.raw, receipt.encode()
-        self._transactions.push(raw)
-        self._receipts.push(encoded)
-        if executed.logs:
-            self._logs += len(executed.logs)
-            self._logs_bloom |= int.from_bytes(logs_bloom((receipt,)))
-            if self._end is not None:
-                self._end.keep((receipt,))
-        if transaction.type == BLOB:
-            self.blobs += len(transaction.blob_versioned_hashes or ())
-        self.size += len(raw)
-        new = self._open
-        new.transactions.append(raw)
-        new.senders.append(transaction.sender)
-        new.receipts.append(encoded)
-        entry = encode_transaction_entry(self.number, self.count)
-        new.entries[transaction_index_key(transaction.hash)] = entry
-        self.count += 1
-
-    def _shown_root(self) -> bytes:
+    def _shown_root(self, *, has_run: bool) -> bytes:
         """The state root in the header of the index being closed: that of state edits, or none."""
         if self._open.edits:
             self._knows_root = True
             return self.roots.root()
-        if self.open_count or self.header is None:
+        if has_run or self.header is None:
             return ZERO_HASH
         return self.header.state_root  # nothing happened since
 
     def _header(self) -> Header:
-        header = self.empty.replace(
-            transactions_root=self._transactions.root(),
-            receipts_root=self._receipts.root(),
-            logs_bloom=self._logs_bloom.to_bytes(_BLOOM_BYTES),
-            gas_used=self.gas_used,
+        header = self._builder.fill(self.empty).replace(
             withdrawals_root=self._withdrawals_root,
             requests_hash=self._requests_hash,
         )
@@ -430,7 +411,7 @@ class BlockInProgress:
 
     def _position(self) -> Position:
         """Where its next transaction will stand."""
-        return Position(self.count, self.gas_used, self._logs)
+        return Position(self.count, self.gas_used, self._builder.log_count)
 
     def _previous(self) -> FlashblockId | None:
         if self.index == 0:

@@ -96,11 +96,10 @@ def _built(block: WitnessedBlock, attributes: Attributes, witness: Witness) -> H
     )
     building = BlockInProgress.begin(parent_state, base, _NO_PAYLOAD)
     check = Check(block.number)
-    for place, transaction in enumerate(_decoded(attributes.transactions, block.profile, check)):
-        try:
-            building.run(transaction)
-        except InvalidTransaction as invalid:
-            check.fail(f"transaction {place}", "one that is valid here", invalid.why)
+    try:
+        building.run(_decoded(attributes.transactions, block.profile, check))
+    except InvalidTransaction as invalid:
+        check.fail(f"transaction {invalid.index}", "one that is valid here", invalid.why)
     closed = building.close_index(FIRST_NUMBER)
     return closed.header.replace(state_root=building.roots.root())
 

@@ -7,9 +7,9 @@ disagreement: nothing of it is executed for many times as long, so that all that
 a feed in vain takes a small share of its network's time. Its messages are refused meanwhile,
 as if they had overrun.
 
-Where the state is known in part, a message that needs what is not known is refused for now, and
-the missing keys are collected (`wanting`). All its tries share one allowance. Their time is
-charged too, and refunded when the message proves true.
+Where the state is known in part, a message that needs unknown keys is refused for now. Its run ends
+at the first transaction with unknown keys, and the engine collects those of all that follow. All
+its tries share one allowance. Their time is charged too, and refunded when the message proves true.
 """
 
 from collections import Counter, defaultdict
@@ -22,6 +22,7 @@ import structlog
 
 from foreblock._engine import (
     Allowance,
+    MissingKeys,
     Receipt,
     Transaction,
     decode_receipt,
@@ -290,6 +291,21 @@ def _run(
     allowance: Allowance,
     templates: CallTemplates | None,
 ) -> Refusal | None:
+    transactions = _decoded(block, raws)
+    if not isinstance(transactions, list):
+        return transactions
+    try:
+        block.run(transactions, allowance)
+    except StateMissing as missed:
+        return Wanting(_wanted(block, transactions, missed.misses, templates))
+    except (InvalidTransaction, OverBudget) as why:
+        return _refusal(why)
+    except ExecutionError as failed:
+        return Unsupported(f"transactions: {failed}")
+    return None
+
+
+def _decoded(block: BlockInProgress, raws: tuple[bytes, ...]) -> list[Transaction] | Refusal:
     for place, raw in enumerate(raws):
         kind = unknown_type(raw)
         if kind is not None:
@@ -298,15 +314,22 @@ def _run(
         transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
     except UndecodableBytes as undecodable:
         return Undecodable(str(undecodable))
-    if block.is_partial:
-        wanted = _unknown(block, transactions, allowance, templates)
-        if wanted.is_needed:
-            return Wanting(wanted)
+    absent = BLOB if block.rules.optimism is not None else DEPOSIT
     for place, transaction in enumerate(transactions):
-        refusal = _run_one(block, place, transaction, allowance)
-        if refusal is not None:
-            return refusal
-    return None
+        if transaction.type == absent:
+            what = "a blob transaction" if absent == BLOB else "a deposit"
+            return Unsupported(f"transactions[{place}]: {what}")
+    return transactions
+
+
+def _refusal(why: InvalidTransaction | OverBudget) -> Refusal:
+    place = f"transactions[{why.index}]"
+    if isinstance(why, InvalidTransaction):
+        return Diverged(place, "one that is valid here", why.why)
+    if why.what == GAS:
+        # As any other that says too little: it may follow another prefix than ours.
+        return Diverged(place, "all gas that the message says", "more")
+    return Overrun(f"{place} takes more {why.what} than it may")
 
 
 def _unknown_at_begin(
@@ -330,8 +353,17 @@ def _unknown(
     templates: CallTemplates | None,
 ) -> MissingState:
     """The unknown state that transactions need, by their envelopes and by running them."""
+    return _wanted(block, transactions, block.unknown(transactions, allowance), templates)
+
+
+def _wanted(
+    block: BlockInProgress,
+    transactions: Sequence[Transaction],
+    missed: MissingKeys,
+    templates: CallTemplates | None,
+) -> MissingState:
+    """The keys that transactions missed, and those that they are likely to read."""
     wanted = unknown_in_envelopes(block.overlay, transactions, block.rules)
-    missed = block.unknown(transactions, allowance)
     if missed:
         wanted.need(missed)
         if templates is not None:
@@ -359,29 +391,6 @@ def _set_accounts(block: BlockInProgress, edits: tuple[StateEdit, ...]) -> Refus
         return Overrun("its state edits set more than it may")
     for each in edits:
         block.set_account(each)
-    return None
-
-
-def _run_one(
-    block: BlockInProgress, place: int, transaction: Transaction, allowance: Allowance
-) -> Refusal | None:
-    missing = BLOB if block.rules.optimism is not None else DEPOSIT
-    if transaction.type == missing:
-        what = "a blob transaction" if missing == BLOB else "a deposit"
-        return Unsupported(f"transactions[{place}]: {what}")
-    try:
-        block.run(transaction, allowance)
-    except StateMissing:
-        raise  # nobody is to blame
-    except InvalidTransaction as invalid:
-        return Diverged(f"transactions[{place}]", "one that is valid here", invalid.why)
-    except OverBudget as over:
-        if over.what == GAS:
-            # As any other that says too little: it may follow another prefix than ours.
-            return Diverged(f"transactions[{place}]", "all gas that the message says", "more")
-        return Overrun(f"transactions[{place}] takes more {over.what} than it may")
-    except ExecutionError as failed:
-        return Unsupported(f"transactions[{place}]: {failed}")
     return None
 
 

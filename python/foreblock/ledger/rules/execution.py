@@ -255,10 +255,13 @@ def receipt_of(
     transaction: Transaction, executed: Executed, cumulative_gas_used: int, rules: Rules
 ) -> Receipt:
     """The receipt of a transaction, from Byzantium on."""
-    version = None
-    if transaction.type == DEPOSIT and rules.includes(OptimismFork.CANYON):
-        version = DEPOSIT_RECEIPT_VERSION
+    version = deposit_receipt_version(rules) if transaction.type == DEPOSIT else None
     return executed.receipt(cumulative_gas_used, deposit_receipt_version=version)
+
+
+def deposit_receipt_version(rules: Rules) -> int | None:
+    """The version in the receipts of deposits."""
+    return DEPOSIT_RECEIPT_VERSION if rules.includes(OptimismFork.CANYON) else None
 
 
 def _check_kinds(task: Task) -> None:

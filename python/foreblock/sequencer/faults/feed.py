@@ -219,8 +219,7 @@ def _instead_of_last(
         other = BlockInProgress.begin(parent_state, block.base, block.payload_id, chosen=chosen)
     try:
         other.index = block.index - 1
-        for transaction in transactions:
-            other.run(transaction)
+        other.run(transactions)
         return other.close_index(CommitBuilder(store).next).flashblock()
     finally:
         other.close()

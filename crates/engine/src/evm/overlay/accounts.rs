@@ -16,7 +16,7 @@ use super::entry::Entry;
 /// More accounts than this are freed on another thread, because that takes milliseconds.
 const MANY: usize = 4096;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Accounts(AddressMap<Box<Entry>>);
 
 impl Deref for Accounts {

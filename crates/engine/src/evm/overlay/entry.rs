@@ -17,7 +17,7 @@ use crate::{
     state::{AccountChange, AccountState},
 };
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Entry {
     origin: Option<AccountState>,
     taken: Option<AccountState>,

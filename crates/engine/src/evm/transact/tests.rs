@@ -368,8 +368,8 @@ fn an_invalid_transaction_is_named_and_leaves_everything_as_it_was() {
             .fund(addr(0x12), ETHER)
             .nonce(addr(0x12), 3);
         let mut overlay = state.overlay();
-        let before = Progress { transactions: 3, gas_used: 20_000, da_footprint: 0 };
-        let mut progress = before;
+        let before = Progress { transactions: 3, gas_used: 20_000, ..Progress::default() };
+        let mut progress = before.clone();
         let result = next(&mut overlay, &env(rules), &tx, &mut progress);
         assert!(
             matches!(result, Err(Error::InvalidTransaction { index: 3, .. })),
@@ -392,7 +392,47 @@ fn a_data_footprint_beyond_the_block_is_invalid_from_jovian_on() {
     full.da_footprint -= 1;
     next(&mut overlay, &env(optimism("Jovian")), &transfer(0), &mut full).expect("fits exactly");
     assert_eq!(full.da_footprint, 30_000_000);
+    full.state_changed();
     next(&mut overlay, &env(optimism("Isthmus")), &transfer(1), &mut full).expect("no such rule");
+}
+
+#[test]
+fn l1_fees_follow_every_change_of_the_l1_block() {
+    // The code of L1Block adds its call value to the L1 base fee, and CONTRACT forwards ether.
+    let adds = Asm::default().push(1u64).op(op::SLOAD).op(op::CALLVALUE).op(op::ADD);
+    let state = state(RECORDED)
+        .contract(L1_BLOCK_CONTRACT, adds.push(1u64).op(op::SSTORE))
+        .contract(CONTRACT, Asm::default().call(L1_BLOCK_CONTRACT, 1).op(op::POP))
+        .fund(CONTRACT, ETHER);
+    let to = |to: Address, nonce| signed(sign(TxEip1559 { to: to.into(), ..dynamic(nonce) }));
+    let update = TxDeposit { to: TxKind::Call(L1_BLOCK_CONTRACT), ..plain_deposit() };
+    // A deposit raises the nonce as well.
+    let transactions = [
+        to(addr(7), 0),
+        to(addr(7), 1),
+        deposit(update),
+        to(addr(7), 3),
+        to(CONTRACT, 4),
+        to(addr(7), 5),
+        to(addr(7), 6),
+    ];
+    let env = env(optimism("Jovian"));
+    let fees = |is_kept: bool| {
+        let (mut overlay, mut progress) = (state.overlay(), Progress::default());
+        let fee = |tx| {
+            if !is_kept {
+                progress.state_changed();
+            }
+            let executed = next(&mut overlay, &env, tx, &mut progress).expect("valid");
+            executed.optimism.map(|fees| fees.l1_fee)
+        };
+        transactions.iter().map(fee).collect::<Vec<_>>()
+    };
+    let read_each_time = fees(false);
+    assert_eq!(fees(true), read_each_time);
+    assert_eq!(read_each_time[0], read_each_time[1]);
+    assert!(read_each_time[1] < read_each_time[3], "{read_each_time:?}");
+    assert!(read_each_time[4] < read_each_time[5], "{read_each_time:?}");
 }
 
 #[test]

@@ -1,0 +1,128 @@
+//! Python bindings of blocks under construction.
+
+use std::sync::{Mutex, MutexGuard};
+
+use foreblock_engine::block_builder::{Added, BlockBuilder as EngineBuilder, Used};
+use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::codec::{Header, Transaction};
+use crate::convert::Arg;
+use crate::env::Env;
+use crate::error::to_python;
+use crate::overlay::{Allowance, Overlay};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<BlockBuilder>()
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct BlockBuilder {
+    overlay: Py<Overlay>,
+    env: Py<Env>,
+    builder: Mutex<EngineBuilder>,
+}
+
+impl BlockBuilder {
+    fn builder(&self) -> MutexGuard<'_, EngineBuilder> {
+        self.builder.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+type Taken<'py> = (Bound<'py, PyList>, Bound<'py, PyBytes>, Bound<'py, PyList>, Bound<'py, PyList>);
+
+#[pymethods]
+impl BlockBuilder {
+    #[new]
+    #[pyo3(signature = (overlay, env, *, deposit_receipt_version = None))]
+    fn new(overlay: Py<Overlay>, env: Py<Env>, deposit_receipt_version: Option<Arg<u64>>) -> Self {
+        let version = deposit_receipt_version.map(|version| version.0);
+        Self { overlay, env, builder: Mutex::new(EngineBuilder::new(version)) }
+    }
+
+    #[pyo3(signature = (header, transactions, receipts, *, logs, da_footprint = Arg(0)))]
+    fn resume(
+        &self,
+        py: Python<'_>,
+        header: &Header,
+        transactions: Vec<PyBackedBytes>,
+        receipts: Vec<PyBackedBytes>,
+        logs: Arg<u64>,
+        da_footprint: Arg<u64>,
+    ) -> PyResult<()> {
+        let used = Used {
+            transactions: transactions.len() as u64,
+            gas: header.0.gas_used,
+            da_footprint: da_footprint.0,
+            logs: logs.0,
+            size: transactions.iter().map(|raw| raw.len() as u64).sum(),
+        };
+        let bloom = header.0.logs_bloom;
+        py.detach(|| self.builder().resume(used, bloom, &transactions, &receipts))
+            .map_err(to_python)
+    }
+
+    #[pyo3(signature = (transactions, allowance = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        transactions: Vec<Py<Transaction>>,
+        allowance: Option<&Allowance>,
+    ) -> PyResult<()> {
+        let (overlay, env) = (self.overlay.get(), &self.env.get().0);
+        py.detach(|| {
+            let mut unlimited = EngineAllowance::default();
+            let mut limited = allowance.map(Allowance::left);
+            let allowance = limited.as_deref_mut().unwrap_or(&mut unlimited);
+            let all: Vec<_> = transactions.iter().map(|it| &it.get().0).collect();
+            self.builder().run(&mut overlay.overlay(), env, &all, allowance)
+        })
+        .map_err(to_python)
+    }
+
+    #[getter]
+    fn count(&self) -> u64 {
+        self.builder().used().transactions
+    }
+
+    #[getter]
+    fn gas_used(&self) -> u64 {
+        self.builder().used().gas
+    }
+
+    #[getter]
+    fn da_footprint(&self) -> u64 {
+        self.builder().used().da_footprint
+    }
+
+    #[getter]
+    fn log_count(&self) -> u64 {
+        self.builder().used().logs
+    }
+
+    #[getter]
+    fn size(&self) -> u64 {
+        self.builder().used().size
+    }
+
+    #[getter]
+    fn added(&self) -> usize {
+        self.builder().added()
+    }
+
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Taken<'py>> {
+        let Added { transactions, senders, receipts, hashes } = self.builder().take();
+        let list =
+            |items: Vec<Vec<u8>>| PyList::new(py, items.iter().map(|it| PyBytes::new(py, it)));
+        let senders: Vec<u8> = senders.iter().flat_map(|sender| sender.0.0).collect();
+        let hashes = PyList::new(py, hashes.iter().map(|hash| PyBytes::new(py, hash.as_slice())))?;
+        Ok((list(transactions)?, PyBytes::new(py, &senders), list(receipts)?, hashes))
+    }
+
+    fn fill(&self, py: Python<'_>, header: &Header) -> PyResult<Header> {
+        let fields = header.0.fields().clone();
+        py.detach(|| self.builder().fill(fields)).map(Header).map_err(to_python)
+    }
+}

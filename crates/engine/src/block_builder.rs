@@ -1,0 +1,206 @@
+//! A block under construction: its transactions are executed, and what its header commits to grows.
+//!
+//! Transactions are added in any number of runs. The parts that are stored for an index (encodings,
+//! senders, receipts, hashes) are collected until they are taken.
+
+use alloy_primitives::{Address, B256, Bloom, BloomInput, Log, keccak256};
+
+use crate::{
+    codec::{
+        header::{Fields, Header},
+        receipt::ReceiptOutcome,
+        transaction::Transaction,
+    },
+    error::{Error, Result},
+    evm::{
+        allowance::Allowance,
+        env::Env,
+        overlay::Overlay,
+        transact::{self, Executed, Progress},
+    },
+    state::StateReader,
+    trie::ordered_root::GrowingRoot,
+};
+
+#[derive(Debug, Default)]
+pub struct BlockBuilder {
+    used: Used,
+    /// In the receipts of deposits: 1 from Canyon on.
+    deposit_receipt_version: Option<u64>,
+    transactions: GrowingRoot,
+    receipts: GrowingRoot,
+    logs_bloom: Bloom,
+    added: Added,
+}
+
+/// What the transactions of a block have used so far.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Used {
+    pub transactions: u64,
+    pub gas: u64,
+    pub da_footprint: u64,
+    pub logs: u64,
+    /// Bytes of the transactions.
+    pub size: u64,
+}
+
+/// Transactions with their senders, receipts and hashes.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Added {
+    pub transactions: Vec<Vec<u8>>,
+    pub senders: Vec<Address>,
+    pub receipts: Vec<Vec<u8>>,
+    pub hashes: Vec<B256>,
+}
+
+impl BlockBuilder {
+    pub fn new(deposit_receipt_version: Option<u64>) -> Self {
+        Self { deposit_receipt_version, ..Self::default() }
+    }
+
+    /// Continues a block after these transactions, whose logs have this bloom.
+    ///
+    /// # Errors
+    ///
+    /// None in practice, as `GrowingRoot::push`.
+    pub fn resume(
+        &mut self,
+        used: Used,
+        logs_bloom: Bloom,
+        transactions: &[impl AsRef<[u8]>],
+        receipts: &[impl AsRef<[u8]>],
+    ) -> Result<()> {
+        (self.used, self.logs_bloom) = (used, logs_bloom);
+        transactions.iter().try_for_each(|raw| self.transactions.push(raw.as_ref().to_vec()))?;
+        receipts.iter().try_for_each(|each| self.receipts.push(each.as_ref().to_vec()))
+    }
+
+    pub fn used(&self) -> Used {
+        self.used
+    }
+
+    /// Executes the next transactions.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidTransaction` and `OverBudget` with the index of the first transaction that does not
+    /// run: it is not added, those before it are. `StateMissing` with the missing keys of all
+    /// transactions: none is added, and nothing is changed.
+    pub fn run(
+        &mut self,
+        overlay: &mut Overlay,
+        env: &Env,
+        transactions: &[&Transaction],
+        allowance: &mut Allowance,
+    ) -> Result<()> {
+        let mut progress = Progress::new(self.used.gas, self.used.da_footprint);
+        // Copying the changes of a block takes a fraction of executing a message twice.
+        let checkpoint = overlay.may_miss().then(|| overlay.checkpoint());
+        let mut executed = Vec::with_capacity(transactions.len());
+        let mut ended = Ok(());
+        for (index, &transaction) in transactions.iter().enumerate() {
+            match transact::transact(overlay, env, transaction, &mut progress, allowance) {
+                Ok(ran) => executed.push(ran),
+                Err(Error::StateMissing(mut missing)) => {
+                    let rest = transactions[index..].iter().copied();
+                    let others = transact::probe(overlay, env, rest, &progress, allowance);
+                    if let Some(checkpoint) = checkpoint {
+                        overlay.restore(checkpoint);
+                    }
+                    missing.merge(others?);
+                    return Err(Error::StateMissing(missing));
+                }
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
+            }
+        }
+        transactions.iter().zip(executed).try_for_each(|(each, ran)| self.add(each, ran))?;
+        ended
+    }
+
+    fn add(&mut self, transaction: &Transaction, executed: Executed) -> Result<()> {
+        let is_deposit = executed.deposit_nonce.is_some();
+        let outcome = ReceiptOutcome::Status(executed.outcome.is_success());
+        self.used.gas += executed.outcome.gas_used;
+        self.used.da_footprint += executed.optimism.map_or(0, |fees| fees.da_footprint);
+        let version = self.deposit_receipt_version.filter(|_| is_deposit);
+        let receipt = executed.receipt(transaction.fields().ty(), self.used.gas, outcome, version);
+        let bloom = bloom(&receipt.logs);
+        let mut encoded = Vec::with_capacity(300 + 200 * receipt.logs.len());
+        receipt.encode_with_bloom(&bloom, &mut encoded);
+        self.logs_bloom.accrue_bloom(&bloom);
+        self.transactions.push(transaction.raw.to_vec())?;
+        self.receipts.push(encoded.clone())?;
+        let Used { transactions, logs, size, .. } = &mut self.used;
+        *transactions += 1;
+        *logs += receipt.logs.len() as u64;
+        *size += transaction.raw.len() as u64;
+        self.added.transactions.push(transaction.raw.to_vec());
+        self.added.senders.push(transaction.sender);
+        self.added.receipts.push(encoded);
+        self.added.hashes.push(transaction.hash);
+        Ok(())
+    }
+
+    /// The number of transactions added since the last `take`.
+    pub fn added(&self) -> usize {
+        self.added.hashes.len()
+    }
+
+    /// The transactions added since the last call.
+    pub fn take(&mut self) -> Added {
+        std::mem::take(&mut self.added)
+    }
+
+    /// Replaces the fields of a header that commit to the transactions so far.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` as `Header::new`.
+    pub fn fill(&mut self, header: Fields) -> Result<Header> {
+        Header::new(Fields {
+            transactions_root: self.transactions.root(),
+            receipts_root: self.receipts.root(),
+            logs_bloom: self.logs_bloom,
+            gas_used: self.used.gas,
+            ..header
+        })
+    }
+}
+
+/// The bloom of logs. An address or topic that is that of the log before is hashed once.
+fn bloom(logs: &[Log]) -> Bloom {
+    let mut bloom = Bloom::ZERO;
+    let mut before: Option<&Log> = None;
+    for log in logs {
+        if before.is_none_or(|before| before.address != log.address) {
+            bloom.accrue(BloomInput::Hash(keccak256(log.address)));
+        }
+        for (at, topic) in log.topics().iter().enumerate() {
+            if before.is_none_or(|before| before.topics().get(at) != Some(topic)) {
+                bloom.accrue(BloomInput::Hash(keccak256(topic)));
+            }
+        }
+        before = Some(log);
+    }
+    bloom
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_addresses_and_topics_do_not_change_the_bloom() {
+        let log = |address: u8, topics: &[u8]| {
+            let topics = topics.iter().map(|topic| B256::repeat_byte(*topic)).collect();
+            Log::new_unchecked(Address::repeat_byte(address), topics, Default::default())
+        };
+        let logs = [log(1, &[1, 2]), log(1, &[1, 3]), log(2, &[1]), log(1, &[]), log(1, &[1, 1])];
+        for count in 0..=logs.len() {
+            assert_eq!(bloom(&logs[..count]), logs[..count].iter().collect::<Bloom>());
+        }
+    }
+}

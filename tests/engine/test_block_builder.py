@@ -1,0 +1,141 @@
+"""A block builder against the functions that compute the same from whole lists."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreblock._engine import (
+    Allowance,
+    BlockBuilder,
+    Env,
+    Executed,
+    Header,
+    Message,
+    Overlay,
+    Transaction,
+    address_of,
+    deposit_transaction,
+    logs_bloom,
+    receipts_root,
+    sign_transaction,
+    transactions_root,
+)
+from foreblock.errors import InvalidTransaction, OverBudget
+
+SECRET = (7).to_bytes(32)
+SENDER = address_of(SECRET)
+LOGGER, STRANGER = bytes([0xC0]) * 20, bytes([0xAA]) * 20
+# Two logs with the call value as their topic: CALLVALUE PUSH0 PUSH0 LOG1, twice.
+LOGS = bytes.fromhex("345f5fa1345f5fa100")
+GAS_PRICE = 10**9
+HEADER = Header(
+    parent_hash=bytes(32),
+    beneficiary=bytes(20),
+    state_root=bytes(32),
+    number=1,
+    gas_limit=30_000_000,
+    timestamp=2,
+)
+
+
+def environment() -> Env:
+    return Env(
+        rules="optimism:Isthmus", chain_id=1, number=1, timestamp=2, coinbase=bytes(20),
+        gas_limit=30_000_000, prevrandao=bytes(32),
+    )  # fmt: skip
+
+
+def overlay() -> Overlay:
+    made = Overlay.empty()
+    made.set(SENDER, balance=10**24)
+    made.set(LOGGER, code=LOGS)
+    return made
+
+
+def transaction(nonce: int, kind: int) -> Transaction:
+    """A deposit, a transfer, or a call that logs."""
+    if kind == 0:
+        return deposit_transaction(
+            source_hash=bytes(32), sender=STRANGER, to=LOGGER, mint=5, value=3, gas_limit=100_000,
+            input=b"",
+        )  # fmt: skip
+    to = LOGGER if kind == 2 else STRANGER
+    message = Message(sender=SENDER, to=to, value=kind, gas=100_000, gas_price=GAS_PRICE)
+    return sign_transaction(message, 0, 1, nonce, SECRET)
+
+
+def transactions(kinds: list[int]) -> list[Transaction]:
+    signed = [index for index, kind in enumerate(kinds) if kind]
+    return [
+        transaction(signed.index(index) if kind else 0, kind) for index, kind in enumerate(kinds)
+    ]
+
+
+def alone(all_: list[Transaction]) -> list[Executed]:
+    return overlay().transact(environment(), all_)
+
+
+@given(st.lists(st.integers(0, 2), max_size=12), st.lists(st.integers(0, 12), max_size=4))
+def test_any_runs_make_the_same_block(kinds: list[int], cuts: list[int]) -> None:
+    all_, receipts, gas = transactions(kinds), [], 0
+    executed = alone(all_)
+    for each, ran in zip(all_, executed, strict=True):
+        gas += ran.gas_used
+        version = 1 if each.type == 0x7E else None
+        receipts.append(ran.receipt(gas, deposit_receipt_version=version))
+    builder, taken = BlockBuilder(overlay(), environment(), deposit_receipt_version=1), []
+    bounds = [0, *sorted(min(cut, len(all_)) for cut in cuts), len(all_)]
+    for first, last in pairwise(bounds):
+        builder.run(all_[first:last])
+        assert builder.added == last - first
+        taken.append(builder.take())
+    header = builder.fill(HEADER)
+    raws = [each.raw for each in all_]
+    assert header == HEADER.replace(
+        transactions_root=transactions_root(raws),
+        receipts_root=receipts_root(receipts),
+        logs_bloom=logs_bloom(receipts),
+        gas_used=gas,
+    )
+    assert [raw for each in taken for raw in each[0]] == raws
+    assert b"".join(each[1] for each in taken) == b"".join(each.sender for each in all_)
+    assert [it for each in taken for it in each[2]] == [each.encode() for each in receipts]
+    assert [it for each in taken for it in each[3]] == [each.hash for each in all_]
+    logs = sum(len(each.logs) for each in executed)
+    found = builder.count, builder.gas_used, builder.log_count, builder.size
+    assert found == (len(all_), gas, logs, sum(map(len, raws)))
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=8), st.integers(0, 8))
+def test_a_block_continues_after_stored_transactions(kinds: list[int], cut: int) -> None:
+    all_, env = transactions(kinds), environment()
+    whole = BlockBuilder(overlay(), env, deposit_receipt_version=1)
+    state = overlay()
+    first = BlockBuilder(state, env, deposit_receipt_version=1)
+    first.run(all_[:cut])
+    raws, _, receipts, _ = first.take()
+    resumed = BlockBuilder(state, env, deposit_receipt_version=1)
+    resumed.resume(first.fill(HEADER), raws, receipts, logs=first.log_count)
+    resumed.run(all_[cut:])
+    whole.run(all_)
+    assert resumed.fill(HEADER) == whole.fill(HEADER)
+    assert (resumed.count, resumed.size) == (whole.count, whole.size)
+
+
+def test_what_ran_before_a_refusal_is_in_the_block() -> None:
+    good, late = transaction(0, 1), transaction(5, 1)
+    builder = BlockBuilder(overlay(), environment())
+    with pytest.raises(InvalidTransaction) as invalid:
+        builder.run([good, late, transaction(1, 1)])
+    assert invalid.value.index == 1
+    assert (builder.count, builder.gas_used) == (1, 21_000)
+    builder.run([transaction(1, 2)])
+    raws, *_ = builder.take()
+    assert raws == [good.raw, transaction(1, 2).raw]
+    with pytest.raises(OverBudget) as over:
+        builder.run(
+            [transaction(2, 1), transaction(3, 1)], Allowance(gas=builder.gas_used + 21_000)
+        )
+    assert over.value.index == 1
