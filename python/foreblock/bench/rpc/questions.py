@@ -110,6 +110,10 @@ def _word(number: int) -> str:
 
 # --- Questions -----------------------------------------------------------------------------
 
+# Counts down from a thousand, and stores each number in memory:
+# PUSH2 1000 JUMPDEST DUP1 PUSH0 MSTORE PUSH1 1 SWAP1 SUB DUP1 PUSH1 3 JUMPI STOP.
+LOOP: Final = bytes.fromhex("6103e85b805f52600190038060035700")
+
 BATCH: Final = 100
 BATCHES: Final = 64
 
@@ -178,11 +182,20 @@ def questions() -> list[Question]:
 
 def _history() -> list[Question]:
     """The questions about receipts, logs, proofs and traces."""
-    hashes = [format_data(each.hash) for each in chain.first_transactions()]
+    transfers = chain.first_transactions()
+    hashes = [format_data(each.hash) for each in transfers]
     receipts = [_request("eth_getTransactionReceipt", [each], 1) for each in hashes]
-    trace = _request("debug_traceTransaction", [hashes[7], {"tracer": "callTracer"}], 1)
+    calls, state = {"tracer": "callTracer"}, {"tracer": "prestateTracer"}
+    trace = _request("debug_traceTransaction", [hashes[7], calls], 1)
+    accounts = _request("debug_traceTransaction", [hashes[7], state], 1)
     reader, slot = format_data(chain.READER_ADDRESS), format_data((7).to_bytes(32, "big"))
     proof = _request("eth_getProof", [reader, [slot], "latest"], 1)
+    read = _request("debug_traceCall", [{"to": reader, "data": slot}, "latest", calls], 1)
+    code = {"stateOverrides": {reader: {"code": format_data(LOOP)}}}
+    loop = _request("debug_traceCall", [{"to": reader}, "latest", calls | code], 1)
+    word, to = format_data(chain.value(7).to_bytes(32, "big")), transfers[7].to
+    assert to is not None
+    received = {"balance": format_quantity(chain.balance(chain.ACCOUNTS.index(to)))}
     bounds = {"before": Bound(1.03), "anvil": Bound(1.0, 0.5), "geth": Bound(0.5, 0.2)}
     first = {"transactionHash": hashes[0], "gasUsed": "0x5208"}
     return [
@@ -191,6 +204,12 @@ def _history() -> list[Question]:
         Question("logs, one of a hundred", _bytes([_logs(7)]), fields=_log(7), bounds=bounds),
         Question("proof of a slot", _bytes([proof]), fields={"address": reader}, bounds=bounds),
         Question("trace of calls", _bytes([trace]), fields={"type": "CALL", "gasUsed": "0x5208"},
+                 bounds=bounds),
+        Question("trace of state", _bytes([accounts]), fields={format_data(to): received},
+                 bounds=bounds),
+        Question("trace of a call", _bytes([read]), fields={"type": "CALL", "output": word},
+                 bounds=bounds),
+        Question("trace of a loop", _bytes([loop]), fields={"type": "CALL", "gasUsed": "0xd6de"},
                  bounds=bounds),
     ]  # fmt: skip
 
