@@ -8,7 +8,7 @@
 //! An EVM returns to the stock only after a run that completed or that revm rejected before it
 //! began. After a stop, a store failure or a panic it is dropped.
 //!
-//! A traced run uses an EVM of its own, which is dropped afterwards (`trace`).
+//! A traced run uses a kept EVM too, with its recorder in place of the collector (`trace`).
 //!
 //! There are two kinds. `Ethereum` uses revm's own handler. It runs Ethereum, and with Optimism's
 //! precompiles also Optimism runs whose fee payments are zero or discarded. `Optimism` uses the
@@ -98,6 +98,7 @@ pub(crate) struct Ran {
     pub(crate) result: ExecutionResult<OpHaltReason>,
     pub(crate) state: EvmState,
     pub(crate) collected: Option<Collected>,
+    pub(crate) log_indices: LogIndices,
     pub(crate) undefined_opcode: Option<u8>,
     /// The counters at the end of the run.
     pub(crate) watch: Watch,
@@ -122,73 +123,76 @@ pub(crate) fn run<M: Stocked>(
     input: M::Input,
 ) -> Result<Ran, Failure> {
     let rules = setup.env.rules;
-    let mut machine = match take::<M>(rules) {
-        Some(machine) => machine,
-        None => Box::new(M::new(rules).map_err(Failure::Broken)?),
-    };
+    let machine = take::<M>(rules).map_err(Failure::Broken)?;
     let collect = setup.collect;
     let transfers = collect.is_some_and(|collect| collect.transfers);
     let collector = Collector::new(collect.unwrap_or_default());
-    machine.load(mem::take(overlay), setup, collector);
-    // After a panic only the overlay is used, and runs only read it.
-    let ended = catch_unwind(AssertUnwindSafe(|| {
-        let result = machine.execute(input, transfers);
-        (result, machine.finalize())
-    }));
-    let (unloaded, collector) = machine.unload();
-    let Database { overlay: below, watch, missing, hashed, log_indices, .. } = unloaded.database;
-    *overlay = below;
-    if let Some(missing) = all_missing(overlay, missing, hashed) {
-        return Err(Failure::of_missing(missing, ended.ok(), watch));
+    let (ran, collector, machine) = run_in(machine, overlay, setup, input, collector, transfers);
+    if let Some(machine) = machine {
+        keep(rules, machine);
     }
-
-    let (result, state) = ended.map_err(|panic| Failure::Broken(panicked(panic.as_ref())))?;
-    match result {
-        Ok(_) | Err(EVMError::Transaction(_)) if unloaded.small && watch.deepest <= KEPT_DEPTH => {
-            keep(rules, machine);
-        }
-        _ => {}
-    }
-    let result = result.map_err(|error| failure(error, &watch))?;
-    let collected = collect.map(|_| match transfers {
+    let mut ran = ran?;
+    ran.collected = collect.map(|_| match transfers {
         true => collector.into_collected(),
-        false => log_indices.collected(result.logs()),
+        false => mem::take(&mut ran.log_indices).collected(ran.result.logs()),
     });
-    let undefined_opcode = watch.undefined_opcode;
-    Ok(Ran { result, state, collected, undefined_opcode, watch })
+    Ok(ran)
 }
 
 /// Runs `input` under an inspector and returns the inspector with its recordings.
-pub(crate) fn trace<M: Machine>(
+pub(crate) fn trace<M: Inspected>(
     overlay: &mut Overlay,
     setup: Setup<'_>,
     input: M::Input,
     inspector: M::Inspector,
 ) -> (Result<Ran, Failure>, M::Inspector) {
-    let mut machine = match M::new(setup.env.rules) {
-        Ok(machine) => machine,
+    let rules = setup.env.rules;
+    let machine = match take::<M::Kept>(rules) {
+        Ok(kept) => Box::new(M::inspecting(*kept)),
         Err(error) => return (Err(Failure::Broken(error)), inspector),
     };
+    let (ran, inspector, machine) = run_in(machine, overlay, setup, input, inspector, true);
+    if let Some(machine) = machine {
+        keep(rules, Box::new(machine.kept()));
+    }
+    (ran, inspector)
+}
+
+/// Returns the machine as well if it may be used again.
+fn run_in<M: Machine>(
+    mut machine: Box<M>,
+    overlay: &mut Overlay,
+    setup: Setup<'_>,
+    input: M::Input,
+    inspector: M::Inspector,
+    inspect: bool,
+) -> (Result<Ran, Failure>, M::Inspector, Option<Box<M>>) {
     machine.load(mem::take(overlay), setup, inspector);
+    // After a panic only the overlay is used, and runs only read it.
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        let result = machine.execute(input, true);
+        let result = machine.execute(input, inspect);
         (result, machine.finalize())
     }));
     let (unloaded, inspector) = machine.unload();
-    let Database { overlay: below, watch, missing, hashed, .. } = unloaded.database;
+    let Database { overlay: below, watch, missing, hashed, log_indices, .. } = unloaded.database;
     *overlay = below;
     if let Some(missing) = all_missing(overlay, missing, hashed) {
-        return (Err(Failure::of_missing(missing, ended.ok(), watch)), inspector);
+        return (Err(Failure::of_missing(missing, ended.ok(), watch)), inspector, None);
     }
-    let ran = match ended {
-        Err(panic) => Err(Failure::Broken(panicked(panic.as_ref()))),
-        Ok((Err(error), _)) => Err(failure(error, &watch)),
-        Ok((Ok(result), state)) => {
+    let (result, state) = match ended {
+        Ok(ended) => ended,
+        Err(panic) => return (Err(Failure::Broken(panicked(panic.as_ref()))), inspector, None),
+    };
+    let completed = matches!(result, Ok(_) | Err(EVMError::Transaction(_)));
+    let is_kept = completed && unloaded.small && watch.deepest <= KEPT_DEPTH;
+    let ran = match result {
+        Err(error) => Err(failure(error, &watch)),
+        Ok(result) => {
             let undefined_opcode = watch.undefined_opcode;
-            Ok(Ran { result, state, collected: None, undefined_opcode, watch })
+            Ok(Ran { result, state, collected: None, log_indices, undefined_opcode, watch })
         }
     };
-    (ran, inspector)
+    (ran, inspector, is_kept.then_some(machine))
 }
 
 /// The keys missed by a run, together with those missing from its overlay.
@@ -215,7 +219,15 @@ impl Failure {
         let ran = match ended {
             Some((Ok(result), state)) => {
                 let undefined_opcode = watch.undefined_opcode;
-                Ok(Box::new(Ran { result, state, collected: None, undefined_opcode, watch }))
+                let log_indices = LogIndices::default();
+                Ok(Box::new(Ran {
+                    result,
+                    state,
+                    collected: None,
+                    log_indices,
+                    undefined_opcode,
+                    watch,
+                }))
             }
             _ => Err(watch.error()),
         };
@@ -244,6 +256,14 @@ pub(crate) trait Stocked: Machine<Inspector = Collector> {
     fn stock() -> &'static LocalKey<Stock<Self>>;
 }
 
+/// A kept EVM with another inspector.
+pub(crate) trait Inspected: Machine {
+    type Kept: Stocked<Input = Self::Input>;
+
+    fn inspecting(kept: Self::Kept) -> Self;
+    fn kept(self) -> Self::Kept;
+}
+
 /// The contents removed from an EVM after a run.
 pub(crate) struct Unloaded {
     database: Database,
@@ -253,11 +273,16 @@ pub(crate) struct Unloaded {
 /// The idle EVMs of a thread, most recently used last.
 pub(crate) type Stock<M> = RefCell<Vec<(Rules, Box<M>)>>;
 
-fn take<M: Stocked>(rules: Rules) -> Option<Box<M>> {
-    M::stock().with_borrow_mut(|stock| {
+/// A kept EVM of these rules, or a new one.
+fn take<M: Stocked>(rules: Rules) -> Result<Box<M>> {
+    let kept = M::stock().with_borrow_mut(|stock| {
         let at = stock.iter().rposition(|(kept, _)| *kept == rules)?;
         Some(stock.remove(at).1)
-    })
+    });
+    match kept {
+        Some(machine) => Ok(machine),
+        None => M::new(rules).map(Box::new),
+    }
 }
 
 fn keep<M: Stocked>(rules: Rules, machine: Box<M>) {

@@ -35,8 +35,8 @@ use crate::{
         deadline::Watch,
         env::Env,
         machine::{
-            self, Checks, Ethereum, EthereumInput, Failure, Machine, Optimism, OptimismInput, Ran,
-            Setup, Stocked,
+            self, Checks, Ethereum, EthereumInput, Failure, Inspected, Optimism, OptimismInput,
+            Ran, Setup, Stocked,
         },
         outcome::Outcome,
         overlay::Overlay,
@@ -375,11 +375,11 @@ impl Block<'_> {
         Ok(self.done(Executed { outcome, deposit_nonce, optimism: None }))
     }
 
-    /// Runs in a kept EVM, or with a recorder in a new EVM. A probe records missing keys and keeps
+    /// Runs in a kept EVM, with the recorder if there is one. A probe records missing keys and keeps
     /// the result computed with defaults.
     fn run<M: Stocked, T>(&mut self, overlay: &mut Overlay, input: M::Input) -> Result<Ran, Failure>
     where
-        T: Machine<Input = M::Input, Inspector = Recorder>,
+        T: Inspected<Input = M::Input, Inspector = Recorder>,
     {
         let ran = self.run_once::<M, T>(overlay, input);
         match (ran, &mut self.probing) {
@@ -397,7 +397,7 @@ impl Block<'_> {
         input: M::Input,
     ) -> Result<Ran, Failure>
     where
-        T: Machine<Input = M::Input, Inspector = Recorder>,
+        T: Inspected<Input = M::Input, Inspector = Recorder>,
     {
         let Some(recorder) = self.watching.as_mut().map(|it| mem::take(&mut it.recorder)) else {
             return machine::run::<M>(overlay, self.setup(), input);

@@ -13,8 +13,8 @@ use revm::{
 };
 
 use super::{
-    Ctx, Inner, Machine, Setup, Stock, Stocked, Unloaded, in_words, load_inner, new_inner,
-    unload_inner,
+    Ctx, Inner, Inspected, Machine, Setup, Stock, Stocked, Unloaded, in_words, load_inner,
+    new_inner, unload_inner,
 };
 use crate::{
     error::{Error, Result},
@@ -74,5 +74,17 @@ impl<I: Inspector<Ctx<TxEnv, SpecId, ()>> + Default + 'static> Machine for Ether
 
     fn unload(&mut self) -> (Unloaded, I) {
         unload_inner(&mut self.0)
+    }
+}
+
+impl<I: Inspector<Ctx<TxEnv, SpecId, ()>> + Default + 'static> Inspected for Ethereum<I> {
+    type Kept = Ethereum;
+
+    fn inspecting(kept: Ethereum) -> Self {
+        Self(kept.0.with_inspector(I::default()))
+    }
+
+    fn kept(self) -> Ethereum {
+        Ethereum(self.0.with_inspector(Collector::default()))
     }
 }

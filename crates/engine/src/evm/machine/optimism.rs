@@ -17,7 +17,8 @@ use revm::{
 };
 
 use super::{
-    Ctx, Machine, Setup, Stock, Stocked, Unloaded, in_words, load_inner, new_inner, unload_inner,
+    Ctx, Inspected, Machine, Setup, Stock, Stocked, Unloaded, in_words, load_inner, new_inner,
+    unload_inner,
 };
 use crate::{
     error::{Error, Result},
@@ -84,5 +85,17 @@ impl<I: Inspector<Context> + Default + 'static> Machine for Optimism<I> {
     fn unload(&mut self) -> (Unloaded, I) {
         self.0.0.ctx.chain = L1BlockInfo::default();
         unload_inner(&mut self.0.0)
+    }
+}
+
+impl<I: Inspector<Context> + Default + 'static> Inspected for Optimism<I> {
+    type Kept = Optimism;
+
+    fn inspecting(kept: Optimism) -> Self {
+        Self(OpEvm(kept.0.0.with_inspector(I::default())))
+    }
+
+    fn kept(self) -> Optimism {
+        Optimism(OpEvm(self.0.0.with_inspector(Collector::default())))
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     },
     state::{AccountState, Changes, StateReader},
     testing::{Asm, ETHER, MemoryState, addr, env_with, ethereum, fields, optimism, precompile},
+    tracing::run::{Request, Selection, TraceScope, Tracer, call as trace_call},
 };
 
 const SENDER: Address = Address::repeat_byte(0x11);
@@ -105,6 +106,7 @@ fn rules() -> Vec<Rules> {
 enum Work {
     Call,
     Run,
+    Trace,
     System,
     Transact,
     Deposit { mint: u128, gas_limit: u64 },
@@ -132,6 +134,7 @@ fn job() -> impl Strategy<Value = Job> {
     let work = prop_oneof![
         3 => Just(Work::Call),
         3 => Just(Work::Run),
+        2 => Just(Work::Trace),
         1 => Just(Work::System),
         2 => Just(Work::Transact),
         1 => (0..3u128, prop_oneof![Just(1_000u64), Just(200_000)])
@@ -275,7 +278,8 @@ impl Job {
         Transaction { envelope, hash: B256::ZERO, sender: SENDER, raw: Bytes::new() }
     }
 
-    fn work(&self) -> (Result<Option<Outcome>>, Changes) {
+    fn work(&self) -> (Result<Option<Outcome>>, Vec<u8>, Changes) {
+        let mut text = Vec::new();
         let mut overlay = self.overlay();
         let env = self.env();
         let options = self.options(&env);
@@ -290,11 +294,31 @@ impl Job {
             Work::Deposit { mint, gas_limit } => execute(&self.deposit(mint, gas_limit)),
             Work::Call => call(&mut overlay, &env, &self.message(), options).map(Some),
             Work::Run => run(&mut overlay, &env, &self.message(), options).map(Some),
+            Work::Trace => {
+                let traced =
+                    trace_call(&mut overlay, &env, &self.message(), options, self.request());
+                traced.map(|(written, _)| {
+                    text = written.into_chunks().flatten().collect();
+                    None
+                })
+            }
             Work::System => {
                 system_call(&mut overlay, &env, addr(0xc0), Bytes::new(), self.limits(), None)
             }
         };
-        (outcome, overlay.take(7).expect("takes"))
+        (outcome, text, overlay.take(7).expect("takes"))
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            tracer: Tracer::Calls { only_top: false, with_logs: true },
+            scope: TraceScope::All,
+            block_hash: None,
+            selection: Selection::default(),
+            limit: usize::MAX,
+            limits: self.limits(),
+            cheats: Vec::new(),
+        }
     }
 }
 
