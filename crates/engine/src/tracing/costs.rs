@@ -5,7 +5,7 @@
 //! costs in geth's order: first the constant part, then the dynamic part. Execution does not use
 //! these numbers.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::OnceLock};
 
 use alloy_primitives::{Address, U256};
 use revm::{
@@ -23,6 +23,7 @@ use revm::{
 use super::context::Traced;
 use crate::evm::instructions;
 
+const FORKS: usize = SpecId::AMSTERDAM as usize + 1;
 /// Maximum cost of an instruction, excluding parts that depend on its operands.
 const MOST_FIXED: u64 = 64_000;
 /// The largest memory size whose cost fits into 64 bits.
@@ -48,21 +49,24 @@ pub(crate) struct Count {
     pub(crate) refusal: Option<Cow<'static, str>>,
 }
 
-/// The constant costs of a fork, in geth's division into constant and dynamic costs.
 #[derive(Debug)]
 pub(crate) struct Costs {
-    constant: Box<[u64; 256]>,
-    defined: Box<[bool; 256]>,
+    table: &'static Table,
     spec: SpecId,
 }
 
-/// The dynamic cost, or the text of a failure while calculating it.
-type Counted = Result<u64, Cow<'static, str>>;
+/// The opcodes of a fork, and their constant costs in geth's division into constant and dynamic
+/// costs.
+#[derive(Debug)]
+struct Table {
+    constant: [u64; 256],
+    defined: [bool; 256],
+}
 
-impl Costs {
-    pub(crate) fn new(spec: SpecId) -> Self {
+impl Table {
+    fn new(spec: SpecId) -> Self {
         let table = instruction_table_gas_changes_spec::<EthInterpreter, DummyHost>(spec);
-        let mut constant = Box::new([0; 256]);
+        let mut constant = [0; 256];
         for (cost, instruction) in constant.iter_mut().zip(&table) {
             *cost = instruction.static_gas();
         }
@@ -76,14 +80,29 @@ impl Costs {
             constant[usize::from(opcode::SLOAD)] = 0;
             constant[usize::from(opcode::SELFDESTRUCT)] = 5_000;
         }
-        let defined = Box::new(std::array::from_fn(|op| {
+        let defined = std::array::from_fn(|op| {
             u8::try_from(op).is_ok_and(|op| instructions::is_defined(op, spec))
-        }));
-        Self { constant, defined, spec }
+        });
+        Self { constant, defined }
+    }
+
+    /// The table of a fork, made once.
+    fn of(spec: SpecId) -> &'static Self {
+        static TABLES: [OnceLock<Table>; FORKS] = [const { OnceLock::new() }; FORKS];
+        TABLES[spec as usize].get_or_init(|| Self::new(spec))
+    }
+}
+
+/// The dynamic cost, or the text of a failure while calculating it.
+type Counted = Result<u64, Cow<'static, str>>;
+
+impl Costs {
+    pub(crate) fn new(spec: SpecId) -> Self {
+        Self { table: Table::of(spec), spec }
     }
 
     pub(crate) fn constant(&self, op: u8) -> u64 {
-        self.constant[usize::from(op)]
+        self.table.constant[usize::from(op)]
     }
 
     /// The cost of the next instruction. `None` if it can certainly be paid and equals revm's cost,
@@ -99,7 +118,7 @@ impl Costs {
         if gas >= MOST_FIXED && range.is_none() && !interpreter.runtime_flag.is_static() {
             return None;
         }
-        if !self.defined[usize::from(op)] {
+        if !self.table.defined[usize::from(op)] {
             return None;
         }
         let stack = interpreter.stack.data();
@@ -107,7 +126,7 @@ impl Costs {
         if stack.len() < usize::from(known.inputs()) {
             return None;
         }
-        let constant = self.constant[usize::from(op)];
+        let constant = self.constant(op);
         let refused = |cost, text| Some(Count { cost, refusal: Some(text) });
         let Some(left) = gas.checked_sub(constant) else { return refused(constant, OUT.into()) };
         let step = Step { op, stack, left, spec: self.spec, interpreter };
