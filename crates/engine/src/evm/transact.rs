@@ -44,7 +44,10 @@ use crate::{
     },
     missing_keys::{MOST_KEYS, Missed, MissingKeys},
     state::{AccountState, StateReader},
-    tracing::{recorder::Recorder, run::Watching},
+    tracing::{
+        recorder::{self, Recorder},
+        run::Watching,
+    },
 };
 
 /// The estimated compressed size of a transaction in millionths of a byte: its share of the data
@@ -379,6 +382,7 @@ impl Block<'_> {
     /// the result computed with defaults.
     fn run<M: Stocked, T>(&mut self, overlay: &mut Overlay, input: M::Input) -> Result<Ran, Failure>
     where
+        M::Input: Clone,
         T: Inspected<Input = M::Input, Inspector = Recorder>,
     {
         let ran = self.run_once::<M, T>(overlay, input);
@@ -397,12 +401,13 @@ impl Block<'_> {
         input: M::Input,
     ) -> Result<Ran, Failure>
     where
+        M::Input: Clone,
         T: Inspected<Input = M::Input, Inspector = Recorder>,
     {
         let Some(recorder) = self.watching.as_mut().map(|it| mem::take(&mut it.recorder)) else {
             return machine::run::<M>(overlay, self.setup(), input);
         };
-        let (ran, recorder) = machine::trace::<T>(overlay, self.setup(), input, recorder);
+        let (ran, recorder) = recorder::record::<T>(overlay, || self.setup(), input, recorder);
         if let Some(watching) = &mut self.watching {
             watching.recorder = recorder;
         }

@@ -2,6 +2,8 @@
 //!
 //! A self-destruct is a separate frame, as in geth. Gas is that of the frame and excludes the
 //! intrinsic gas of the transaction.
+//!
+//! The text of a failed instruction is known only if every instruction is observed (`explaining`).
 
 use std::borrow::Cow;
 
@@ -13,7 +15,7 @@ use revm::{
         CallInputs, CallOutcome, CallScheme, CreateInputs, CreateOutcome, InstructionResult,
         Interpreter, InterpreterAction, InterpreterResult,
         interpreter::EthInterpreter,
-        interpreter_types::{InputsTr, LoopControl},
+        interpreter_types::{InputsTr, Jumps, LoopControl},
     },
     precompile::Precompiles,
 };
@@ -73,9 +75,13 @@ pub(crate) struct Frames {
     pub(crate) all: Vec<Frame>,
     open: Vec<usize>,
     with_logs: bool,
+    first_log: u64,
     next_log: u64,
+    rules: Rules,
     precompiles: &'static Precompiles,
-    faults: Faults,
+    faults: Option<Faults>,
+    /// A frame has failed whose instructions were not observed.
+    pub(crate) is_unexplained: bool,
     fault: Option<Cow<'static, str>>,
     destruction: Option<(Address, Address, U256)>,
     pub(crate) held: usize,
@@ -88,13 +94,26 @@ impl Frames {
             all: Vec::new(),
             open: Vec::new(),
             with_logs,
+            first_log: next_log,
             next_log,
+            rules,
             precompiles: rules.precompiles(),
-            faults: Faults::new(rules.spec_id()),
+            faults: None,
+            is_unexplained: false,
             fault: None,
             destruction: None,
             held: 0,
         }
+    }
+
+    /// Frames for a run in which every instruction is observed, to explain failures.
+    pub(crate) fn explaining(&self) -> Self {
+        let faults = Some(Faults::new(self.rules.spec_id()));
+        Self { faults, ..Self::new(self.with_logs, self.first_log, self.rules) }
+    }
+
+    pub(crate) fn is_explaining(&self) -> bool {
+        self.faults.is_some()
     }
 
     fn enter(&mut self, frame: Frame) {
@@ -121,6 +140,7 @@ impl Frames {
                 frame.output = output.clone();
             } else if !result.result.is_revert() {
                 frame.gas_used = frame.gas;
+                self.is_unexplained |= !is_of_precompile(result.result);
             }
             frame.error = Some(fault.unwrap_or_else(|| failure(frame, result.result)));
             self.next_log = frame.logs_before;
@@ -183,8 +203,10 @@ impl Frames {
         interpreter: &Interpreter<EthInterpreter>,
         context: &mut CTX,
     ) {
-        self.faults.step(interpreter, context);
-        if self.faults.op() != opcode::SELFDESTRUCT {
+        if let Some(faults) = &mut self.faults {
+            faults.step(interpreter, context);
+        }
+        if interpreter.bytecode.opcode() != opcode::SELFDESTRUCT {
             return;
         }
         let Ok(beneficiary) = interpreter.stack.peek(0) else { return };
@@ -201,8 +223,8 @@ impl Frames {
             let frame = Frame { value, ..self.frame(Kind::SelfDestruct, contract, beneficiary) };
             self.enter(frame);
             self.open.pop();
-        } else {
-            self.fault = self.faults.step_end(interpreter).map(|fault| fault.text);
+        } else if let Some(faults) = &mut self.faults {
+            self.fault = faults.step_end(interpreter).map(|fault| fault.text);
         }
     }
 
@@ -252,6 +274,10 @@ pub(crate) fn ends(inputs: &CallInputs) -> (Address, Address) {
         CallScheme::CallCode => (inputs.caller, inputs.bytecode_address),
         CallScheme::Call | CallScheme::StaticCall => (inputs.caller, inputs.target_address),
     }
+}
+
+fn is_of_precompile(result: InstructionResult) -> bool {
+    matches!(result, InstructionResult::PrecompileOOG | InstructionResult::PrecompileError)
 }
 
 /// A creation that runs out of gas after its last step could not pay for its code.

@@ -30,6 +30,23 @@ use crate::{
 
 const ENTRY_BYTES: usize = 160;
 
+/// The opcodes that access state.
+pub(crate) const OBSERVED: [u8; 13] = [
+    opcode::SLOAD,
+    opcode::SSTORE,
+    opcode::EXTCODECOPY,
+    opcode::EXTCODEHASH,
+    opcode::EXTCODESIZE,
+    opcode::BALANCE,
+    opcode::SELFDESTRUCT,
+    opcode::CALL,
+    opcode::CALLCODE,
+    opcode::DELEGATECALL,
+    opcode::STATICCALL,
+    opcode::CREATE,
+    opcode::CREATE2,
+];
+
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PrestateOptions {
     pub diff: bool,

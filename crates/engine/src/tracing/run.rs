@@ -14,7 +14,7 @@ use super::{
     frames::Frames,
     otterscan,
     prestate::Prestate,
-    recorder::{Kind, Recorder},
+    recorder::{self, Kind, Recorder},
     selectors::Selectors,
     state_diff,
     struct_logs::StructLogs,
@@ -34,7 +34,7 @@ use crate::{
         deadline::Limits,
         env::Env,
         execute::{self, Options},
-        machine::{self, Ethereum, EthereumInput, Failure},
+        machine::{Ethereum, EthereumInput, Failure},
         message::Message,
         outcome::{Outcome, Status},
         overlay::{Overlay, Override},
@@ -194,7 +194,7 @@ pub fn call(
 ) -> Result<Traced> {
     let mut session = Session::new(env, request);
     let input = EthereumInput::Transaction(message.transaction(env)?);
-    let setup = execute::setup(env, message, options);
+    let setup = || execute::setup(env, message, options.clone());
     let mut watching = session.watching();
     if let Kind::Steps(steps) = &mut watching.recorder.kind {
         let all = message.authorization_list.iter();
@@ -212,7 +212,7 @@ pub fn call(
         signers.for_each(|signer| prestate.note(signer));
     }
     let (ran, recorder) =
-        machine::trace::<Ethereum<Recorder>>(overlay, setup, input, watching.recorder);
+        recorder::record::<Ethereum<Recorder>>(overlay, setup, input, watching.recorder);
     if let Err(Failure::MissingState(missing, _)) = ran {
         return Err(Error::StateMissing(missing));
     }
@@ -317,13 +317,18 @@ impl<'a> Session<'a> {
             }
         };
         let state_diff = matches!(self.request.tracer, Tracer::Replay { state_diff: true, .. });
-        let mut recorder = Recorder::new(kind, limit);
-        if let Tracer::Replay { vm_trace: true, .. } = self.request.tracer {
-            recorder.limit = self.request.limit;
-            let mut text = std::mem::take(&mut self.text);
-            text.push(VM_TRACE);
-            recorder.vm_trace = Some(VmTrace::new(text, spec));
-        }
+        let recorder = match self.request.tracer {
+            Tracer::Replay { vm_trace: true, .. } => {
+                let kind = match kind {
+                    Kind::Frames(frames) => Kind::Frames(frames.explaining()),
+                    kind => kind,
+                };
+                let mut text = std::mem::take(&mut self.text);
+                text.push(VM_TRACE);
+                Recorder::with_vm_trace(kind, VmTrace::new(text, spec), self.request.limit)
+            }
+            _ => Recorder::new(kind, limit),
+        };
         Watching { recorder, state_diff: state_diff.then(|| Text::new(room)) }
     }
 
@@ -368,12 +373,13 @@ impl<'a> Session<'a> {
         transaction: Option<(B256, u64)>,
     ) -> Result<()> {
         let Watching { recorder, state_diff } = watching;
+        let (kind, vm_trace) = recorder.into_parts();
         let place = Place {
             block_hash: self.request.block_hash,
             block_number: if transaction.is_some() { self.env.number() } else { 0 },
             transaction,
         };
-        match (recorder.kind, self.request.tracer) {
+        match (kind, self.request.tracer) {
             (Kind::Steps(steps), _) => self.text = steps.finish(outcome),
             (Kind::Frames(frames), Tracer::Calls { only_top, .. }) => {
                 calls::write(&mut self.text, &frames, &Top { gas_limit, outcome }, only_top);
@@ -403,7 +409,7 @@ impl<'a> Session<'a> {
                 data(self.text.out(), reason);
             }
             (kind, Tracer::Replay { .. }) => {
-                let steps = recorder.vm_trace.map(VmTrace::finish);
+                let steps = vm_trace.map(VmTrace::finish);
                 let has_steps = steps.is_some();
                 self.text = steps.unwrap_or_else(|| std::mem::take(&mut self.text));
                 self.text.push(if has_steps { b"," } else { b"{" });

@@ -23,6 +23,7 @@ use crate::{
 
 pub(crate) struct Ethereum<I = Collector>(Inner<TxEnv, SpecId, (), I>);
 
+#[derive(Clone)]
 #[expect(clippy::large_enum_variant, reason = "moved once per run, never stored")]
 pub(crate) enum EthereumInput {
     Transaction(TxEnv),

@@ -31,6 +31,7 @@ pub(crate) struct Optimism<I = Collector>(
     OpEvm<Context, I, EthInstructions<EthInterpreter, Context>, ForkPrecompiles>,
 );
 
+#[derive(Clone)]
 pub(crate) struct OptimismInput {
     pub(crate) transaction: OpTransaction<TxEnv>,
     /// The L1 fee parameters. `None` for deposits, which pay no fee.
