@@ -148,12 +148,18 @@ impl Frames {
         self.held += frame.output.len();
     }
 
-    pub(crate) fn call(&mut self, context: &mut impl ContextTr, inputs: &CallInputs) {
+    /// The input is not copied if more than `limit` bytes would be held; the run ends then.
+    pub(crate) fn call(&mut self, context: &mut impl ContextTr, inputs: &CallInputs, limit: usize) {
         let (from, to) = ends(inputs);
+        let size = inputs.input.len();
+        let fits = self.held.saturating_add(size) <= limit;
+        if !fits {
+            self.held += size;
+        }
         let frame = Frame {
             value: inputs.call_value(),
             gas: inputs.gas_limit,
-            input: inputs.input.bytes(context),
+            input: if fits { inputs.input.bytes(context) } else { Bytes::new() },
             ..self.frame(Kind::Call(inputs.scheme), from, to)
         };
         self.enter(frame);

@@ -155,7 +155,7 @@ impl Recorder {
     }
 
     fn held(&self) -> usize {
-        let written = self.vm_trace.as_ref().map_or(0, |vm_trace| vm_trace.text.len());
+        let written = self.vm_trace.as_ref().map_or(0, VmTrace::held);
         written + self.held_by_kind()
     }
 
@@ -226,7 +226,8 @@ impl Recorder {
             };
             self.is_crowded |= self.vm_trace.as_ref().is_some_and(|it| it.text.is_crowded());
         }
-        let is_late = context.watch().work(work);
+        let watch = context.watch();
+        let is_late = watch.work(work) || watch.error().is_some();
         self.is_stopped |= self.is_full || self.is_crowded || is_late;
     }
 }
@@ -264,7 +265,7 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
         }
         match &mut self.kind {
             Kind::Steps(steps) => steps.enter(),
-            Kind::Frames(frames) => frames.call(context, inputs),
+            Kind::Frames(frames) => frames.call(context, inputs, self.limit),
             Kind::Selectors(selectors) => selectors.call(context, inputs),
             Kind::Touched(touched) => touched.call(inputs),
             Kind::Nothing | Kind::Prestate(_) | Kind::Accesses(_) => {}

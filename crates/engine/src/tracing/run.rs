@@ -434,6 +434,9 @@ impl<'a> Session<'a> {
         if self.text.is_over() {
             return Err(Error::TraceTooLong(self.request.limit));
         }
+        if self.text.is_crowded() {
+            return Err(Error::PoolFull(0));
+        }
         Ok(())
     }
 

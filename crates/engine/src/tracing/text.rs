@@ -6,9 +6,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The size at which a chunk is closed.
-const CHUNK: usize = 128 * 1024;
+pub(super) const CHUNK: usize = 128 * 1024;
 /// Maximum bytes held by all traces of the process.
-const MOST_HELD: usize = 256 << 20;
+pub(super) const MOST_HELD: usize = 256 << 20;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 

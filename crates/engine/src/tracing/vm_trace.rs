@@ -38,6 +38,8 @@ pub(crate) struct VmTrace {
     /// The current step.
     step: Option<Step>,
     is_empty: bool,
+    /// The size of data that exceeded the remaining space.
+    refused: usize,
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +69,22 @@ struct Effects {
 impl VmTrace {
     /// `text` continues the text written so far.
     pub(crate) fn new(text: Text, spec: SpecId) -> Self {
-        Self { text, faults: Faults::new(spec), open: Vec::new(), step: None, is_empty: true }
+        let faults = Faults::new(spec);
+        Self { text, faults, open: Vec::new(), step: None, is_empty: true, refused: 0 }
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.text.len() + self.refused
+    }
+
+    /// Returns false if data is too long to be written: two digits per byte.
+    fn fits(&mut self, bytes: usize) -> bool {
+        let size = bytes.saturating_mul(2);
+        let fits = size <= self.text.room();
+        if !fits {
+            self.refused = size;
+        }
+        fits
     }
 
     /// Called before a call or creation, which may not execute a frame.
@@ -87,6 +104,7 @@ impl VmTrace {
 
     fn begin_frame(&mut self, code: &[u8]) {
         self.is_empty = false;
+        let code = if self.fits(code.len()) { code } else { &[] };
         let out = self.text.out();
         member(out, b"{\"code\":", |out| data(out, code));
         out.extend_from_slice(b",\"ops\":[");
@@ -190,15 +208,19 @@ impl VmTrace {
 
     /// Writes the rest of an entry: the effects of the instruction.
     fn close(&mut self, interpreter: &Interpreter<EthInterpreter>, effects: &Effects) {
+        let memory = interpreter.memory.context_memory();
+        let shown = effects.memory.map(|(offset, length)| {
+            let start = offset.min(memory.len());
+            let end = offset.saturating_add(length).min(memory.len());
+            (offset, &memory[start..end])
+        });
+        let shown = shown.filter(|(_, bytes)| self.fits(bytes.len()));
         let out = self.text.out();
         out.extend_from_slice(b",\"ex\":{\"mem\":");
-        let memory = interpreter.memory.context_memory();
-        match effects.memory {
+        match shown {
             None => out.extend_from_slice(b"null"),
-            Some((offset, length)) => {
-                let start = offset.min(memory.len());
-                let end = offset.saturating_add(length).min(memory.len());
-                member(out, b"{\"data\":", |out| data(out, &memory[start..end]));
+            Some((offset, bytes)) => {
+                member(out, b"{\"data\":", |out| data(out, bytes));
                 member(out, b",\"off\":", |out| decimal(out, offset as u64));
                 out.push(b'}');
             }

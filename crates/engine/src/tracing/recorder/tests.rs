@@ -7,12 +7,18 @@ use revm::bytecode::opcode as op;
 
 use super::*;
 use crate::{
+    error::Error,
     evm::{
+        deadline::Limits,
         execute::{Options, setup},
         machine::{Ethereum, EthereumInput},
         message::Message,
     },
     testing::{Asm, ETHER, MemoryState, addr, env, ethereum, precompile},
+    tracing::{
+        run::{Request, Selection, TraceScope, Tracer, call},
+        text::{CHUNK, MOST_HELD},
+    },
 };
 
 const FORKS: [&str; 4] = ["Frontier", "Berlin", "Prague", "Osaka"];
@@ -72,6 +78,32 @@ fn a_run_is_repeated_only_if_an_instruction_failed() {
     ] {
         assert!(compare(program, "Prague", 500_000));
     }
+}
+
+#[test]
+fn written_frames_count_towards_the_bound_of_all_traces() {
+    let mut others = Held::default();
+    let size = 2 * CHUNK as u64;
+    let program = Asm::default().push(size).push(0u64).op(op::RETURN);
+    let mut overlay =
+        MemoryState::default().fund(addr(0x11), ETHER).contract(addr(0xc0), program).overlay();
+    let message =
+        Message { from: addr(0x11), to: Some(addr(0xc0)), gas: 1_000_000, ..Message::default() };
+    let mut trace = || {
+        let request = Request {
+            tracer: Tracer::Calls { only_top: true, with_logs: false },
+            scope: TraceScope::All,
+            block_hash: None,
+            selection: Selection::default(),
+            limit: usize::MAX,
+            limits: Limits::default(),
+            cheats: Vec::new(),
+        };
+        call(&mut overlay, &env(ethereum("Prague")), &message, Options::default(), request)
+    };
+    assert!(trace().is_ok());
+    others.grow_to(MOST_HELD - 3 * CHUNK);
+    assert_eq!(trace().map(|_| ()), Err(Error::PoolFull(0)));
 }
 
 proptest! {
