@@ -22,6 +22,7 @@ from foreblock._engine import (
     decode_receipt,
     decode_transaction,
     deposit_transaction,
+    first_items,
     item_at,
     keccak256,
     receipt_at,
@@ -90,8 +91,10 @@ def test_a_receipt_is_found_as_by_decoding_all_before_it(
             expected = each, gas, sum(len(other.logs) for other in before)
             assert receipt_at(view, FIRST, index) == expected
             assert item_at(view, FIRST, index) == each
+            assert first_items(view, FIRST, index) == encoded[:index]
         assert receipt_at(view, FIRST, len(encoded)) is None
         assert item_at(view, FIRST, 2**40) is None
+        assert first_items(view, FIRST, 2**40) == encoded
         gas = chosen[-1].cumulative_gas_used if chosen else None
         assert receipts_end(view, FIRST) == (
             len(chosen),
@@ -113,6 +116,7 @@ def readings(view: View, row: bytes) -> Sequence[Callable[[], object]]:
     """Everything that reads the two rows."""
     return (
         lambda: item_at(view, FIRST, 1),
+        lambda: first_items(view, FIRST, 3),
         lambda: receipt_at(view, FIRST, 2),
         lambda: receipts_end(view, FIRST),
         lambda: Bids(7).add(view, FIRST, SECOND, 0, 9),

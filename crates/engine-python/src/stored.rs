@@ -25,6 +25,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<BlockTips>()?;
     module.add_function(wrap_pyfunction!(row_part, module)?)?;
     module.add_function(wrap_pyfunction!(item_at, module)?)?;
+    module.add_function(wrap_pyfunction!(first_items, module)?)?;
     module.add_function(wrap_pyfunction!(receipt_at, module)?)?;
     module.add_function(wrap_pyfunction!(receipts_end, module)?)?;
     module.add_function(wrap_pyfunction!(touched_row, module)?)?;
@@ -107,6 +108,27 @@ fn item_at<'py>(
     let found = view.view.with_rows([key], |[row]| {
         let item = Items::new(present(row)?)?.at(index.0)?;
         Ok(item.map(|item| PyBytes::new(py, item)))
+    });
+    found.map_err(to_python)
+}
+
+/// The first items of a row, up to a number of them.
+#[pyfunction]
+fn first_items<'py>(
+    py: Python<'py>,
+    view: &View,
+    key: &[u8],
+    count: Arg<usize>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let found = view.view.with_rows([key], |[row]| {
+        let mut items = Items::new(present(row)?)?;
+        let mut found = Vec::new();
+        while found.len() < count.0
+            && let Some(item) = items.take()?
+        {
+            found.push(PyBytes::new(py, item));
+        }
+        Ok(found)
     });
     found.map_err(to_python)
 }

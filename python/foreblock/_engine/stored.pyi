@@ -19,6 +19,9 @@ def row_part(view: View, key: bytes, start: int, length: int) -> tuple[int, byte
 def item_at(view: View, key: bytes, index: int) -> bytes | None:
     """An item of a row; None after the last."""
 
+def first_items(view: View, key: bytes, count: int) -> list[bytes]:
+    """The first items of a row, up to `count`. The rest of the row is not read."""
+
 def receipt_at(view: View, key: bytes, index: int) -> tuple[bytes, int | None, int] | None:
     """A receipt of a row, the gas of the block before it and the number of logs before it.
 

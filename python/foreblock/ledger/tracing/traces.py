@@ -10,6 +10,7 @@ anvil finds the balance of a token: the access list of the call names the slots 
 set to another number for a trial, until the function returns that number.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -26,19 +27,29 @@ from foreblock._engine import (
     TraceText,
     Transaction,
     create_access_list,
+    decode_transactions,
+    first_items,
+    row_part,
     trace_call,
     trace_transactions,
 )
-from foreblock.errors import DeadlineExceeded, InvalidMessage, InvalidTransaction, RefusedTrace
+from foreblock.errors import (
+    DeadlineExceeded,
+    InvalidMessage,
+    InvalidTransaction,
+    RefusedTrace,
+    StoreDamaged,
+)
 from foreblock.ledger.calls.call import Call, Run, prepare, ready
 from foreblock.ledger.calls.request import state_and_context
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.stored_block import Portion, read_stored
+from foreblock.ledger.reading.transaction_lookup import PortionRows, portion_rows
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.execution import environment, start_block
-from foreblock.ledger.rules.forks import Rules
+from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.dev_rows import read_edits
+from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, split_senders
 from foreblock.scheduling.steps import Steps, Work
 from foreblock.types import StateEdit
 
@@ -61,7 +72,8 @@ class Replay(Struct, frozen=True, gc=False):
     block: ReadableBlock
     parent_state: State
     parent_rules: Rules
-    portions: Sequence[Portion]
+    raws: Sequence[bytes]  # the transactions in order
+    senders: bytes | None  # 20 bytes each, unless a store of an older version lacks them
     edits: Sequence[tuple[int, StateEdit]] = ()  # and how many transactions come before each
 
     def begin(self) -> Overlay:
@@ -75,15 +87,15 @@ class Replay(Struct, frozen=True, gc=False):
 
     def transactions(self, stop: int | None = None) -> list[Transaction]:
         """The transactions in order, those before `stop`."""
-        found: list[Transaction] = []
-        for portion in self.portions:
-            count = len(portion) if stop is None else min(len(portion), stop - len(found))
-            found += portion.transactions(0, count)
-        return found
+        senders = None if self.senders is None else split_senders(self.senders)[:stop]
+        homestead = self.block.rules.ethereum >= EthereumFork.HOMESTEAD
+        return decode_transactions(
+            self.raws[:stop], threads=1, homestead=homestead, senders=senders
+        )
 
 
-def read_replay(view: LedgerView, block: ReadableBlock) -> Replay:
-    """A block of a view, ready to be run again.
+def read_replay(view: LedgerView, block: ReadableBlock, stop: int | None = None) -> Replay:
+    """A block of a view, ready to be run again; its transactions before `stop`.
 
     Raises `RefusedTrace` for the first block, `PrunedState` where its parent's is not kept,
     `UnknownRules` where it cannot be executed.
@@ -96,22 +108,34 @@ def read_replay(view: LedgerView, block: ReadableBlock) -> Replay:
     parent = block.number - 1
     sealed = parent <= view.latest.number
     before = view.resolve(parent) if sealed else view.unsealed(parent)
-    portions = read_stored(view, block).portions()
-    return Replay(block, view.state(before), before.rules, portions, _edits(view, block, portions))
+    raws: list[bytes] = []
+    senders: bytes | None = b""
+    edits: list[tuple[int, StateEdit]] = []
+    for number in view.partials_of(block) or (None,):
+        rows = portion_rows(block, number)
+        portion = first_items(view.stored, rows.transactions, (stop or sys.maxsize) - len(raws))
+        stored = _read_senders(view, block, rows, len(portion))
+        raws += portion
+        senders = None if senders is None or stored is None else senders + stored
+        if number is not None and view.dev_state is not None:
+            edited = read_edits(view.stored, block.number, (number,))
+            edits += [(len(raws), each) for each in edited]
+        if len(raws) == stop:
+            break
+    return Replay(block, view.state(before), before.rules, raws, senders, edits)
 
 
-def _edits(
-    view: LedgerView, block: ReadableBlock, portions: Sequence[Portion]
-) -> list[tuple[int, StateEdit]]:
-    """The state edits in a block of a dev chain, each with the count of transactions before it."""
-    found: list[tuple[int, StateEdit]] = []
-    if view.dev_state is None:
-        return found
-    count = 0
-    for partial, portion in zip(view.partials_of(block), portions, strict=False):
-        count += len(portion)
-        found += [(count, each) for each in read_edits(view.stored, block.number, (partial,))]
-    return found
+def _read_senders(
+    view: LedgerView, block: ReadableBlock, stored: PortionRows, count: int
+) -> bytes | None:
+    """The senders of the first transactions of a portion."""
+    size = ADDRESS_BYTES * count
+    found = row_part(view.stored, stored.senders, 0, size)
+    if found is None and stored.is_whole:
+        return None  # of an older version
+    if found is None or len(found[1]) != size:
+        raise StoreDamaged(f"block {block.number} lacks a sender")
+    return found[1]
 
 
 class TraceBounds(Struct, frozen=True):

@@ -241,7 +241,7 @@ class TraceMethods:
     ) -> Steps[Text]:
         tracer, bounds = read_tracer(config, 1), read_bounds(config, self._output)
         block, place = find_placed(view, wanted)
-        replay = read_replay(view, block)
+        replay = read_replay(view, block, place + 1)
         text = yield traces.block(replay, tracer, bounds, only=place)
         return (yield from whole_text(text, pace))
 

@@ -141,7 +141,8 @@ class OtterscanMethods:
         if found is None:
             return b"null"
         block, place = found
-        text = yield traces.block(read_replay(view, block), tracer, self._bounds, only=place)
+        replay = read_replay(view, block, place + 1)
+        text = yield traces.block(replay, tracer, self._bounds, only=place)
         return (yield from whole_text(text, pace))
 
     def _by_nonce(self, view: LedgerView, sender: bytes, nonce: int, _pace: Pace) -> Steps[bytes]:

@@ -117,7 +117,7 @@ class ParityMethods:
         if found is None:
             return b"null"
         block, place = found
-        replay = read_replay(view, block)
+        replay = read_replay(view, block, place + 1)
         text = yield traces.block(replay, Tracer.parity(), self._bounds, only=place)
         return (yield from whole_text(text, pace, b"[", b"]"))
 

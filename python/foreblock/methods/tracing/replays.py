@@ -131,7 +131,8 @@ class ReplayMethods:
         self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace
     ) -> Steps[Text]:
         block, place = find_placed(view, wanted)
-        text = yield traces.block(read_replay(view, block), tracer, self._bounds, only=place)
+        replay = read_replay(view, block, place + 1)
+        text = yield traces.block(replay, tracer, self._bounds, only=place)
         return (yield from whole_text(text, pace))
 
     def _block(
