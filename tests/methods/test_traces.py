@@ -2,13 +2,28 @@
 
 import gzip
 import json
+from collections.abc import Awaitable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
+from msgspec import Raw, structs
 
 from differential.traces import CONFIGS, digest, plain
+from foreblock._engine import MissingKeys
+from foreblock.errors import DeadlineExceeded, RefusedTrace, StateMissing
+from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.tracing import traces
+from foreblock.ledger.tracing.traces import TraceBounds
+from foreblock.methods.tracing.debug_traces import TraceMethods
+from foreblock.scheduling import scheduler
+from foreblock.scheduling.steps import discard
+from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.service.network_views import make_scheduler
+from foreblock.settings import Settings
 from support.each_case import each_case
 from support.payloads.cases import read_case
 from support.servers.asking import Asker, asker, error
@@ -187,3 +202,51 @@ def test_calls_see_overrides_of_state_and_block(published_ethereum: Asker) -> No
     found = published_ethereum.ask("debug_traceCall", {"to": to}, "latest", options)
     assert int(found["returnValue"], 16) == 0x1234
     assert found["structLogs"][0]["op"] == "NUMBER"
+
+
+def test_a_short_trace_with_a_long_text_is_sent_in_pieces(published_ethereum: Asker) -> None:
+    to = "0x" + "aa" * 20
+    code = f"0x62{THRESHOLDS.pieces_bytes:06x}5ff3"  # PUSH3, PUSH0, RETURN
+    options = CONFIGS["calls"] | {"stateOverrides": {to: {"code": code}}}
+    found = published_ethereum.ask("debug_traceCall", {"to": to}, "latest", options)
+    assert found["output"] == "0x" + "00" * THRESHOLDS.pieces_bytes
+
+
+@pytest.fixture
+def unhurried() -> Iterator[None]:
+    """Work in place is not stopped, however busy the machine is."""
+    limits = {"work_us": 60_000_000, "call_step_us": 60_000_000}
+    with patch.object(scheduler, "THRESHOLDS", structs.replace(THRESHOLDS, **limits)):
+        yield
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_short_traces_use_no_thread(published_ledger: Ledger) -> None:
+    threads = make_scheduler(Settings())
+    methods = TraceMethods(Settings(), threads)
+    with closing(published_ledger.view()) as view:
+        call = Raw(b'[{"to":"0x%b"},"latest",{"tracer":"callTracer"}]' % (b"aa" * 20))
+        assert isinstance(methods.trace_call(view, call), bytes)
+        body = read_stored(view, view.latest).portions()[0]
+        (transaction,) = body.transactions(0, 1)
+        params = Raw(b'["0x%b"]' % transaction.hash.hex().encode())
+        assert isinstance(methods.trace_transaction(view, params), bytes)
+        with patch.object(traces, "THRESHOLDS", structs.replace(THRESHOLDS, replayed_bytes=0)):
+            later = methods.trace_transaction(view, params)
+        assert isinstance(later, Awaitable), "long transactions are decoded elsewhere"
+        discard(later)
+    threads.close()
+
+
+def test_a_trace_in_place_is_judged_on_a_thread() -> None:
+    """It may have been stopped by its place, and before it missed all the state that it will."""
+    work = traces.call(Mock(), traces.Tracer.calls(), TraceBounds(1_000, timeout_us=10))
+    for raised, expected in (
+        (StateMissing(MissingKeys()), StateMissing),
+        (DeadlineExceeded(), RefusedTrace),
+    ):
+        with patch.object(traces, "trace_call", side_effect=raised):
+            with pytest.raises(DeadlineExceeded):
+                work(timeout_us=500, step_us=100)
+            with pytest.raises(expected):
+                work(timeout_us=500)

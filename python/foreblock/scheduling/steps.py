@@ -65,14 +65,15 @@ def paced(steps: Steps[T], pace: Pace) -> Steps[T]:
         outcome = failure = None
         try:
             if work is not None:
-                outcome = yield from _here_or_elsewhere(work, pace)
+                outcome = yield from try_in_place(work, pace)
             elif pace.is_over():
                 yield None
         except Exception as raised:  # noqa: BLE001, the steps judge it
             failure = raised
 
 
-def _here_or_elsewhere(work: Work, pace: Pace) -> Steps[object]:
+def try_in_place(work: Work, pace: Pace) -> Steps[Any]:
+    """Run work here if it is short; yield longer work, which starts again elsewhere."""
     try:
         return work(timeout_us=pace.timeout_us, step_us=pace.step_us)
     except DeadlineExceeded:

@@ -38,6 +38,7 @@ from foreblock.errors import (
     InvalidMessage,
     InvalidTransaction,
     RefusedTrace,
+    StateMissing,
     StoreDamaged,
 )
 from foreblock.ledger.calls.call import Call, Run, prepare, ready
@@ -51,6 +52,7 @@ from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.dev_rows import read_edits
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, split_senders
 from foreblock.scheduling.steps import Steps, Work
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import StateEdit
 
 __all__ = [
@@ -92,6 +94,11 @@ class Replay(Struct, frozen=True, gc=False):
         return decode_transactions(
             self.raws[:stop], threads=1, homestead=homestead, senders=senders
         )
+
+    @property
+    def is_short(self) -> bool:
+        """True if the transactions are decoded in little time."""
+        return self.senders is not None and sum(map(len, self.raws)) <= THRESHOLDS.replayed_bytes
 
 
 def read_replay(view: LedgerView, block: ReadableBlock, stop: int | None = None) -> Replay:
@@ -157,6 +164,8 @@ def block(
     """Trace the transactions of a block, or `only` one of them."""
 
     def trace(timeout_us: int | None, step_us: int | None) -> TraceText:
+        if step_us is not None and not replay.is_short:
+            raise DeadlineExceeded
         header = replay.block.header
         return trace_transactions(
             replay.begin(),
@@ -260,12 +269,19 @@ def _bounded(run: Callable[[int | None, int | None], Any], bounds: TraceBounds) 
 
     def work(*, timeout_us: int | None = None, step_us: int | None = None) -> Any:  # noqa: ANN401, who yields it knows
         own = bounds.timeout_us
-        if own is None or (timeout_us is not None and timeout_us <= own):
-            return run(timeout_us, step_us)
+        ends_first = own is not None and (timeout_us is None or own < timeout_us)
+        in_place = step_us is not None
         try:
-            return run(own, step_us)
+            return run(own if ends_first else timeout_us, step_us)
         except DeadlineExceeded:
-            raise RefusedTrace("execution timeout") from None
+            if ends_first and not in_place:
+                raise RefusedTrace("execution timeout") from None
+            raise
+        except StateMissing:
+            if not in_place:
+                raise
+            # Perhaps it was stopped. On a thread it reports all the state that it misses.
+            raise DeadlineExceeded from None
 
     return work
 

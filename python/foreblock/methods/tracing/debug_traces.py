@@ -5,6 +5,8 @@ in progress is traced like a sealed one, as of the flashblock that the request s
 
 Names and defaults of options are geth's. Options without effect here (`reexec`) are accepted;
 unknown options that would change the result are refused. A long text is sent in pieces.
+
+A short trace runs in place: handing it to a thread would cost more than running it.
 """
 
 import re
@@ -35,7 +37,8 @@ from foreblock.methods.params import (
 )
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps, try_in_place
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Settings
 
 
@@ -50,7 +53,9 @@ def pieces_of(text: TraceText, pace: Pace) -> Steps[list[bytes]]:
 
 
 def whole_text(text: TraceText, pace: Pace, before: bytes = b"", after: bytes = b"") -> Steps[Text]:
-    """The text between two others."""
+    """The text between two others; a long one comes after a turn of others."""
+    if len(text) >= THRESHOLDS.pieces_bytes:
+        yield None
     pieces = yield from pieces_of(text, pace)
     return in_pieces([before, *pieces, after])
 
@@ -242,14 +247,15 @@ class TraceMethods:
         tracer, bounds = read_tracer(config, 1), read_bounds(config, self._output)
         block, place = find_placed(view, wanted)
         replay = read_replay(view, block, place + 1)
-        text = yield traces.block(replay, tracer, bounds, only=place)
+        text = yield from try_in_place(traces.block(replay, tracer, bounds, only=place), pace)
         return (yield from whole_text(text, pace))
 
     def _block(
         self, view: LedgerView, block: ReadableBlock, config: TraceConfig | None, pace: Pace
     ) -> Steps[Text]:
         tracer, bounds = read_tracer(config, 1), read_bounds(config, self._output)
-        text = yield traces.block(read_replay(view, block), tracer, bounds, each=True)
+        work = traces.block(read_replay(view, block), tracer, bounds, each=True)
+        text = yield from try_in_place(work, pace)
         return (yield from whole_text(text, pace))
 
     def _call(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
@@ -262,7 +268,7 @@ class TraceMethods:
         request = yield from read_in_turn(self._reader.read, _joined(*parts))
         state, context = state_and_context(view, request.block, request.changes)
         run = prepare(request.call, state, context, request.overrides)
-        text = yield traces.call(run, tracer, bounds)
+        text = yield from try_in_place(traces.call(run, tracer, bounds), pace)
         return (yield from whole_text(text, pace))
 
 

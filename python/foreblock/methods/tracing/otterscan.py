@@ -37,7 +37,7 @@ from foreblock.methods.shapes import write_data, write_quantity
 from foreblock.methods.tracing.debug_traces import pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps, try_in_place
 from foreblock.settings import Settings
 
 API_LEVEL: Final = b"8"
@@ -142,7 +142,8 @@ class OtterscanMethods:
             return b"null"
         block, place = found
         replay = read_replay(view, block, place + 1)
-        text = yield traces.block(replay, tracer, self._bounds, only=place)
+        work = traces.block(replay, tracer, self._bounds, only=place)
+        text = yield from try_in_place(work, pace)
         return (yield from whole_text(text, pace))
 
     def _by_nonce(self, view: LedgerView, sender: bytes, nonce: int, _pace: Pace) -> Steps[bytes]:

@@ -32,7 +32,7 @@ from foreblock.methods.shapes import write_quantity
 from foreblock.methods.tracing.debug_traces import encode_hash, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps, try_in_place
 from foreblock.settings import Settings
 
 MOST_ADDRESSES: Final = 1_000  # of a filter
@@ -118,7 +118,8 @@ class ParityMethods:
             return b"null"
         block, place = found
         replay = read_replay(view, block, place + 1)
-        text = yield traces.block(replay, Tracer.parity(), self._bounds, only=place)
+        work = traces.block(replay, Tracer.parity(), self._bounds, only=place)
+        text = yield from try_in_place(work, pace)
         return (yield from whole_text(text, pace, b"[", b"]"))
 
     def _block(

@@ -34,7 +34,7 @@ from foreblock.methods.pool.raw_sending import read_transaction
 from foreblock.methods.tracing.debug_traces import find_placed, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps, try_in_place
 from foreblock.settings import Settings
 
 TYPES: Final = ("trace", "stateDiff", "vmTrace")
@@ -132,7 +132,8 @@ class ReplayMethods:
     ) -> Steps[Text]:
         block, place = find_placed(view, wanted)
         replay = read_replay(view, block, place + 1)
-        text = yield traces.block(replay, tracer, self._bounds, only=place)
+        work = traces.block(replay, tracer, self._bounds, only=place)
+        text = yield from try_in_place(work, pace)
         return (yield from whole_text(text, pace))
 
     def _block(
@@ -153,7 +154,7 @@ class ReplayMethods:
         )
         state, context = state_and_context(view, request.block, request.changes)
         run = prepare(request.call, state, context, request.overrides)
-        text = yield traces.call(run, tracer, self._bounds)
+        text = yield from try_in_place(traces.call(run, tracer, self._bounds), pace)
         return (yield from whole_text(text, pace))
 
     def _call_many(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
