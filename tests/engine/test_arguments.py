@@ -57,6 +57,7 @@ from foreblock._engine import (
     StateTrie,
     Store,
     StoreCheck,
+    StoredBlock,
     StoredItems,
     Tracer,
     TraceSelection,
@@ -346,6 +347,7 @@ def made(objects: Objects, kind: type) -> object:
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
         FastPath: lambda: fast_path(objects.store),
+        StoredBlock: lambda: StoredBlock(HEADER, [1, 2], homestead=True),
         StoredItems: lambda: StoredItems(ITEMS),
         Bids: lambda: Bids(7),
         LogFilter: lambda: FILTER,
@@ -398,7 +400,7 @@ def written(block: SealedBody) -> BodyText:
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BlockBuilder, Body, Changes, Executed,
     PlainSimulation, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath,
-    StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
+    StoredBlock, StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
     StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
@@ -439,7 +441,7 @@ def test_methods_raise_what_is_documented(
     "kind",
     [
         Account, Allowance, LogRow, Message, Precompiles, Env, BlockBuilder, Body, FastPath,
-        StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, first_items,
+        StoredBlock, StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, first_items,
         receipt_at, receipts_end, TraceSelection, Tracer.struct_logs, trace_transactions,
         trace_call, create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
         merge_log_sections, touched_row, touched_terms, touched_places, FetchedState, MissingKeys,

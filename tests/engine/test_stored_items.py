@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from foreblock._engine import (
     Bids,
     Header,
-    Log,
-    Message,
     Receipt,
     Store,
     StoredItems,
@@ -28,16 +26,15 @@ from foreblock._engine import (
     receipt_at,
     receipts_end,
     row_part,
-    sign_transaction,
 )
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading.stored_block import deposit_fields
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
 from foreblock.upstream.block_json import Fields, encode_transaction
-from support.chains.writing import KEYS, SENDERS
 from support.payloads.signing import BLOB, SET_CODE
 from support.payloads.small_store import append
+from support.strategies.block_items import logs, transactions
 
 FIRST, SECOND = b"first", b"second"
 
@@ -58,12 +55,6 @@ def put(store: Store, first: bytes, second: bytes = b"") -> View:
     return store.view()
 
 
-logs = st.builds(
-    Log,
-    st.binary(min_size=20, max_size=20),
-    st.lists(st.binary(min_size=32, max_size=32), max_size=4),
-    st.binary(max_size=80),
-)
 receipts = st.builds(
     lambda kind, gas, logs, status: Receipt(
         type=kind, cumulative_gas_used=gas, status=status, logs=logs
@@ -147,41 +138,6 @@ def test_what_a_row_claims_is_never_believed(store: Store) -> None:
                     read()
     with put(store, b"\0\0\0\0") as view, pytest.raises(StoreDamaged):
         receipts_end(view, b"none")
-
-
-@st.composite
-def transactions(draw: st.DrawFn) -> Transaction:
-    """Any transaction that a block can have, but for those with blobs."""
-    kind = draw(st.sampled_from([0, 1, 2, 4, 0x7E]))
-    fees = st.integers(0, 2**100)
-    to = draw(st.binary(min_size=20, max_size=20))
-    data, value = draw(st.binary(max_size=50)), draw(st.integers(0, 2**256 - 1))
-    if kind == 0x7E:
-        return deposit_transaction(
-            source_hash=draw(st.binary(min_size=32, max_size=32)),
-            sender=SENDERS[0],
-            to=draw(st.sampled_from([to, None])),
-            mint=draw(st.integers(0, 2**128 - 1)),
-            value=value,
-            gas_limit=draw(st.integers(0, 2**64 - 1)),
-            input=data,
-        )
-    fields: dict[str, object] = {"gas_price": draw(fees)}
-    if kind >= 2:
-        low, high = sorted((draw(fees), draw(fees)))
-        fields = {"max_fee_per_gas": high, "max_priority_fee_per_gas": low}
-    if kind:
-        keys = draw(st.lists(st.binary(min_size=32, max_size=32), max_size=3))
-        fields["access_list"] = [(to, keys)]
-    message = Message(
-        sender=SENDERS[0],
-        to=draw(st.sampled_from([to, None])) if kind < 3 else to,
-        value=value,
-        data=data,
-        gas=draw(st.integers(0, 2**63)),
-        **fields,  # type: ignore[arg-type]
-    )
-    return sign_transaction(message, kind, draw(st.integers(1, 2**32)), 5, KEYS[0])
 
 
 def header(base_fee: int | None) -> Header:

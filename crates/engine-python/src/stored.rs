@@ -1,16 +1,20 @@
 //! Python bindings of stored block rows: single items in place, many incrementally, and tips.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use foreblock_engine::codec::block::{encode_transaction, transaction_length};
 use foreblock_engine::codec::json;
 use foreblock_engine::error::{Error, Result};
+use foreblock_engine::stored::block;
 use foreblock_engine::stored::fragments::{TransactionView, fragments};
 use foreblock_engine::stored::items::{self, Items};
+use foreblock_engine::stored::l1_cost::L1Prices;
+use foreblock_engine::stored::receipt_json::{Position, ReceiptFormat};
 use foreblock_engine::stored::tips::{self, Bid};
 use foreblock_engine::stored::touched::{self, TouchedRow};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::codec::Header;
@@ -20,6 +24,7 @@ use crate::logs::terms_bytes;
 use crate::store::View;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<StoredBlock>()?;
     module.add_class::<StoredItems>()?;
     module.add_class::<Bids>()?;
     module.add_class::<BlockTips>()?;
@@ -154,6 +159,84 @@ fn receipt_at<'py>(
 #[pyfunction]
 fn receipts_end(view: &View, key: &[u8]) -> PyResult<(usize, u64, Option<u64>)> {
     view.view.with_rows([key], |[row]| items::receipts_end(present(row)?)).map_err(to_python)
+}
+
+/// A block of the store and how its receipts are shown.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct StoredBlock(pub Arc<block::StoredBlock>);
+
+/// The overhead and the price; whether sizes are compressed and the scalar of the data footprint.
+type L1Argument = Pair<Pair<Option<Arg<U256>>, Arg<U256>>, Pair<bool, Arg<u64>>>;
+
+#[pymethods]
+impl StoredBlock {
+    #[new]
+    #[pyo3(signature = (
+        header, partials, *, homestead, blob_fee = Arg(U256::ZERO), l1 = None,
+        has_footprint = false, end = b"".as_slice()
+    ))]
+    fn new(
+        header: &Header,
+        partials: Vec<Arg<u64>>,
+        homestead: bool,
+        blob_fee: Arg<U256>,
+        l1: Option<L1Argument>,
+        has_footprint: bool,
+        end: &[u8],
+    ) -> Self {
+        let l1 =
+            l1.map(|Pair(Pair(overhead, price), Pair(compressed, footprint_scalar))| L1Prices {
+                overhead: overhead.map(|it| it.0),
+                price: price.0,
+                compressed,
+                footprint_scalar: footprint_scalar.0,
+            });
+        let format = ReceiptFormat::new(&header.0, blob_fee.0, l1, end);
+        let format = format.with_footprint(has_footprint);
+        let partials = partials.into_iter().map(|it| it.0).collect();
+        Self(Arc::new(block::StoredBlock::new(&header.0, partials, homestead, format)))
+    }
+
+    /// A receipt as JSON, `None` beyond the last.
+    fn receipt<'py>(
+        &self,
+        py: Python<'py>,
+        view: &View,
+        index: Arg<u64>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let mut out = Vec::with_capacity(1500);
+        let found = self.0.receipt(&view.view, index.0, usize::MAX, &mut out);
+        Ok(found.map_err(to_python)?.then(|| PyBytes::new(py, &out)))
+    }
+
+    /// Some receipts as JSON, separated by commas, and the position after them.
+    fn receipts<'py>(
+        &self,
+        py: Python<'py>,
+        view: &View,
+        transactions: Arg<u64>,
+        gas: Arg<u64>,
+        logs: Arg<u64>,
+        most: Arg<usize>,
+    ) -> PyResult<(Bound<'py, PyBytes>, (u64, u64, u64))> {
+        let before = Position { transactions: transactions.0, gas: gas.0, logs: logs.0 };
+        let mut out = Vec::with_capacity(1500 * most.0.min(64));
+        let end = self.0.receipts(&view.view, before, most.0, &mut out).map_err(to_python)?;
+        Ok((PyBytes::new(py, &out), (end.transactions, end.gas, end.logs)))
+    }
+
+    /// The receipts of a body that is not in the store, each as JSON.
+    fn texts<'py>(
+        &self,
+        py: Python<'py>,
+        transactions: Vec<PyBackedBytes>,
+        receipts: Vec<PyBackedBytes>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let raws: Vec<&[u8]> = transactions.iter().map(|raw| &**raw).collect();
+        let receipts: Vec<&[u8]> = receipts.iter().map(|receipt| &**receipt).collect();
+        let texts = py.detach(|| self.0.texts(&raws, &receipts)).map_err(to_python)?;
+        Ok(texts.iter().map(|text| PyBytes::new(py, text)).collect())
+    }
 }
 
 fn present(row: Option<&[u8]>) -> Result<&[u8]> {

@@ -41,6 +41,44 @@ def touched_places(view: View, key: bytes, block_hash: bytes, address: bytes) ->
     """The indices of the transactions that touch an address, in order; None as above."""
 
 @final
+class StoredBlock:
+    """A block in the store, for reading its receipts as JSON. It is not bound to a view."""
+
+    def __new__(
+        cls,
+        header: Header,
+        partials: Sequence[int],
+        *,
+        homestead: bool,
+        blob_fee: int = 0,
+        l1: tuple[tuple[int | None, int], tuple[bool, int]] | None = None,
+        has_footprint: bool = False,
+        end: bytes = b"",
+    ) -> Self:
+        """`partials` have the portions of its body; none if it was imported whole.
+
+        `homestead`: signatures follow EIP-2. `l1` are the prices of an Optimism block: the overhead
+        in gas before Ecotone and the price, then whether sizes are of compressed transactions and
+        the gas of a byte in the data footprint. `has_footprint`: from Jovian on. `end` are the last
+        members of each receipt.
+        """
+
+    def receipt(self, view: View, index: int) -> bytes | None:
+        """The receipt of the transaction at an index; None beyond the last."""
+
+    def receipts(
+        self, view: View, transactions: int, gas: int, logs: int, most: int
+    ) -> tuple[bytes, tuple[int, int, int]]:
+        """Up to `most` receipts after these transactions, their gas and their logs.
+
+        The receipts are separated by commas. Also returns the position after them, which stays the
+        same at the end of the block.
+        """
+
+    def texts(self, transactions: Sequence[bytes], receipts: Sequence[bytes]) -> list[bytes]:
+        """The receipts of a body that is not in the store."""
+
+@final
 class StoredItems:
     """A row of transactions or receipts, read incrementally.
 

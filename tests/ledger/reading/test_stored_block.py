@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foreblock._engine import Log, Receipt, Withdrawal, keccak256
 from foreblock.ledger.reading.blocks import PreconfirmedBlock, SealedBlock
-from foreblock.ledger.reading.stored_block import StoredBlock, deposit_fields
+from foreblock.ledger.reading.stored_block import BlockParts, deposit_fields
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.types import Flashblock
 from support.chains.following import Following, Truth
@@ -50,7 +50,7 @@ def test_block_is_as_long_as_its_encoding(
                 ]
             )
         )
-    block = StoredBlock(HEADER, (HEADER,) * uncles, paid, ())
+    block = BlockParts(HEADER, (HEADER,) * uncles, paid, ())
     size = block.size(sum(len(rlp.encode(each)) for each in transactions))
     assert size == len(rlp.encode(parts))
 

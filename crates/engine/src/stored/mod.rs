@@ -1,6 +1,9 @@
 //! Rows of blocks, read in place: transactions, receipts, and the tips they paid.
 
+pub mod block;
 pub mod fragments;
 pub mod items;
+pub mod l1_cost;
+pub mod receipt_json;
 pub mod tips;
 pub mod touched;

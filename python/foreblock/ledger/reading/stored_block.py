@@ -22,6 +22,7 @@ from foreblock._engine import (
     Block,
     Header,
     Receipt,
+    StoredBlock,
     StoredItems,
     Transaction,
     Withdrawal,
@@ -35,11 +36,14 @@ from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.transaction_lookup import PlacedRows, PortionRows, portion_rows
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
+from foreblock.ledger.rules.l1 import L1Costs
 from foreblock.ledger.rules.transaction_rules import DEPOSIT, created_address
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position, split_senders
 from foreblock.primitives import rlp_list_prefix
+
+__all__ = ["StoredBlock"]
 
 
 class Portion(Struct, frozen=True):
@@ -95,8 +99,8 @@ class UnreadPortion(Struct, frozen=True):
     read: Callable[[], Portion]
 
 
-class StoredBlock(Struct, frozen=True):
-    """A block with everything that is in it."""
+class BlockParts(Struct, frozen=True):
+    """A block with everything that is in it, its body in portions."""
 
     header: Header
     uncles: tuple[Header, ...]
@@ -118,7 +122,7 @@ class StoredBlock(Struct, frozen=True):
         return empty[empty.index(self.header.encode()) + self.header.size + 1 :]
 
 
-def read_stored(view: LedgerView, block: ReadableBlock) -> StoredBlock:
+def read_stored(view: LedgerView, block: ReadableBlock) -> BlockParts:
     """The block with its body, from a view that has it."""
     numbers = view.partials_of(block)
     if not numbers:
@@ -128,15 +132,15 @@ def read_stored(view: LedgerView, block: ReadableBlock) -> StoredBlock:
     parts = [
         UnreadPortion(number, partial(read_portion, view, block, number)) for number in numbers
     ]
-    return StoredBlock(block.header, (), withdrawals, tuple(parts))
+    return BlockParts(block.header, (), withdrawals, tuple(parts))
 
 
-def _read_whole(view: LedgerView, block: ReadableBlock) -> StoredBlock:
+def _read_whole(view: LedgerView, block: ReadableBlock) -> BlockParts:
     stored = portion_rows(block, None)
     body = view.row(stored.transactions, block)
     portion = _portion(view, block, stored, body)
     uncles, withdrawals = rows.decode_body_end(body[portion.items.end :])
-    return StoredBlock(block.header, uncles, withdrawals, (UnreadPortion(None, lambda: portion),))
+    return BlockParts(block.header, uncles, withdrawals, (UnreadPortion(None, lambda: portion),))
 
 
 def read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portion:
@@ -207,6 +211,25 @@ class PlacedReceipt(Struct, frozen=True):
                 return None
             nonce = self.receipt.deposit_nonce
         return created_address(transaction.sender, nonce)
+
+
+def stored_block(
+    block: ReadableBlock,
+    partials: Sequence[int],
+    costs: L1Costs | None = None,
+    receipt_end: bytes = b"",
+) -> StoredBlock:
+    """A block whose receipts the engine reads and writes; `receipt_end` ends each of them."""
+    fork = block.rules.optimism
+    return StoredBlock(
+        block.header,
+        partials,
+        homestead=block.rules.ethereum >= EthereumFork.HOMESTEAD,
+        blob_fee=block.context.blob_fee,
+        l1=None if costs is None else costs.prices,
+        has_footprint=fork is not None and fork >= OptimismFork.JOVIAN,
+        end=receipt_end,
+    )
 
 
 def read_receipt(

@@ -43,6 +43,7 @@ ZERO_BYTE: Final = 4  # gas of L1's call data (EIP-2028)
 OTHER_BYTE: Final = 16
 SIGNATURE_BYTES: Final = 68  # OP: counted again before Regolith, by mistake
 MILLION: Final = 10**6
+MOST: Final = 2**256 - 1  # larger amounts saturate in the engine
 # OP: from Jovian on the operator fee's scalar counts hundreds of wei, before it millionths of one.
 OPERATOR_FACTOR: Final = 100
 
@@ -58,13 +59,17 @@ class L1Fees(Struct, frozen=True):
     operator_fee_constant: int  # wei
     da_footprint_gas_scalar: int
 
-    def data_fee(self, estimated_size: int) -> int:
-        """The fee in wei for carrying a transaction (OP, from Fjord on)."""
-        price = (
+    @property
+    def size_price(self) -> int:
+        """The price of a millionth of a byte, in 10⁻¹² wei (OP, from Ecotone on)."""
+        return (
             16 * self.base_fee * self.base_fee_scalar
             + self.blob_base_fee * self.blob_base_fee_scalar
         )
-        return estimated_size * price // MILLION**2
+
+    def data_fee(self, estimated_size: int) -> int:
+        """The fee in wei for carrying a transaction (OP, from Fjord on)."""
+        return estimated_size * self.size_price // MILLION**2
 
     def operator_fee(self, gas: int) -> int:
         """The operator's fee in wei for this amount of gas (OP, from Jovian on)."""
@@ -159,6 +164,19 @@ class L1Costs:
         self._prices: Final[BedrockAttributes | L1Fees] = (
             attributes if isinstance(attributes, BedrockAttributes) else attributes.fees
         )
+
+    @property
+    def prices(self) -> tuple[tuple[int | None, int], tuple[bool, int]]:
+        """The prices as the engine takes them: overhead, price, compression, footprint."""
+        prices = self._prices
+        if isinstance(prices, BedrockAttributes):
+            overhead = prices.overhead
+            if self._fork < OptimismFork.REGOLITH:
+                overhead += SIGNATURE_BYTES * OTHER_BYTE
+            price = prices.base_fee * prices.scalar
+            return (min(overhead, MOST), min(price, MOST)), (False, 0)
+        scalar = prices.da_footprint_gas_scalar
+        return (None, min(prices.size_price, MOST)), (self._fork >= OptimismFork.FJORD, scalar)
 
     def of(self, raw: bytes) -> L1Cost:
         """The cost of a transaction that is no deposit."""

@@ -22,7 +22,7 @@ from foreblock.errors import (
     RefusedTrace,
 )
 from foreblock.ledger.reading.blocks import ReadableBlock, SealedBlock
-from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
+from foreblock.ledger.reading.stored_block import BlockParts, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.execution import Task, WorkingState
 from foreblock.ledger.rules.verification import verify
@@ -68,7 +68,7 @@ def record_witness(view: LedgerView, block: ReadableBlock) -> Steps[ExecutionWit
     return ExecutionWitness(recorded.nodes, recorded.codes, recorded.keys, headers)
 
 
-def _recording(replay: Replay, stored: StoredBlock, root: bytes | None) -> Work:
+def _recording(replay: Replay, stored: BlockParts, root: bytes | None) -> Work:
     """Work for a thread: it takes as long as the block did. `root` is as in `State.record`."""
 
     def record(*, timeout_us: int | None = None, step_us: int | None = None) -> NeededState:

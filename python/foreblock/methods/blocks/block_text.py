@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.stored_block import Portion, StoredBlock, read_stored
+from foreblock.ledger.reading.stored_block import BlockParts, Portion, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.lru_cache import LruCache, size_of
 from foreblock.methods import shapes
@@ -87,7 +87,7 @@ class PortionText:
 class BlockText:
     """Both forms of a block, each rendered on first use."""
 
-    def __init__(self, stored: StoredBlock, portions: Sequence[PortionText]) -> None:
+    def __init__(self, stored: BlockParts, portions: Sequence[PortionText]) -> None:
         encoded_bytes = sum(portion.encoded_bytes for portion in portions)
         self._hash: Final = stored.header.hash
         self._head: Final = _head(stored, stored.size(encoded_bytes))
@@ -124,7 +124,7 @@ def without_identity(text: Text) -> Text:
     return first if isinstance(text, bytes) else [first, *text[1:]]
 
 
-def _head(stored: StoredBlock, size: int) -> bytes:
+def _head(stored: BlockParts, size: int) -> bytes:
     """Everything before the transactions."""
     parts = [
         shapes.header_members(stored.header, size),
@@ -182,7 +182,7 @@ class BlockTexts:
         return found
 
     def _render_portions(
-        self, block: ReadableBlock, stored: StoredBlock, *, full: bool
+        self, block: ReadableBlock, stored: BlockParts, *, full: bool
     ) -> Steps[list[PortionText]]:
         portions: list[PortionText] = []
         first = 0

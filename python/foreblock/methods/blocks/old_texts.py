@@ -8,19 +8,16 @@ from collections.abc import Sequence
 
 from foreblock.ledger.reading.blocks import SealedBlock
 from foreblock.ledger.reading.stored_block import (
-    StoredBlock,
+    BlockParts,
     UnreadPortion,
     deposit_fields,
     portion_of,
-    some_receipts,
 )
-from foreblock.ledger.rules.l1 import attributes_in
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
-from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_text import BlockText, PortionText
-from foreblock.methods.blocks.receipts import ReceiptShape
+from foreblock.methods.blocks.receipts import stored_receipts
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.steps import UNHURRIED, paced
 from foreblock.types import Block
@@ -45,7 +42,7 @@ class OldBlockTexts:
             else:
                 portion.render_hashes()
         part = UnreadPortion(None, lambda: self._portion)
-        stored = StoredBlock(block.header, block.uncles, block.withdrawals, (part,))
+        stored = BlockParts(block.header, block.uncles, block.withdrawals, (part,))
         steps = paced(BlockText(stored, [portion]).join([portion], full=full), UNHURRIED)
         try:
             next(steps)
@@ -72,9 +69,6 @@ class OldBlockTexts:
         return in_pieces([b"[", b",".join(texts), b"]"])
 
     def _all_receipts(self) -> list[bytes]:
-        attributes, raws = None, self._block.transactions
-        if self._sealed.rules.optimism is not None and raws:
-            attributes = attributes_in(raws[0])
-        shape = ReceiptShape(self._sealed, attributes)
-        placed = some_receipts(self._portion, 0, len(self._portion), Position())
-        return [shape.receipt(each) for each in placed]
+        raws = self._block.transactions
+        stored = stored_receipts(self._sealed, raws[0] if raws else None)
+        return stored.texts(raws, self._receipts)

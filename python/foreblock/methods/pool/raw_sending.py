@@ -35,7 +35,7 @@ from foreblock.methods.params import Params, data, quantity, reader, refuse
 from foreblock.methods.sequencing import Submissions
 from foreblock.scheduling.admission import Lease, WorkerBudget
 from foreblock.scheduling.reply import Text
-from foreblock.scheduling.steps import DetachedWait, Steps
+from foreblock.scheduling.steps import DetachedWait
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Settings
 from foreblock.types import Transaction, decode_transaction
@@ -113,7 +113,7 @@ def _without_sidecar(encoded: bytes) -> Sent:
 DECIMAL_DIGITS: Final = 20  # of the largest number of 64 bits
 
 # From a view and the hash of a transaction to its receipt, or null.
-FindReceipt = Callable[[LedgerView, bytes], Steps[bytes]]
+FindReceipt = Callable[[LedgerView, bytes], bytes]
 # Gives a view of the last commit, which has to be closed.
 Renew = Callable[[], LedgerView]
 # Submits a transaction and gives its hash.
@@ -227,20 +227,10 @@ class AwaitedReceipts:
         except ForeblockError:
             return None, None  # the store is away; the timeout ends the wait
         try:
-            text = _all_at_once(self._find(view, transaction_hash))
+            text = self._find(view, transaction_hash)
             return view.commit, None if text == b"null" else (text, view.headers)
         finally:
             view.close()
-
-
-def _all_at_once(steps: Steps[bytes]) -> bytes:
-    """The outcome of steps that take some 100 µs together."""
-    try:
-        while True:
-            next(steps)
-    except StopIteration as done:
-        text: bytes = done.value
-        return text
 
 
 def _read_timeout(given: int | str | None) -> int:

@@ -261,8 +261,9 @@ class OtterscanSearchMethods:
             deposit = receipt.deposit_nonce, receipt.deposit_receipt_version
         fragment = transaction.fragment(block.header, place, deposit)
         time = b',"timestamp":%b}' % write_quantity(block.header.timestamp)
-        text = self._cache.shape(view, block).receipt(placed)[:-1] + time
-        return shapes.whole_transaction(block.hash, fragment), text
+        text = self._cache.stored(view, block).receipt(view.stored, place)
+        assert text is not None, "it was read above"
+        return shapes.whole_transaction(block.hash, fragment), text[:-1] + time
 
 
 def _read(raw: Raw) -> tuple[bytes, int, int]:

@@ -13,9 +13,8 @@ from msgspec import Raw
 from foreblock.errors import NotHere
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import (
+    BlockParts,
     Portion,
-    StoredBlock,
-    read_receipt,
     read_stored,
     some_receipts,
 )
@@ -142,14 +141,13 @@ class OtterscanBlockMethods:
     def _receipts(
         self, view: LedgerView, block: ReadableBlock, start: int, end: int
     ) -> Steps[list[bytes]]:
-        shape = self._cache.shape(view, block)
+        stored = self._cache.stored(view, block)
         time = b',"timestamp":%b}' % write_quantity(block.header.timestamp)
         receipts: list[bytes] = []
         for place in range(start, end):
-            portion = yield from self._cache.portion_at(view, block, place)
-            placed = read_receipt(view, block, portion, place)
-            assert placed is not None, "its transaction is there"
-            receipts.append(_without_logs(shape.receipt(placed))[:-1] + time)
+            receipt = stored.receipt(view.stored, place)
+            assert receipt is not None, "its transaction is there"
+            receipts.append(_without_logs(receipt)[:-1] + time)
             yield None
         return receipts
 
@@ -165,7 +163,7 @@ def _find(view: LedgerView, named: BlockName | int) -> ReadableBlock | None:
         return None
 
 
-def _head(stored: StoredBlock, portions: list[Portion]) -> bytes:
+def _head(stored: BlockParts, portions: list[Portion]) -> bytes:
     """The members of a block without its transactions."""
     size = stored.size(sum(portion.items.encoded_size for portion in portions))
     parts = [
@@ -178,7 +176,7 @@ def _head(stored: StoredBlock, portions: list[Portion]) -> bytes:
     return b",".join(parts)
 
 
-def _issuance(block: ReadableBlock, stored: StoredBlock) -> bytes:
+def _issuance(block: ReadableBlock, stored: BlockParts) -> bytes:
     reward = block.rules.block_reward or 0
     mined = reward + len(stored.uncles) * (reward // 32)
     ages = [block.number - uncle.number for uncle in stored.uncles]
