@@ -4,15 +4,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, Bytes};
-use foreblock_engine::fast_path::{Bounds, FastPath as EngineFastPath, Head, Snapshot, Tag, Timed};
+use foreblock_engine::fast_path::{
+    Bounds, FastPath as EngineFastPath, Head, LogIndex, Method, Snapshot, Tag, Timed,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Arg, invalid};
 use crate::env::{Env, limits};
 use crate::heads::Heads;
+use crate::logs::{RunArg, run};
 use crate::meter::{ANSWERED, Meter};
-use crate::store::Store;
+use crate::store::{Store, View};
+use crate::stored::StoredBlock;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FastPath>()
@@ -23,8 +27,8 @@ pub struct FastPath {
     store: Py<Store>,
     path: EngineFastPath,
     meter: Option<Py<Meter>>,
-    /// The meter rows of balances, blocks and calls.
-    rows: [usize; 3],
+    /// The meter rows of the methods.
+    rows: Vec<usize>,
     /// Called with the name of every answered method.
     told: Mutex<Option<Py<PyAny>>>,
 }
@@ -34,7 +38,7 @@ impl FastPath {
     #[new]
     #[pyo3(signature = (
         store, *, batch_items, batch_bytes, batch_us, call_gas, call_us, step_us,
-        meter = None, rows = (0, 0, 0)
+        meter = None, rows = vec![]
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn new(
@@ -46,7 +50,7 @@ impl FastPath {
         call_us: Arg<u64>,
         step_us: Arg<u64>,
         meter: Option<Py<Meter>>,
-        rows: (usize, usize, usize),
+        rows: Vec<Arg<usize>>,
     ) -> Self {
         let bounds = Bounds {
             batch_items: batch_items.0,
@@ -57,7 +61,8 @@ impl FastPath {
             step_time: Duration::from_micros(step_us.0),
         };
         let (path, told) = (EngineFastPath::new(bounds), Mutex::default());
-        Self { store, path, meter, rows: rows.into(), told }
+        let rows = rows.into_iter().map(|row| row.0).collect();
+        Self { store, path, meter, rows, told }
     }
 
     #[pyo3(signature = (head, length, status, headers, /))]
@@ -110,6 +115,28 @@ impl FastPath {
         let (tag, pending) = (tag_argument(&tag.0)?, pending.map(|number| number.0));
         self.path.cache_block(&heads.0, pending, tag, full, Bytes::copy_from_slice(text));
         Ok(())
+    }
+
+    #[pyo3(signature = (heads, pending, runs, first, end, *, logs, distance = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    fn allow_logs(
+        &self,
+        heads: &Heads,
+        pending: Option<Arg<u64>>,
+        runs: Vec<RunArg>,
+        first: Arg<u64>,
+        end: Arg<u64>,
+        logs: Arg<usize>,
+        distance: Option<Arg<u64>>,
+    ) {
+        let (pending, distance) = (pending.map(|it| it.0), distance.map(|it| it.0));
+        let runs = runs.into_iter().map(run).collect();
+        let index = LogIndex { runs, first: first.0, end: end.0, distance, logs: logs.0 };
+        self.path.allow_logs(&heads.0, pending, index);
+    }
+
+    fn cache_receipts(&self, view: &View, block: &StoredBlock) {
+        self.path.cache_receipts(&view.view, &block.0);
     }
 
     #[pyo3(signature = (heads, pending, tag, env, to, data))]
@@ -166,7 +193,8 @@ impl FastPath {
     fn count(&self, timed: &[Timed], received: usize, sent: usize) {
         if let Some(meter) = self.meter.as_ref().map(Py::get) {
             meter.traffic(received, sent);
-            let rows = timed.iter().map(|&(method, took)| (self.rows[method as usize], took));
+            let row = |method: Method| self.rows.get(method as usize).copied().unwrap_or_default();
+            let rows = timed.iter().map(|&(method, took)| (row(method), took));
             meter.requests(rows, ANSWERED);
         }
     }

@@ -83,18 +83,16 @@ impl LogSearch {
 }
 
 /// The prefix and the size of the sections, the first block and the one after the last.
-type RunArg = Pair<Pair<PyBackedBytes, Arg<u16>>, Pair<Arg<u64>, Arg<u64>>>;
+pub type RunArg = Pair<Pair<PyBackedBytes, Arg<u16>>, Pair<Arg<u64>, Arg<u64>>>;
+
+pub fn run(Pair(Pair(prefix, size), Pair(first, stop)): RunArg) -> Run {
+    Run { prefix: prefix.to_vec(), size: size.0.max(1), first: first.0, stop: stop.0 }
+}
 
 #[pymethods]
 impl LogSearch {
     #[new]
     fn new(filter: &LogFilter, runs: Vec<RunArg>, first: Arg<u64>, stop: Arg<u64>) -> Self {
-        let run = |Pair(Pair(prefix, size), Pair(first, stop)): RunArg| Run {
-            prefix: prefix.to_vec(),
-            size: size.0.max(1),
-            first: first.0,
-            stop: stop.0,
-        };
         let runs = runs.into_iter().map(run).collect();
         Self(Mutex::new(Search::new(&filter.0, runs, first.0, stop.0)))
     }

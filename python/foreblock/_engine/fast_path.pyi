@@ -1,19 +1,21 @@
 """The fast path: from the bytes of a request to those of its response."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self, final
 
 from foreblock._engine.evm import Env
 from foreblock._engine.meter import Meter
-from foreblock._engine.store import Heads, Store
+from foreblock._engine.store import Heads, Store, View
+from foreblock._engine.stored import StoredBlock
 
 @final
 class FastPath:
     """Complete HTTP responses to the most frequent requests.
 
-    These are, at `latest` and `pending`: eth_getBalance, eth_getBlockByNumber with cached JSON,
-    eth_call of a kind known to be short, and batches of balances and calls. It responds only to
-    requests with a cached head, and only from the last snapshot that was set.
+    These are, at `latest` and `pending`: eth_getBalance, eth_getBlockByNumber with cached JSON and
+    eth_call of a kind known to be short; eth_getTransactionReceipt in cached blocks; short searches
+    of eth_getLogs in sealed blocks; and batches of all but blocks. It responds only to requests
+    with a cached head, and only from the last snapshot that was set.
     """
 
     def __new__(
@@ -27,14 +29,15 @@ class FastPath:
         call_us: int,
         step_us: int,
         meter: Meter | None = None,
-        rows: tuple[int, int, int] = (0, 0, 0),
+        rows: Sequence[int] = (),
     ) -> Self:
         """Set the limits of batches (requests, response bytes, time) and of calls.
 
         A call has `call_gas` gas. It is not answered if it takes longer than `call_us`, or would
         start an uninterruptible step that takes longer than `step_us`.
 
-        Answered requests are counted by `meter`: balances, blocks and calls in these rows.
+        Answered requests are counted by `meter`: balances, blocks, calls, receipts and logs
+        in these rows.
         """
 
     def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
@@ -77,6 +80,30 @@ class FastPath:
         text: bytes,
     ) -> None:
         """Cache the JSON of a block. Ignored if the current snapshot is a different one."""
+
+    def cache_receipts(self, view: View, block: StoredBlock) -> None:
+        """Answer requests for receipts of a block while it is sealed as in this view.
+
+        Ignored if it is not sealed there.
+        """
+
+    def allow_logs(
+        self,
+        heads: Heads,
+        pending: int | None,
+        runs: Sequence[tuple[tuple[bytes, int], tuple[int, int]]],
+        first: int,
+        end: int,
+        *,
+        logs: int,
+        distance: int | None = None,
+    ) -> None:
+        """Allow searches for logs. Ignored if the current snapshot is a different one.
+
+        `runs` are the sections of all indexed blocks, as in `LogSearch`. `first` is the first block
+        with logs, `end` the first that is not indexed. More than one block have at most `logs` logs
+        and this `distance` between the first and the last.
+        """
 
     def allow_call(
         self, heads: Heads, pending: int | None, tag: str, env: Env, to: bytes, data: bytes

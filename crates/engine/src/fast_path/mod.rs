@@ -6,6 +6,7 @@
 //! data belong to the commit of that view. Otherwise it returns `None` and the general path
 //! responds. `requests` parses the request.
 
+mod logs;
 mod requests;
 
 use std::{
@@ -16,12 +17,15 @@ use std::{
 };
 
 use alloy_primitives::{
-    Address, Bytes,
+    Address, B256, Bytes,
     map::{DefaultHashBuilder, HashSet},
 };
 use memchr::memmem;
 
+pub use logs::LogIndex;
 pub use requests::{Asked, Method, Question, Tag, read};
+
+use logs::{Blocks, LogQuery};
 
 use crate::{
     codec::json,
@@ -35,7 +39,8 @@ use crate::{
     },
     params::Call,
     state::StateReader,
-    store::{Heads, State, View},
+    store::{Heads, SealedBlock, State, View},
+    stored::block::StoredBlock,
 };
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -45,6 +50,12 @@ const LONG: Duration = Duration::from_millis(1);
 
 /// The maximum number of known short kinds of calls. All are dropped when it is reached.
 const KINDS: usize = 4096;
+
+/// The maximum number of blocks whose receipts are answered. All are dropped when it is reached.
+const BLOCKS: usize = 256;
+
+/// Receipts with longer encodings use the general path.
+const LONG_RECEIPT: usize = 1 << 14;
 
 /// The method of an answered request and the time it took.
 pub type Timed = (Method, Duration);
@@ -100,6 +111,7 @@ pub struct Snapshot {
     blocks: [[Option<Bytes>; 2]; 2],
     /// The environments of calls at the latest and the pending block.
     envs: [Option<Arc<Env>>; 2],
+    log_index: Option<LogIndex>,
     answers_calls: bool,
 }
 
@@ -114,9 +126,18 @@ impl Snapshot {
         until: Option<Instant>,
     ) -> Self {
         let (blocks, envs) = Default::default();
-        let (headers, latest_read_at) = (headers.into(), None);
-        let answers_calls = true;
-        Self { heads, headers, latest, latest_read_at, pending, until, blocks, envs, answers_calls }
+        Self {
+            heads,
+            headers: headers.into(),
+            latest,
+            latest_read_at: None,
+            pending,
+            until,
+            blocks,
+            envs,
+            log_index: None,
+            answers_calls: true,
+        }
     }
 
     /// Reads the state of the latest block at a partial block.
@@ -142,11 +163,15 @@ struct Known {
     heads: HashMap<Box<[u8]>, Head, DefaultHashBuilder>,
     snapshot: Option<Snapshot>,
     light: HashSet<Kind>,
+    /// Sealed blocks by number, each with the row that it was sealed by.
+    blocks: SealedBlocks,
     /// The body of the current response, kept to reuse its memory.
     body: Vec<u8>,
     /// The requests that it answers, kept for the same reason.
     timed: Vec<Timed>,
 }
+
+type SealedBlocks = HashMap<u64, (SealedBlock, Arc<StoredBlock>), DefaultHashBuilder>;
 
 /// A contract, the first four bytes of the data (zero-padded), and how many of them the data have.
 type Kind = (Address, [u8; 4], usize);
@@ -195,6 +220,13 @@ impl FastPath {
         }
     }
 
+    /// Stores the extent of the index of logs. Ignored if the current snapshot is a different one.
+    pub fn allow_logs(&self, heads: &Arc<Heads>, pending: Option<u64>, index: LogIndex) {
+        if let Some(snapshot) = self.known().same(heads, pending) {
+            snapshot.log_index = Some(index);
+        }
+    }
+
     /// Stores the environment of calls at a tag, and that a call of this kind was short.
     pub fn allow_call(
         &self,
@@ -215,6 +247,20 @@ impl FastPath {
         known.light.insert(kind(to, data));
     }
 
+    /// Answers requests for receipts of this block, as long as it is sealed as in this view.
+    /// Ignored if it is not sealed.
+    pub fn cache_receipts(&self, view: &View, block: &Arc<StoredBlock>) {
+        let Ok(Some(sealed)) = view.sealed(block.number) else { return };
+        if sealed.hash != block.hash {
+            return;
+        }
+        let mut known = self.known();
+        if known.blocks.len() >= BLOCKS {
+            known.blocks.clear();
+        }
+        known.blocks.insert(block.number, (sealed, block.clone()));
+    }
+
     /// Answers one complete request. Passes the consecutive parts of the response, and the answered
     /// requests, to `write`.
     ///
@@ -229,7 +275,7 @@ impl FastPath {
     ) -> Option<T> {
         let end = memmem::find(data, HEAD_END)?;
         let mut known = self.known();
-        let Known { heads, snapshot, light, body, timed } = &mut *known;
+        let Known { heads, snapshot, light, blocks, body, timed } = &mut *known;
         let accepted = heads.get(&data[..end])?;
         let asked = &data[end + HEAD_END.len()..];
         let snapshot = snapshot.as_ref().filter(|_| asked.len() == accepted.length)?;
@@ -246,7 +292,7 @@ impl FastPath {
         timed.clear();
         let states = [None, None];
         let mut reader =
-            Reader { view: &view, snapshot, light, bounds: &self.bounds, limits, states };
+            Reader { view: &view, snapshot, light, blocks, bounds: &self.bounds, limits, states };
         if batch {
             reader.answer_all(&asked, body, timed)?
         } else {
@@ -277,6 +323,7 @@ struct Reader<'v, L> {
     view: &'v View,
     snapshot: &'v Snapshot,
     light: &'v mut HashSet<Kind>,
+    blocks: &'v SealedBlocks,
     bounds: &'v Bounds,
     limits: L,
     /// The states of the latest and the pending block, opened on first use.
@@ -324,6 +371,8 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
                 out.extend_from_slice(text);
             }
             Question::Call { call, at } => self.call(call, *at, out)?,
+            Question::Receipt { transaction } => self.receipt(transaction, out)?,
+            Question::Logs { query } => self.logs(query, out)?,
         }
         out.push(b'}');
         Some(())
@@ -359,6 +408,43 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
         Some(())
     }
 
+    /// Writes the receipt of a transaction in a cached block.
+    fn receipt(&mut self, transaction: &B256, out: &mut Vec<u8>) -> Option<()> {
+        let entry = self.state(Tag::Latest).ok()?.index(&index_key(b't', transaction)).ok()??;
+        let (number, index) = entry.split_first_chunk()?;
+        let (number, index) =
+            (u64::from_be_bytes(*number), u32::from_be_bytes(index.try_into().ok()?));
+        let (sealed, block) = self.blocks.get(&number)?;
+        if self.view.sealed(number).ok()?? != *sealed {
+            return None;
+        }
+        block.receipt(self.view, index.into(), LONG_RECEIPT, out).ok()?.then_some(())
+    }
+
+    /// Writes the logs that match a query over sealed blocks.
+    fn logs(&mut self, query: &LogQuery, out: &mut Vec<u8>) -> Option<()> {
+        let index = self.snapshot.log_index.as_ref()?;
+        let blocks = match query.blocks {
+            Blocks::Hash(hash) => {
+                let number = self.number_of(&hash).filter(|number| *number >= index.first)?;
+                (number, number)
+            }
+            Blocks::Range(..) => query.range(index, self.snapshot.latest)?,
+        };
+        query.clone().write(self.view, index, blocks, out).ok()?.then_some(())
+    }
+
+    /// The number of the sealed block of this hash.
+    fn number_of(&mut self, hash: &B256) -> Option<u64> {
+        // Blocks that were imported have an entry in the index, those of flashblocks a row.
+        let entry = match self.view.row(&index_key(b'h', hash)).ok()? {
+            Some(row) => row,
+            None => self.state(Tag::Latest).ok()?.index(&index_key(b'b', hash)).ok()??,
+        };
+        let number = u64::from_be_bytes(*entry.first_chunk()?);
+        (self.view.sealed(number).ok()??.hash == *hash).then_some(number)
+    }
+
     fn state(&mut self, at: Tag) -> Result<&State> {
         match &mut self.states[at as usize] {
             Some(state) => Ok(state),
@@ -375,6 +461,13 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
             }
         }
     }
+}
+
+/// The key of a block or transaction in the index of hashes.
+fn index_key(kind: u8, hash: &B256) -> [u8; 33] {
+    let mut key = [kind; 33];
+    key[1..].copy_from_slice(hash.as_slice());
+    key
 }
 
 /// Formats a number in decimal without allocating.

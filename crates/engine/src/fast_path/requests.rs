@@ -1,12 +1,13 @@
 //! Recognizes the most frequent requests in one pass over their bytes.
 //!
-//! These are a balance, a block or a call at `latest` or `pending`, single or in a batch. A call
-//! may only have a sender, a recipient and data. Anything else is not recognized, which is not an
+//! These are a balance, a block or a call at `latest` or `pending`, a receipt and logs, single or in
+//! a batch. A call may only have a sender, a recipient and data. Anything else is not recognized, which is not an
 //! error: the general path then parses the body and answers or rejects it. The parser may therefore
 //! be strict, but the meaning of a recognized request must be the same as on the general path.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 
+use super::logs::LogQuery;
 use crate::params::{
     Call, hex, read_call,
     text::{Kind, Malformed, Text},
@@ -24,6 +25,8 @@ pub enum Question {
     Balance { address: Address, at: Tag },
     Block { at: Tag, full: bool },
     Call { call: Box<Call>, at: Tag },
+    Receipt { transaction: B256 },
+    Logs { query: Box<LogQuery> },
 }
 
 impl Question {
@@ -32,6 +35,8 @@ impl Question {
             Self::Balance { .. } => Method::Balance,
             Self::Block { .. } => Method::Block,
             Self::Call { .. } => Method::Call,
+            Self::Receipt { .. } => Method::Receipt,
+            Self::Logs { .. } => Method::Logs,
         }
     }
 }
@@ -41,6 +46,8 @@ pub enum Method {
     Balance,
     Block,
     Call,
+    Receipt,
+    Logs,
 }
 
 impl Method {
@@ -49,6 +56,8 @@ impl Method {
             Self::Balance => "eth_getBalance",
             Self::Block => "eth_getBlockByNumber",
             Self::Call => "eth_call",
+            Self::Receipt => "eth_getTransactionReceipt",
+            Self::Logs => "eth_getLogs",
         }
     }
 }
@@ -130,12 +139,12 @@ fn scalar<'b>(text: &mut Text<'b>) -> Result<&'b [u8]> {
     text.skip().and_then(|id| recognised(id.len() <= LONGEST_ID).map(|()| id))
 }
 
-struct Params<'b>(Argument<'b>, Argument<'b>);
+struct Params<'b>(Argument<'b>, Option<Argument<'b>>);
 
 enum Argument<'b> {
     Text(&'b [u8]),
     Choice(bool),
-    Call(Box<Call>),
+    Object(&'b [u8]),
 }
 
 impl<'b> Params<'b> {
@@ -145,7 +154,7 @@ impl<'b> Params<'b> {
             None => once(&mut first, Argument::read(text)?),
             Some(_) => once(&mut second, Argument::read(text)?),
         })?;
-        first.zip(second).map(|(first, second)| Self(first, second)).ok_or(Malformed)
+        first.map(|first| Self(first, second)).ok_or(Malformed)
     }
 }
 
@@ -153,31 +162,40 @@ impl<'b> Argument<'b> {
     fn read(text: &mut Text<'b>) -> Result<Self> {
         match text.kind()? {
             Kind::String => text.plain_string().map(Self::Text),
-            Kind::Object => call(text).map(Self::Call),
+            Kind::Object => text.skip().map(Self::Object),
             _ => text.boolean().map(Self::Choice),
         }
     }
 }
 
 /// Reads a call with only a sender, a recipient and data.
-fn call(text: &mut Text<'_>) -> Result<Box<Call>> {
-    let call = read_call(text)?;
+fn call(object: &[u8]) -> Result<Box<Call>> {
+    let call = read_call(&mut Text::new(object))?;
     recognised(call.rest.is_none() && call.gas.is_none() && call.value.is_zero())?;
     Ok(Box::new(call))
 }
 
 fn question(method: &[u8], params: Params<'_>) -> Result<Question> {
-    use Argument::{Call, Choice, Text};
+    use Argument::{Choice, Object, Text};
     let tag = |text| Tag::read(text).ok_or(Malformed);
     match (method, params) {
-        (b"eth_getBalance", Params(Text(who), Text(at))) => {
+        (b"eth_getBalance", Params(Text(who), Some(Text(at)))) => {
             let address = hex::fixed(who).map(Address::new).ok_or(Malformed)?;
             Ok(Question::Balance { address, at: tag(at)? })
         }
-        (b"eth_getBlockByNumber", Params(Text(at), Choice(full))) => {
+        (b"eth_getBlockByNumber", Params(Text(at), Some(Choice(full)))) => {
             Ok(Question::Block { at: tag(at)?, full })
         }
-        (b"eth_call", Params(Call(call), Text(at))) => Ok(Question::Call { call, at: tag(at)? }),
+        (b"eth_call", Params(Object(object), Some(Text(at)))) => {
+            Ok(Question::Call { call: call(object)?, at: tag(at)? })
+        }
+        (b"eth_getTransactionReceipt", Params(Text(hash), None)) => {
+            let transaction = hex::fixed(hash).map(B256::new).ok_or(Malformed)?;
+            Ok(Question::Receipt { transaction })
+        }
+        (b"eth_getLogs", Params(Object(filter), None)) => {
+            LogQuery::read(filter).map(|query| Question::Logs { query: Box::new(query) })
+        }
         _ => Err(Malformed),
     }
 }

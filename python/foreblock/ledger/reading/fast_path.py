@@ -17,7 +17,13 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 
 ANSWERED_TAGS: Final = ("latest", "pending")
 # In the order in which the engine takes their rows.
-BALANCE, BLOCK, CALL = "eth_getBalance", "eth_getBlockByNumber", "eth_call"
+METHODS: Final = (
+    "eth_getBalance",
+    "eth_getBlockByNumber",
+    "eth_call",
+    "eth_getTransactionReceipt",
+    "eth_getLogs",
+)
 
 
 class FastPathBounds(Struct, frozen=True):
@@ -44,7 +50,7 @@ def make_fast_path(
         call_us=bounds.call_us,
         step_us=bounds.step_us,
         meter=meter.native,
-        rows=(meter.row(BALANCE), meter.row(BLOCK), meter.row(CALL)),
+        rows=[meter.row(method) for method in METHODS],
     )
 
 

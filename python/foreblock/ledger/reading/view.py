@@ -14,7 +14,16 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from foreblock._engine import Env, FastPath, FetchedState, State, StateBase, Store, View
+from foreblock._engine import (
+    Env,
+    FastPath,
+    FetchedState,
+    State,
+    StateBase,
+    Store,
+    StoredBlock,
+    View,
+)
 from foreblock.clock import Clock, SystemClock, boot_id
 from foreblock.errors import (
     BeforeAnchor,
@@ -357,6 +366,26 @@ class LedgerView(Struct, frozen=True, gc=False):
         fast_path = self._ledger.fast_path
         if fast_path is not None and tag in ANSWERED_TAGS:
             fast_path.allow_call(self._view.heads, self._pending_partial, tag, env, to, data)
+
+    def remember_receipts(self, block: StoredBlock) -> None:
+        """Let the fast path answer receipts of a block, if it is sealed."""
+        if self._ledger.fast_path is not None:
+            self._ledger.fast_path.cache_receipts(self._view, block)
+
+    def remember_log_limits(self, blocks: int, results: int) -> None:
+        """Let the fast path search for logs: in at most so many blocks, 0 for any, and results."""
+        fast_path = self._ledger.fast_path
+        if fast_path is not None:
+            first, indexed = self.first_block.whole, read_indexed(self._view)
+            fast_path.allow_logs(
+                self._view.heads,
+                self._pending_partial,
+                indexed.runs(first, self.latest.number + 1),
+                first,
+                indexed.end,
+                logs=results,
+                distance=blocks or None,
+            )
 
     @property
     def _pending_partial(self) -> int | None:

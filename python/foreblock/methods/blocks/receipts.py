@@ -247,6 +247,7 @@ def find_receipt(cache: ReceiptCache, view: LedgerView, transaction_hash: bytes)
     receipt = stored.receipt(view.stored, place)
     if receipt is None:
         raise StoreDamaged(f"block {block.number} lacks a receipt")
+    view.remember_receipts(stored)
     return receipt
 
 

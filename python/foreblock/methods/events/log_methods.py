@@ -269,6 +269,7 @@ class LogMethods:
             lambda: self._scheduler.time_is_up(deadline, THRESHOLDS.logs_time),
         )
         yield from find_logs(view, query.filter, where, texts)
+        view.remember_log_limits(self._limits.blocks, self._limits.results)
         return texts.text()
 
     def _check_distance(self, where: LogRange) -> None:

@@ -137,3 +137,49 @@ fn calls_that_say_more_are_left_to_the_long_way() {
         assert_eq!(one(&with_params("eth_call", &params)), None, "{params}");
     }
 }
+
+#[test]
+fn receipts_are_recognised_by_a_hash_alone() {
+    let hash = format!("0x{}", "aB".repeat(32));
+    let body = |params: &str| with_params("eth_getTransactionReceipt", params);
+    let transaction = B256::repeat_byte(0xab);
+    assert_eq!(one(&body(&format!(r#"["{hash}"]"#))), Some(Question::Receipt { transaction }));
+    for params in [
+        "[]".to_owned(),
+        format!(r#"["{hash}00"]"#),
+        format!(r#"["{hash}",null]"#),
+        format!(r#"["{hash}","latest"]"#),
+        format!(r#"[{{"to":"{hash}"}}]"#),
+    ] {
+        assert_eq!(one(&body(&params)), None, "{params}");
+    }
+}
+
+#[test]
+fn filters_are_recognised_if_they_have_only_strings_and_lists() {
+    let (hash, address) = (format!("0x{}", "ab".repeat(32)), format!("0x{}", "ab".repeat(20)));
+    let read = |filter: &str| one(&with_params("eth_getLogs", &format!("[{filter}]")));
+    for filter in [
+        "{}".to_owned(),
+        r#"{"fromBlock":"0x0","toBlock":"latest"}"#.to_owned(),
+        format!(r#"{{"blockHash":"{hash}"}}"#),
+        format!(r#"{{"address":"{address}","topics":[null,"{hash}",["{hash}"],[]]}}"#),
+        format!(r#"{{"address":["{address}","{address}"],"fromBlock":"earliest"}}"#),
+    ] {
+        assert!(matches!(read(&filter), Some(Question::Logs { .. })), "{filter}");
+    }
+    for filter in [
+        r#"{"fromBlock":"pending"}"#.to_owned(),
+        r#"{"fromBlock":"0x01"}"#.to_owned(),
+        r#"{"fromBlock":null}"#.to_owned(),
+        r#"{"fromBlock":"0x1","fromBlock":"0x1"}"#.to_owned(),
+        format!(r#"{{"blockHash":"{hash}","toBlock":"0x1"}}"#),
+        format!(r#"{{"address":["{address}",null]}}"#),
+        format!(r#"{{"topics":[["{hash}",null]]}}"#),
+        r#"{"topics":[null,null,null,null,null]}"#.to_owned(),
+        r#"{"extra":1}"#.to_owned(),
+        "null".to_owned(),
+    ] {
+        assert_eq!(read(&filter), None, "{filter}");
+    }
+}
