@@ -48,6 +48,7 @@ impl<'a> Items<'a> {
     /// # Errors
     ///
     /// `StoreDamaged` if the row is malformed.
+    #[inline]
     pub fn take(&mut self) -> Result<Option<&'a [u8]>> {
         if self.left == 0 {
             return Ok(None);
@@ -157,11 +158,13 @@ pub fn receipts_end(row: &[u8]) -> Result<(usize, u64, Option<u64>)> {
 }
 
 /// The payload of the next RLP item of any kind.
+#[inline]
 pub(crate) fn take_item<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     take(rest).map(|(payload, _)| payload)
 }
 
 /// The payload of the next RLP item, which must be a list.
+#[inline]
 pub(crate) fn take_list<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     match take(rest)? {
         (payload, true) => Ok(payload),
@@ -182,11 +185,45 @@ pub(crate) fn wide_number(payload: &[u8]) -> Result<u128> {
     Ok(payload.iter().fold(0, |number, byte| number << 8 | u128::from(*byte)))
 }
 
+#[cold]
 pub(crate) fn damaged(why: &str) -> Error {
     Error::StoreDamaged(format!("a row of a block: {why}"))
 }
 
+#[inline]
 fn take<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], bool)> {
+    let Some((start, length, list)) = header(rest) else { return take_unusual(rest) };
+    match rest.get(start..).and_then(|rest| rest.split_at_checked(length)) {
+        Some((payload, after)) => {
+            *rest = after;
+            Ok((payload, list))
+        }
+        None => Err(damaged("an RLP item is cut short")),
+    }
+}
+
+/// The length of the header of an item, that of its payload, and whether it is a list. `None` if
+/// the header is unusual or not canonical.
+#[inline]
+fn header(item: &[u8]) -> Option<(usize, usize, bool)> {
+    let first = *item.first()?;
+    let list = first >= 0xc0;
+    let kind = if list { first - 0x40 } else { first };
+    let (high, low) = (item.get(1).copied().unwrap_or(0), item.get(2).copied().unwrap_or(0));
+    match kind {
+        ..0x80 => Some((0, 1, false)),
+        0x81 if !list && high < 0x80 => None,
+        0x80..0xb8 => Some((1, usize::from(kind - 0x80), list)),
+        0xb8 if high >= 56 => Some((2, high.into(), list)),
+        0xb9 if high > 0 && item.len() > 2 => {
+            Some((3, u16::from_be_bytes([high, low]).into(), list))
+        }
+        _ => None,
+    }
+}
+
+#[cold]
+fn take_unusual<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], bool)> {
     let header = Header::decode(rest).map_err(|why| damaged(&why.to_string()))?;
     let (payload, after) = rest
         .split_at_checked(header.payload_length)
@@ -195,6 +232,7 @@ fn take<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], bool)> {
     Ok((payload, header.list))
 }
 
+#[inline]
 fn take_length(rest: &mut &[u8]) -> Result<u32> {
     let (length, after) =
         rest.split_first_chunk::<LENGTH>().ok_or_else(|| damaged("a length is cut short"))?;
