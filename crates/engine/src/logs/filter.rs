@@ -69,14 +69,20 @@ impl LogFilter {
         self.blooms.iter().all(|clause| clause.iter().any(|bits| bits.iter().all(has)))
     }
 
-    /// The terms of each clause, shortest clause first. A matching block has at least one term of
-    /// each.
+    /// The terms of each clause. A matching block has at least one term of each.
+    ///
+    /// The shortest comes first, and of equal length the one that fewer blocks are likely to match:
+    /// arguments of events, then addresses, then kinds of events.
     pub fn clauses(&self) -> Vec<Vec<Term>> {
-        let mut clauses =
-            vec![self.addresses.iter().map(|it| term(0, it.as_slice())).collect::<Vec<_>>()];
-        for (position, topics) in (1..).zip(&self.topics) {
-            clauses.push(topics.iter().map(|it| term(position, it.as_slice())).collect());
-        }
+        let mut clauses: Vec<Vec<Term>> = (1..)
+            .zip(&self.topics)
+            .map(|(position, topics)| {
+                topics.iter().map(|it| term(position, it.as_slice())).collect()
+            })
+            .collect();
+        let address = self.addresses.iter().map(|it| term(0, it.as_slice())).collect();
+        clauses.insert(clauses.len().min(1), address);
+        clauses.reverse();
         clauses.retain(|clause| !clause.is_empty());
         clauses.sort_by_key(Vec::len);
         if clauses.is_empty() {
