@@ -17,14 +17,10 @@ from foreblock._engine import (
     StoredItems,
     Transaction,
     View,
-    decode_receipt,
     decode_transaction,
     deposit_transaction,
     first_items,
-    item_at,
     keccak256,
-    receipt_at,
-    receipts_end,
     row_part,
 )
 from foreblock.errors import StoreDamaged
@@ -71,27 +67,14 @@ receipts = st.builds(
 
 
 @given(st.lists(receipts, max_size=8))
-def test_a_receipt_is_found_as_by_decoding_all_before_it(
+def test_the_first_items_of_a_row_are_those_of_the_list(
     store: Store, chosen: list[Receipt]
 ) -> None:
     encoded = [receipt.encode() for receipt in chosen]
     with put(store, encode_items(encoded)) as view:
-        for index, each in enumerate(encoded):
-            before = [decode_receipt(other) for other in encoded[:index]]
-            gas = before[-1].cumulative_gas_used if before else None
-            expected = each, gas, sum(len(other.logs) for other in before)
-            assert receipt_at(view, FIRST, index) == expected
-            assert item_at(view, FIRST, index) == each
+        for index in range(len(encoded)):
             assert first_items(view, FIRST, index) == encoded[:index]
-        assert receipt_at(view, FIRST, len(encoded)) is None
-        assert item_at(view, FIRST, 2**40) is None
         assert first_items(view, FIRST, 2**40) == encoded
-        gas = chosen[-1].cumulative_gas_used if chosen else None
-        assert receipts_end(view, FIRST) == (
-            len(chosen),
-            sum(len(receipt.logs) for receipt in chosen),
-            gas,
-        )
 
 
 @given(st.binary(max_size=60), st.integers(-80, 80), st.integers(0, 80))
@@ -106,10 +89,7 @@ def test_a_part_of_a_row_is_that_slice(store: Store, row: bytes, start: int, len
 def readings(view: View, row: bytes) -> Sequence[Callable[[], object]]:
     """Everything that reads the two rows."""
     return (
-        lambda: item_at(view, FIRST, 1),
         lambda: first_items(view, FIRST, 3),
-        lambda: receipt_at(view, FIRST, 2),
-        lambda: receipts_end(view, FIRST),
         lambda: Bids(7).add(view, FIRST, SECOND, 0, 9),
         lambda: StoredItems(row),
     )
@@ -137,7 +117,7 @@ def test_what_a_row_claims_is_never_believed(store: Store) -> None:
                 with pytest.raises(StoreDamaged):
                     read()
     with put(store, b"\0\0\0\0") as view, pytest.raises(StoreDamaged):
-        receipts_end(view, b"none")
+        Bids(7).add(view, b"none", SECOND, 0, 9)
 
 
 def header(base_fee: int | None) -> Header:

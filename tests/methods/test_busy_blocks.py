@@ -14,19 +14,15 @@ from foreblock._engine import (
     BlockTips,
     StoredBlock,
     StoredItems,
-    View,
     decode_block,
-    item_at,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.reading import stored_block
-from foreblock.ledger.reading.blocks import BlockId
-from foreblock.ledger.reading.stored_block import Portion, read_stored
+from foreblock.ledger.reading.blocks import BlockId, ReadableBlock
+from foreblock.ledger.reading.stored_block import Portion, read_stored, some_receipts
 from foreblock.ledger.reading.transaction_lookup import (
-    count_starts,
-    find_start,
     portion_rows,
     read_tips,
+    stored_block,
 )
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
@@ -103,30 +99,20 @@ def forget_positions(chain: PreconfirmingChain) -> None:
 
 
 @pytest.mark.parametrize("block", ["0x1", "0x2", "pending"])
-def test_a_receipt_reads_one_portion(
+def test_a_transaction_or_receipt_reads_no_whole_row(
     client: Asker, monkeypatch: pytest.MonkeyPatch, block: str
 ) -> None:
-    read: set[tuple[bytes, bytes]] = set()
-
-    def counting(view: View, key: bytes, index: int) -> object:
-        read.add((key[:-1], key[-1:]))
-        return item_at(view, key, index)
-
     def forbidden(*_: object) -> None:
         raise AssertionError("it reads a whole row")
 
     places = transactions(client, block)
     client.ask("eth_getTransactionReceipt", places[0])  # what all receipts say alike is kept
-    monkeypatch.setattr(stored_block, "item_at", counting)
     monkeypatch.setattr(LedgerView, "row", forbidden)
-    monkeypatch.setattr("foreblock.methods.blocks.receipts.count_starts", forbidden)
     for place, transaction in enumerate(places):
-        read.clear()
         assert client.ask("eth_getTransactionReceipt", transaction)["transactionIndex"] == hex(
             place
         )
         assert client.ask("eth_getTransactionByHash", transaction)["hash"] == transaction
-        assert len(read) == 1 or place == 0  # of a deposit its receipt as well
         index = client.ask("eth_getTransactionByBlockNumberAndIndex", block, hex(place))
         assert index["hash"] == transaction
     assert client.ask("eth_getTransactionByBlockNumberAndIndex", block, hex(len(places))) is None
@@ -163,6 +149,16 @@ def test_receipts_are_the_same_by_either_way_and_in_older_stores(
     older.close()
 
 
+def counted(view: LedgerView, block: ReadableBlock) -> list[tuple[int, int, int]]:
+    """The positions of the portions of a block and its end, by decoding all receipts."""
+    positions, before = [], Position()
+    for portion in read_stored(view, block).portions():
+        positions.append((before.transactions, before.gas, before.logs))
+        for placed in some_receipts(portion, 0, len(portion), before):
+            before = placed.end
+    return [*positions, (before.transactions, before.gas, before.logs)]
+
+
 def test_positions_are_those_that_counting_finds(chain: PreconfirmingChain) -> None:
     """Also after a writer has gone on with a block that another one began."""
     chain.reopen()
@@ -171,12 +167,9 @@ def test_positions_are_those_that_counting_finds(chain: PreconfirmingChain) -> N
     names: tuple[BlockId, ...] = (1, 2, "pending")
     for name in names:
         block = view.resolve(name)
-        numbers = view.partials_of(block)
-        starts = finish(count_starts(view, block, numbers))
-        assert starts[0] == Position()
-        for place in range(starts[-1].transactions + 3):
-            index = max(i for i, start in enumerate(starts) if start.transactions <= place)
-            assert find_start(view, block, numbers, place) == (numbers[index], starts[index])
+        stored = stored_block(block, view.partials_of(block))
+        for portion, position in enumerate(counted(view, block)):
+            assert stored.position(view.stored, portion) == position
     view.close()
 
 
@@ -190,12 +183,13 @@ def test_a_store_that_was_of_an_older_version_goes_on_with_positions(
     view = ledger.view()
     assert view.pending is not None
     numbers = view.partials_of(view.pending)
-    starts = finish(count_starts(view, view.pending, numbers))
+    positions = counted(view, view.pending)
     row = view.row(partial_rows.senders_key(view.pending.number, numbers[-1]), view.pending)
-    assert partial_rows.decode_position(len(row), row[-16:]) == starts[-1]
-    assert find_start(view, view.pending, numbers, 0) is None, "the first rows do not say"
-    placed = finish(ReceiptCache().portion_at(view, view.pending, 2))
-    assert placed.start == starts[1]
+    written = partial_rows.decode_position(len(row), row[-16:])
+    assert written is not None
+    assert (written.transactions, written.gas, written.logs) == positions[-2]
+    stored = stored_block(view.pending, numbers)
+    assert [stored.position(view.stored, each) for each in range(len(positions))] == positions
     view.close()
 
 
@@ -300,13 +294,14 @@ def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
     class CountingBlock:
         def __init__(self, *positional: Any, **keywords: Any) -> None:  # noqa: ANN401, as it is
             self._block = StoredBlock(*positional, **keywords)
+            self.transaction = self._block.transaction
 
         def receipts(self, *positional: Any) -> object:  # noqa: ANN401, as it is
             portions.append(1)
             return self._block.receipts(*positional)
 
     monkeypatch.setattr("foreblock.ledger.reading.stored_block.StoredItems", counting)
-    monkeypatch.setattr("foreblock.ledger.reading.stored_block.StoredBlock", CountingBlock)
+    monkeypatch.setattr("foreblock.ledger.reading.transaction_lookup.StoredBlock", CountingBlock)
     # Each portion and its receipts, or each receipt and the end, are read once.
     reads = 2 + sum(PORTIONS) if b"Receipts" in body else 2 * (1 + len(PORTIONS))
 

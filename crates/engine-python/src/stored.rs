@@ -8,7 +8,7 @@ use foreblock_engine::codec::json;
 use foreblock_engine::error::{Error, Result};
 use foreblock_engine::stored::block;
 use foreblock_engine::stored::fragments::{TransactionView, fragments};
-use foreblock_engine::stored::items::{self, Items};
+use foreblock_engine::stored::items::Items;
 use foreblock_engine::stored::l1_cost::L1Prices;
 use foreblock_engine::stored::receipt_json::{Position, ReceiptFormat};
 use foreblock_engine::stored::tips::{self, Bid};
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use crate::codec::Header;
+use crate::codec::{Header, Transaction};
 use crate::convert::{Arg, Integer, Pair, invalid};
 use crate::error::to_python;
 use crate::logs::terms_bytes;
@@ -29,10 +29,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Bids>()?;
     module.add_class::<BlockTips>()?;
     module.add_function(wrap_pyfunction!(row_part, module)?)?;
-    module.add_function(wrap_pyfunction!(item_at, module)?)?;
     module.add_function(wrap_pyfunction!(first_items, module)?)?;
-    module.add_function(wrap_pyfunction!(receipt_at, module)?)?;
-    module.add_function(wrap_pyfunction!(receipts_end, module)?)?;
     module.add_function(wrap_pyfunction!(touched_row, module)?)?;
     module.add_function(wrap_pyfunction!(touched_terms, module)?)?;
     module.add_function(wrap_pyfunction!(touched_places, module)?)
@@ -102,21 +99,6 @@ fn row_part<'py>(
     found.map_err(to_python)
 }
 
-/// An item of a row.
-#[pyfunction]
-fn item_at<'py>(
-    py: Python<'py>,
-    view: &View,
-    key: &[u8],
-    index: Arg<usize>,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let found = view.view.with_rows([key], |[row]| {
-        let item = Items::new(present(row)?)?.at(index.0)?;
-        Ok(item.map(|item| PyBytes::new(py, item)))
-    });
-    found.map_err(to_python)
-}
-
 /// The first items of a row, up to a number of them.
 #[pyfunction]
 fn first_items<'py>(
@@ -140,33 +122,14 @@ fn first_items<'py>(
 
 type Found<'py> = (Bound<'py, PyBytes>, Option<u64>, u64);
 
-/// A receipt of a row, with the gas and the number of logs before it in the row.
-#[pyfunction]
-fn receipt_at<'py>(
-    py: Python<'py>,
-    view: &View,
-    key: &[u8],
-    index: Arg<usize>,
-) -> PyResult<Option<Found<'py>>> {
-    let found = view.view.with_rows([key], |[row]| {
-        let found = items::receipt_at(present(row)?, index.0)?;
-        Ok(found.map(|it| (PyBytes::new(py, it.encoded), it.gas_before, it.logs_before)))
-    });
-    found.map_err(to_python)
-}
-
-/// The number of receipts and logs in a row, and the cumulative gas of the last receipt.
-#[pyfunction]
-fn receipts_end(view: &View, key: &[u8]) -> PyResult<(usize, u64, Option<u64>)> {
-    view.view.with_rows([key], |[row]| items::receipts_end(present(row)?)).map_err(to_python)
-}
-
 /// A block of the store and how its receipts are shown.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct StoredBlock(pub Arc<block::StoredBlock>);
 
 /// The overhead and the price; whether sizes are compressed and the scalar of the data footprint.
 type L1Argument = Pair<Pair<Option<Arg<U256>>, Arg<U256>>, Pair<bool, Arg<u64>>>;
+
+type FoundTransaction = (Transaction, Option<(u64, u64)>);
 
 #[pymethods]
 impl StoredBlock {
@@ -195,6 +158,18 @@ impl StoredBlock {
         let format = format.with_footprint(has_footprint);
         let partials = partials.into_iter().map(|it| it.0).collect();
         Self(Arc::new(block::StoredBlock::new(&header.0, partials, homestead, format)))
+    }
+
+    /// A transaction, and the nonce and receipt version of a deposit. `None` beyond the last.
+    fn transaction(&self, view: &View, index: Arg<u64>) -> PyResult<Option<FoundTransaction>> {
+        let found = self.0.transaction(&view.view, index.0).map_err(to_python)?;
+        Ok(found.map(|(transaction, deposit)| (Transaction(transaction), deposit)))
+    }
+
+    /// The transactions, gas and logs before a portion.
+    fn position(&self, view: &View, portion: Arg<usize>) -> PyResult<(u64, u64, u64)> {
+        let found = self.0.position(&view.view, portion.0).map_err(to_python)?;
+        Ok((found.transactions, found.gas, found.logs))
     }
 
     /// A receipt as JSON, `None` beyond the last.

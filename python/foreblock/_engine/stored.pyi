@@ -9,6 +9,7 @@ from typing import Final, Self, final
 
 from foreblock._engine.codec import Header
 from foreblock._engine.store import View
+from foreblock._engine.transactions import Transaction
 
 def row_part(view: View, key: bytes, start: int, length: int) -> tuple[int, bytes] | None:
     """The length of a row and up to `length` bytes of it; None if there is no such row.
@@ -16,20 +17,8 @@ def row_part(view: View, key: bytes, start: int, length: int) -> tuple[int, byte
     A negative `start` counts from the end. Nothing else of the row is copied.
     """
 
-def item_at(view: View, key: bytes, index: int) -> bytes | None:
-    """An item of a row; None after the last."""
-
 def first_items(view: View, key: bytes, count: int) -> list[bytes]:
     """The first items of a row, up to `count`. The rest of the row is not read."""
-
-def receipt_at(view: View, key: bytes, index: int) -> tuple[bytes, int | None, int] | None:
-    """A receipt of a row, the gas of the block before it and the number of logs before it.
-
-    Both count the earlier receipts in the row; the gas is None for the first. None after the last.
-    """
-
-def receipts_end(view: View, key: bytes) -> tuple[int, int, int | None]:
-    """The number of receipts and logs in a row, and the cumulative gas of the last receipt."""
 
 def touched_row(block_hash: bytes, note: int, entries: bytes) -> bytes:
     """Encode a block's row: its hash, a byte, and sorted entries of an address and an index (4)."""
@@ -42,7 +31,7 @@ def touched_places(view: View, key: bytes, block_hash: bytes, address: bytes) ->
 
 @final
 class StoredBlock:
-    """A block in the store, for reading its receipts as JSON. It is not bound to a view."""
+    """A block in the store: its transactions, and its receipts as JSON. It is bound to no view."""
 
     def __new__(
         cls,
@@ -61,6 +50,20 @@ class StoredBlock:
         in gas before Ecotone and the price, then whether sizes are of compressed transactions and
         the gas of a byte in the data footprint. `has_footprint`: from Jovian on. `end` are the last
         members of each receipt.
+        """
+
+    def transaction(
+        self, view: View, index: int
+    ) -> tuple[Transaction, tuple[int, int] | None] | None:
+        """The transaction at an index; None beyond the last.
+
+        Also returns the nonce and the receipt version of a deposit, if they are stored.
+        """
+
+    def position(self, view: View, portion: int) -> tuple[int, int, int]:
+        """The transactions, gas and logs of the block before a portion.
+
+        For the number of portions they are those of the block.
         """
 
     def receipt(self, view: View, index: int) -> bytes | None:

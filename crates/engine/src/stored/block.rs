@@ -8,6 +8,7 @@
 
 use alloy_primitives::{Address, B256};
 
+use super::fragments::deposit_fields;
 use super::items::{Items, damaged, number, receipt_at, receipts_end, take_item, take_list};
 use super::receipt_json::{Position, ReceiptFormat};
 use crate::codec::header::Header;
@@ -40,6 +41,9 @@ pub struct StoredBlock {
 /// The rows of one portion: the number of its block, and its partial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Portion(u64, Option<u64>);
+
+/// A transaction, and the nonce and receipt version of a deposit.
+pub type FoundTransaction = (Transaction, Option<(u64, u64)>);
 
 /// The key of a row and its length.
 struct Key([u8; 18], usize);
@@ -147,6 +151,54 @@ impl StoredBlock {
     ) -> Self {
         let partials = partials.into();
         Self { number: header.number, hash: header.hash(), partials, homestead, format }
+    }
+
+    /// The transaction at an index, with the nonce and the receipt version of a deposit, if both are
+    /// stored. `None` beyond the last.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` or `Undecodable` if a row is missing or malformed, `StoreClosed`, `Store`.
+    pub fn transaction(&self, view: &View, index: u64) -> Result<Option<FoundTransaction>> {
+        let (portion, start) = self.find(view, index)?;
+        let skipped = usize::try_from(index - start.transactions).unwrap_or(usize::MAX);
+        self.with_rows(view, portion, |[transactions, receipts, senders]| {
+            let Some(raw) = Items::new(transactions.ok_or_else(lacking)?)?.at(skipped)? else {
+                return Ok(None);
+            };
+            let transaction = self.decode(portion, raw, senders, skipped)?;
+            if transaction.deposit().is_none() {
+                return Ok(Some((transaction, None)));
+            }
+            let receipt = Items::new(receipts.ok_or_else(lacking)?)?.at(skipped)?;
+            let deposit = deposit_fields(receipt.ok_or_else(lacking)?)?;
+            Ok(Some((transaction, deposit)))
+        })
+    }
+
+    /// The position of a portion, or the end of the block for the number of its portions.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` if a row is missing or malformed, `StoreClosed`, `Store`.
+    pub fn position(&self, view: &View, portion: usize) -> Result<Position> {
+        let last = self.partials.len().saturating_sub(1).min(portion);
+        let stored = match self.portion(last) {
+            Portion(_, None) => Some(Position::default()),
+            stored => self.start(view, stored)?,
+        };
+        let (mut position, counted) = match stored {
+            Some(position) => (position, last),
+            None => (Position::default(), 0),
+        };
+        for index in counted..portion.min(last + 1) {
+            position = end_of(view, self.portion(index), position)?;
+        }
+        Ok(position)
+    }
+
+    fn portion(&self, index: usize) -> Portion {
+        Portion(self.number, self.partials.get(index).copied())
     }
 
     /// Writes the receipt of the transaction at an index. False if there is none, or if its encoding
@@ -259,15 +311,13 @@ impl StoredBlock {
     /// later.
     fn find(&self, view: &View, index: u64) -> Result<(Portion, Position)> {
         if self.partials.is_empty() {
-            return Ok((Portion(self.number, None), Position::default()));
+            return Ok((self.portion(0), Position::default()));
         }
         let (mut low, mut high) = (0, self.partials.len());
         let mut found = Position::default();
         while high - low > 1 {
             let middle = (low + high) / 2;
-            let Some(start) =
-                self.start(view, Portion(self.number, Some(self.partials[middle])))?
-            else {
+            let Some(start) = self.start(view, self.portion(middle))? else {
                 return self.count_to(view, index);
             };
             if start.transactions <= index {
@@ -276,7 +326,7 @@ impl StoredBlock {
                 high = middle;
             }
         }
-        Ok((Portion(self.number, Some(self.partials[low])), found))
+        Ok((self.portion(low), found))
     }
 
     /// The position of a portion; `None` if its row is of an older version.
@@ -294,19 +344,14 @@ impl StoredBlock {
 
     /// Like `find`, from the receipts of the portions before it.
     fn count_to(&self, view: &View, index: u64) -> Result<(Portion, Position)> {
-        let (mut found, mut position) = (Portion(self.number, None), Position::default());
-        let mut start = position;
-        for &partial in &self.partials {
-            if position.transactions > index {
+        let (mut found, mut start) = (self.portion(0), Position::default());
+        let mut end = start;
+        for each in 0..self.partials.len() {
+            if end.transactions > index {
                 break;
             }
-            (found, start) = (Portion(self.number, Some(partial)), position);
-            let (count, logs, gas) = view.with_rows([found.receipts().as_ref()], |[row]| {
-                receipts_end(row.ok_or_else(lacking)?)
-            })?;
-            position.transactions += count as u64;
-            position.logs += logs;
-            position.gas = gas.unwrap_or(position.gas);
+            (found, start) = (self.portion(each), end);
+            end = end_of(view, found, start)?;
         }
         Ok((found, start))
     }
@@ -320,6 +365,17 @@ impl StoredBlock {
         let keys = [portion.transactions(), portion.receipts(), portion.senders()];
         view.with_rows(keys.each_ref().map(AsRef::as_ref), read)
     }
+}
+
+/// The position after a portion, from its receipts.
+fn end_of(view: &View, portion: Portion, start: Position) -> Result<Position> {
+    let (count, logs, gas) = view
+        .with_rows([portion.receipts().as_ref()], |[row]| receipts_end(row.ok_or_else(lacking)?))?;
+    Ok(Position {
+        transactions: start.transactions.saturating_add(count as u64),
+        gas: gas.unwrap_or(start.gas),
+        logs: start.logs.saturating_add(logs),
+    })
 }
 
 fn lacking() -> crate::error::Error {

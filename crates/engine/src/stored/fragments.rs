@@ -59,7 +59,11 @@ fn sender(senders: &[u8], index: usize) -> Result<Address> {
 }
 
 /// The nonce and the receipt version of a deposit, if both are stored.
-fn deposit_fields(receipt: &[u8]) -> Result<Option<(u64, u64)>> {
+///
+/// # Errors
+///
+/// `Undecodable` if the bytes are not a receipt.
+pub fn deposit_fields(receipt: &[u8]) -> Result<Option<(u64, u64)>> {
     if receipt.first() != Some(&DEPOSIT_TYPE) {
         return Ok(None);
     }

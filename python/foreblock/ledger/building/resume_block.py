@@ -10,10 +10,10 @@ from foreblock._engine import (
     Header,
     Partial,
     Store,
+    StoredBlock,
     Transaction,
     View,
     decode_transactions,
-    receipts_end,
 )
 from foreblock.ledger.building.block_in_progress import BlockInProgress, StoredIndices
 from foreblock.ledger.building.parent_state import (
@@ -107,13 +107,13 @@ def _read_indices(view: View, block: int, last: int) -> StoredIndices:
     partials = (*row.before, last)
     transactions: list[bytes] = []
     receipts: list[bytes] = []
-    logs = 0
     for each in partials:
         key = partial_rows.transactions_key(block, each)
         transactions += decode_items(read_row(view, key, block))
         key = partial_rows.receipts_key(block, each)
         receipts += decode_items(read_row(view, key, block))
-        logs += receipts_end(view, key)[1]
+    stored = StoredBlock(row.header, partials, homestead=True)
+    _, _, logs = stored.position(view, len(partials))
     empty_tail = empty_tail_of(view, last)
     index = row.index if empty_tail is None else empty_tail.index
     return StoredIndices(

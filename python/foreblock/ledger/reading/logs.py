@@ -23,8 +23,6 @@ from foreblock._engine import (
     StoredItems,
     decode_receipt,
     keccak256,
-    receipts_end,
-    row_part,
 )
 from foreblock.errors import (
     CursorTooOld,
@@ -44,16 +42,11 @@ from foreblock.ledger.reading.events import (
     FlashblockDropped,
 )
 from foreblock.ledger.reading.stored_block import Portion, read_portion, read_stored
+from foreblock.ledger.reading.transaction_lookup import stored_block
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.abandoned_blocks import HASH_BYTES, RemovedRow, find_removed
 from foreblock.ledger.storage.chain_head import body_keys, partials_of_sealed, read_header
-from foreblock.ledger.storage.partial_rows import (
-    POSITION_BYTES,
-    decode_position,
-    receipts_key,
-    senders_key,
-)
 from foreblock.ledger.storage.section_index import read_indexed
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -157,20 +150,12 @@ def _whole_part(hashes: bytes, receipts: bytes) -> _Part:
 
 def _counted_before(view: LedgerView, block: PreconfirmedBlock) -> tuple[int, int]:
     """How many transactions and logs of its block come before a flashblock."""
-    found = row_part(
-        view.stored, senders_key(block.number, block.partial), -POSITION_BYTES, POSITION_BYTES
-    )
-    if found is None:
-        raise CursorTooOld
-    position = decode_position(*found)
-    if position is not None:
-        return position.transactions, position.logs
-    # Rows of older versions lack it.
-    before = [
-        receipts_end(view.stored, receipts_key(block.number, number))
-        for number in block.partials[:-1]
-    ]
-    return sum(count for count, _, _ in before), sum(logs for _, logs, _ in before)
+    stored = stored_block(block, block.partials)
+    try:
+        transactions, _, logs = stored.position(view.stored, len(block.partials) - 1)
+    except StoreDamaged:
+        raise CursorTooOld from None
+    return transactions, logs
 
 
 class LogRange(Struct, frozen=True):

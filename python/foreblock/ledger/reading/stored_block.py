@@ -6,7 +6,7 @@ that cached a rendering of it skips the read. A portion outlives its view.
 
 Transactions are kept as they were signed. Recovering a sender takes tens of microseconds, so
 callers decode a few transactions at a time if a store of an older version lacks the senders.
-Single transactions are read through `transaction_lookup`.
+Single transactions and receipts are read by the engine (`transaction_lookup`).
 
 A receipt as consensus keeps it has the gas of all transactions up to its own, and no index for its
 logs. Both follow from the start of its portion and from the receipts before it in the portion;
@@ -22,28 +22,21 @@ from foreblock._engine import (
     Block,
     Header,
     Receipt,
-    StoredBlock,
     StoredItems,
     Transaction,
     Withdrawal,
     decode_receipt,
     decode_transactions,
-    item_at,
-    receipt_at,
-    row_part,
 )
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.transaction_lookup import PlacedRows, PortionRows, portion_rows
+from foreblock.ledger.reading.transaction_lookup import PortionRows, portion_rows
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
-from foreblock.ledger.rules.l1 import L1Costs
+from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.transaction_rules import DEPOSIT, created_address
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position, split_senders
+from foreblock.ledger.storage.partial_rows import Position, split_senders
 from foreblock.primitives import rlp_list_prefix
-
-__all__ = ["StoredBlock"]
 
 
 class Portion(Struct, frozen=True):
@@ -211,77 +204,6 @@ class PlacedReceipt(Struct, frozen=True):
                 return None
             nonce = self.receipt.deposit_nonce
         return created_address(transaction.sender, nonce)
-
-
-def stored_block(
-    block: ReadableBlock,
-    partials: Sequence[int],
-    costs: L1Costs | None = None,
-    receipt_end: bytes = b"",
-) -> StoredBlock:
-    """A block whose receipts the engine reads and writes; `receipt_end` ends each of them."""
-    fork = block.rules.optimism
-    return StoredBlock(
-        block.header,
-        partials,
-        homestead=block.rules.ethereum >= EthereumFork.HOMESTEAD,
-        blob_fee=block.context.blob_fee,
-        l1=None if costs is None else costs.prices,
-        has_footprint=fork is not None and fork >= OptimismFork.JOVIAN,
-        end=receipt_end,
-    )
-
-
-def read_receipt(
-    view: LedgerView, block: ReadableBlock, portion: PlacedRows, place: int
-) -> PlacedReceipt | None:
-    """The receipt at a place of a block, read from the portion that has it; none beyond."""
-    start = portion.start
-    index = place - start.transactions
-    transaction = read_transaction(view, block, portion, place)
-    found = None if transaction is None else receipt_at(view.stored, portion.rows.receipts, index)
-    if transaction is None or found is None:
-        return None
-    encoded, gas, logs = found
-    before = Position(place, start.gas if gas is None else gas, start.logs + logs)
-    return PlacedReceipt(transaction, decode_receipt(encoded), before)
-
-
-def read_transaction(
-    view: LedgerView, block: ReadableBlock, portion: PlacedRows, place: int
-) -> Transaction | None:
-    """The transaction at a place of a block; none beyond the last."""
-    index = place - portion.start.transactions
-    raw = item_at(view.stored, portion.rows.transactions, index)
-    if raw is None:
-        return None
-    sender = _stored_sender(view, block, portion, index)
-    senders = None if sender is None else (sender,)
-    homestead = block.rules.ethereum >= EthereumFork.HOMESTEAD
-    (transaction,) = decode_transactions((raw,), threads=1, homestead=homestead, senders=senders)
-    return transaction
-
-
-def _stored_sender(
-    view: LedgerView, block: ReadableBlock, portion: PlacedRows, index: int
-) -> bytes | None:
-    at = ADDRESS_BYTES * index
-    part = row_part(view.stored, portion.rows.senders, at, ADDRESS_BYTES)
-    if part is None and portion.rows.is_whole:
-        return None  # of an older version
-    if part is None or at + ADDRESS_BYTES > part[0]:
-        raise StoreDamaged(f"block {block.number} lacks a sender")
-    return part[1]
-
-
-def encoded_transaction(view: LedgerView, portion: PlacedRows, place: int) -> bytes | None:
-    """The transaction at a place of a block as it was signed; none beyond the last."""
-    return item_at(view.stored, portion.rows.transactions, place - portion.start.transactions)
-
-
-def encoded_receipt(view: LedgerView, portion: PlacedRows, place: int) -> bytes | None:
-    """The receipt at a place of a block as in its trie; none beyond the last."""
-    return item_at(view.stored, portion.rows.receipts, place - portion.start.transactions)
 
 
 def some_receipts(

@@ -1,9 +1,7 @@
-"""Find a transaction by its hash and its portion by its index, and read the bids of a block.
+"""Find a transaction by its hash, read a block through the engine, and the bids of a block.
 
-A block that was imported whole has one portion; a block of flashblocks has one for each, whose
-rows state how much of the block comes before it (`partial_rows`). So a transaction is found with a
-few small reads, and other portions are not read. Portions of older store versions lack this;
-`count_starts` computes it.
+A block that was imported whole has one portion; a block of flashblocks has one for each. The
+engine finds the portion of a transaction with a few small reads (`StoredBlock`).
 
 Fees are those of a block and of the next one, and what its transactions paid above the base fee.
 Deposits bid nothing and do not count. The engine reads bids from the stored rows without decoding
@@ -15,20 +13,18 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Bids, BlockTips, item_at, receipts_end, row_part
-from foreblock.errors import StoreDamaged
+from foreblock._engine import Bids, BlockTips, StoredBlock
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import blob_base_fee
-from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
 from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
+from foreblock.ledger.rules.l1 import L1Costs
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.partial_rows import POSITION_BYTES, Position, decode_position
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
-__all__ = ["BlockTips", "blob_fees_of", "next_base_fee", "read_tips"]
-COUNT_BYTES: Final = 4  # at the start of a row of items
+__all__ = ["BlockTips", "StoredBlock", "blob_fees_of", "next_base_fee", "read_tips"]
 
 
 class PortionRows(Struct, frozen=True):
@@ -38,13 +34,6 @@ class PortionRows(Struct, frozen=True):
     receipts: bytes
     senders: bytes
     is_whole: bool  # a body that came as a whole, and may lack senders
-
-
-class PlacedRows(Struct, frozen=True):
-    """A portion and its position in the block."""
-
-    rows: PortionRows
-    start: Position
 
 
 def portion_rows(block: ReadableBlock, number: int | None) -> PortionRows:
@@ -62,83 +51,30 @@ def portion_rows(block: ReadableBlock, number: int | None) -> PortionRows:
     )
 
 
-def find_start(
-    view: LedgerView, block: ReadableBlock, numbers: Sequence[int], place: int
-) -> tuple[int, Position] | None:
-    """The partial with the transaction at a place, and its position in the block.
-
-    It is the last one that begins no later. None where rows of an older version lack it.
-    """
-    low, found = 0, _stored_start(view, block, numbers[0])
-    high = len(numbers)
-    while high - low > 1 and found is not None:
-        middle = (low + high) // 2
-        start = _stored_start(view, block, numbers[middle])
-        if start is None:
-            return None
-        if start.transactions <= place:
-            low, found = middle, start
-        else:
-            high = middle
-    return None if found is None else (numbers[low], found)
-
-
-def count_starts(
-    view: LedgerView, block: ReadableBlock, numbers: Sequence[int]
-) -> Steps[tuple[Position, ...]]:
-    """The positions of these portions, found by reading over their receipts."""
-    starts: list[Position] = []
-    position = Position()
-    for number in numbers:
-        starts.append(position)
-        count, logs, gas = receipts_end(view.stored, portion_rows(block, number).receipts)
-        position = Position(
-            position.transactions + count,
-            position.gas if gas is None else gas,
-            position.logs + logs,
-        )
-        yield None
-    return tuple(starts)
+def stored_block(
+    block: ReadableBlock,
+    partials: Sequence[int],
+    costs: L1Costs | None = None,
+    receipt_end: bytes = b"",
+) -> StoredBlock:
+    """A block for the engine to read; `receipt_end` ends each of its receipts."""
+    fork = block.rules.optimism
+    return StoredBlock(
+        block.header,
+        partials,
+        homestead=block.rules.ethereum >= EthereumFork.HOMESTEAD,
+        blob_fee=block.context.blob_fee,
+        l1=None if costs is None else costs.prices,
+        has_footprint=fork is not None and fork >= OptimismFork.JOVIAN,
+        end=receipt_end,
+    )
 
 
 def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
     """The number of transactions of a block."""
-    numbers = view.partials_of(block)
-    if not numbers:
-        return _count(view, block, portion_rows(block, None))
-    last = _stored_start(view, block, numbers[-1])
-    if last is not None:
-        return last.transactions + _count(view, block, portion_rows(block, numbers[-1]))
-    return sum(_count(view, block, portion_rows(block, number)) for number in numbers)
-
-
-def first_transaction(view: LedgerView, block: ReadableBlock) -> bytes | None:
-    """The transaction that a block begins with, as in its trie; None if it has none."""
-    numbers = view.partials_of(block)
-    stored = portion_rows(block, numbers[0] if numbers else None)
-    return item_at(view.stored, stored.transactions, 0)
-
-
-def _stored_start(view: LedgerView, block: ReadableBlock, number: int) -> Position | None:
-    key = partial_rows.senders_key(block.number, number)
-    length, end = _part(view, block, key, -POSITION_BYTES, POSITION_BYTES)
-    return decode_position(length, end)
-
-
-def _count(view: LedgerView, block: ReadableBlock, stored: PortionRows) -> int:
-    _, begin = _part(view, block, stored.transactions, 0, COUNT_BYTES)
-    if len(begin) != COUNT_BYTES:
-        raise StoreDamaged(f"block {block.number} has a row that is cut short")
-    return int.from_bytes(begin)
-
-
-def _part(
-    view: LedgerView, block: ReadableBlock, key: bytes, start: int, length: int
-) -> tuple[int, bytes]:
-    found = row_part(view.stored, key, start, length)
-    if found is None:
-        raise StoreDamaged(f"block {block.number} lacks a row of its body")
-    return found
+    partials = view.partials_of(block)
+    count, _, _ = stored_block(block, partials).position(view.stored, max(1, len(partials)))
+    return count
 
 
 def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:

@@ -28,7 +28,7 @@ from foreblock.ledger.reading.events import (
     sealed_end,
 )
 from foreblock.ledger.reading.stored_block import PlacedReceipt, read_portion, some_receipts
-from foreblock.ledger.reading.transaction_lookup import find_start
+from foreblock.ledger.reading.transaction_lookup import stored_block
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.rules.transaction_rules import checksum_address, is_from_user
 from foreblock.ledger.storage.partial_rows import Position
@@ -141,8 +141,9 @@ class ChainReport:
         self, view: LedgerView, block: PreconfirmedBlock, *, traces: bool
     ) -> Iterator[str]:
         """The transactions of users in the last flashblock of a block."""
-        found = find_start(view, block, (block.partial,), 0)
-        start = Position() if found is None else found[1]
+        stored = stored_block(block, block.partials)
+        transactions, gas, logs = stored.position(view.stored, len(block.partials) - 1)
+        start = Position(transactions, gas, logs)
         portion = read_portion(view, block, block.partial)
         placed = list(some_receipts(portion, 0, min(len(portion), MOST_TRANSACTIONS), start))
         placed = [each for each in placed if is_from_user(each.transaction)]

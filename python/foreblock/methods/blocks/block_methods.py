@@ -152,38 +152,36 @@ class ItemByIndex:
 
     def __init__(
         self,
-        scheduler: Scheduler,
-        show: Callable[[LedgerView, ReadableBlock, int], Steps[bytes]],
+        show: Callable[[LedgerView, ReadableBlock, int], bytes],
         absent: bytes = b"null",
     ) -> None:
-        self._scheduler: Final = scheduler
         self._show: Final = show
         self._absent: Final = absent
 
-    def by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def by_number(self, view: LedgerView, raw: Raw) -> bytes:
         """For a block that is named by its number."""
         params = _read_number_and_index(raw)
         return self._answer(view, read_block(params.block, 0), params.index)
 
-    def by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def by_hash(self, view: LedgerView, raw: Raw) -> bytes:
         """For a block that is named by its hash."""
         params = _read_hash_and_index(raw)
         return self._answer(view, ByHash(hash32(params.block_hash, 0)), params.index)
 
-    def _answer(self, view: LedgerView, named: BlockId, index: str) -> bytes | Awaitable[bytes]:
+    def _answer(self, view: LedgerView, named: BlockId, index: str) -> bytes:
         place = quantity(index, 64, 1)
         try:
             block = view.resolve(named)
         except NotHere:
             return self._absent
-        return self._scheduler.read(self._show(view, block, place))
+        return self._show(view, block, place)
 
 
 class UncleMethods:
     """Methods that show uncles."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self.by_index = ItemByIndex(scheduler, _show)
+        self.by_index = ItemByIndex(_show)
         self.counting = CountInBlock(scheduler, _count)
 
 
@@ -198,8 +196,7 @@ def _count(view: LedgerView, block: ReadableBlock) -> int:
     return len(_uncles(view, block))
 
 
-def _show(view: LedgerView, block: ReadableBlock, place: int) -> Steps[bytes]:
-    yield from ()
+def _show(view: LedgerView, block: ReadableBlock, place: int) -> bytes:
     uncles = _uncles(view, block)
     if place >= len(uncles):
         return b"null"

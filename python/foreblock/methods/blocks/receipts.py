@@ -5,11 +5,9 @@ unless the view is sealed. The engine finds and writes receipts; here it gets th
 receipts of a block share (`stored_receipts`). On OP chains a receipt also has the L1 cost of its
 transaction, computed from the prices in the block's first transaction.
 
-`ReceiptCache` keeps these fields between requests, and the positions of portions whose rows lack
-them.
+`ReceiptCache` keeps these fields between requests.
 """
 
-from bisect import bisect_right
 from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import Final
@@ -18,14 +16,10 @@ from msgspec import Raw, Struct
 
 from foreblock.errors import NotHere, StoreDamaged
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.stored_block import StoredBlock, stored_block
 from foreblock.ledger.reading.transaction_lookup import (
-    PlacedRows,
-    count_starts,
-    find_start,
+    StoredBlock,
     find_transaction,
-    first_transaction,
-    portion_rows,
+    stored_block,
 )
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.l1 import (
@@ -36,7 +30,6 @@ from foreblock.ledger.rules.l1 import (
     L1Costs,
     attributes_in,
 )
-from foreblock.ledger.storage.partial_rows import Position
 from foreblock.lru_cache import LruCache, size_of
 from foreblock.methods.params import BlockName, Params, hash32, read_block, reader
 from foreblock.methods.shapes import members, write_quantity
@@ -45,9 +38,8 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
-START_BYTES: Final = 200  # for the start of one portion, about
 STORED_BYTES: Final = 1024  # for the shared fields of a block, about
-KEPT_BYTES: Final = 4 << 20  # of starts, and as many of shared fields
+KEPT_BYTES: Final = 4 << 20  # of blocks
 RECEIPT_BYTES: Final = 32 << 20  # of rendered receipts
 
 
@@ -133,14 +125,6 @@ class ReceiptsText:
             self._texts, self._length = [], 0
 
 
-class _Starts:
-    """The starts of the portions of a block."""
-
-    def __init__(self, starts: tuple[Position, ...]) -> None:
-        self.starts: Final = starts
-        self.size: Final = START_BYTES * (1 + len(starts))
-
-
 class _Stored(Struct, frozen=True):
     """A block for reading its receipts."""
 
@@ -150,40 +134,23 @@ class _Stored(Struct, frozen=True):
 
 
 class ReceiptCache:
-    """Positions of portions, and the shared fields of receipts, between requests."""
+    """Blocks with the shared fields of their receipts, between requests."""
 
     def __init__(self) -> None:
-        self._starts: Final = LruCache[bytes | int, _Starts](KEPT_BYTES, size_of)
         self._blocks: Final = LruCache[bytes | int, _Stored](KEPT_BYTES, size_of)
-
-    def portion_at(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[PlacedRows]:
-        """The portion with the transaction at a place; the last one for a place beyond."""
-        numbers = view.partials_of(block)
-        if not numbers:
-            return PlacedRows(portion_rows(block, None), Position())
-        found = find_start(view, block, numbers, place)
-        if found is None:
-            kept = self._starts.get(block.key)
-            if kept is None:
-                kept = _Starts((yield from count_starts(view, block, numbers)))
-                self._starts.keep(block.key, kept)
-            index = bisect_right(kept.starts, place, key=_transactions) - 1
-            found = numbers[index], kept.starts[index]
-        return PlacedRows(portion_rows(block, found[0]), found[1])
 
     def stored(self, view: LedgerView, block: ReadableBlock) -> StoredBlock:
         """The block, for reading its receipts."""
         partials = view.partials_of(block)
         kept = self._blocks.get(block.key)
         if kept is None or kept.partials != partials:
-            first = None if block.rules.optimism is None else first_transaction(view, block)
-            kept = _Stored(stored_receipts(block, first, partials), partials)
+            first = None
+            if block.rules.optimism is not None:
+                first = stored_block(block, partials).transaction(view.stored, 0)
+            raw = None if first is None else first[0].raw
+            kept = _Stored(stored_receipts(block, raw, partials), partials)
             self._blocks.keep(block.key, kept)
         return kept.block
-
-
-def _transactions(start: Position) -> int:
-    return start.transactions
 
 
 class TransactionHashParams(Params):

@@ -18,20 +18,13 @@ from msgspec import Raw
 
 from foreblock.errors import PoolUnavailable
 from foreblock.ledger.reading.blocks import PRECONFIRMED, ReadableBlock
-from foreblock.ledger.reading.stored_block import (
-    deposit_fields,
-    encoded_receipt,
-    encoded_transaction,
-    read_stored,
-    read_transaction,
-)
+from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.transaction_lookup import (
     count_transactions,
     find_transaction,
     find_unsealed,
 )
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.tracing.address_search import find_sent
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_methods import CountInBlock, ItemByIndex
@@ -68,18 +61,17 @@ class TransactionMethods:
         self._cache = cache
         self._scheduler = scheduler
         self._pool = pool
-        self.by_index = ItemByIndex(scheduler, self._show)
+        self.by_index = ItemByIndex(self._show)
         self.counting = CountInBlock(scheduler, count_transactions)
 
     def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A transaction of the chain or of the pending block, or null."""
         wanted = read_hash(raw)
-        found = self._scheduler.read(self._find(view, wanted))
+        found = find_transaction(view, wanted)
+        text = b"null" if found is None else self._show(view, *found)
         if view.visibility.preconfirmed:
-            return found
-        if not isinstance(found, bytes):
-            return Mapped(found, partial(self._or_waiting, view, wanted))
-        return self._or_waiting(view, wanted, found)
+            return text
+        return self._or_waiting(view, wanted, text)
 
     def get_by_sender_and_nonce(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction that an account sent with a nonce, or null."""
@@ -94,11 +86,9 @@ class TransactionMethods:
         if wanted is None:
             return b"null"
         if found := find_transaction(view, wanted):
-            return (yield from self._show(view, *found))
+            return self._show(view, *found)
         unsealed = find_unsealed(view, wanted)
-        return (
-            b"null" if unsealed is None else (yield from self._show(view, *unsealed, placed=False))
-        )
+        return b"null" if unsealed is None else self._show(view, *unsealed, placed=False)
 
     def _or_of_sender(
         self, view: LedgerView, sender: bytes, nonce: int, found: bytes
@@ -115,10 +105,6 @@ class TransactionMethods:
                     return waiting_text(each)
         return b"null"
 
-    def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
-        found = find_transaction(view, transaction_hash)
-        return b"null" if found is None else (yield from self._show(view, *found))
-
     def _or_waiting(
         self, view: LedgerView, transaction_hash: bytes, found: bytes
     ) -> bytes | Awaitable[bytes]:
@@ -128,7 +114,7 @@ class TransactionMethods:
         unsealed = find_unsealed(view, transaction_hash)
         if unsealed is None:
             return self._find_in_pool(view, transaction_hash)
-        return self._scheduler.read(self._show(view, *unsealed, placed=False))
+        return self._show(view, *unsealed, placed=False)
 
     async def _find_in_pool(self, view: LedgerView, transaction_hash: bytes) -> bytes:
         with suppress(PoolUnavailable):
@@ -141,21 +127,17 @@ class TransactionMethods:
             found = find_transaction(newer, transaction_hash)
             if found is None:
                 return b"null"
-            text = self._scheduler.read(self._show(newer, *found, placed=False))
-            return text if isinstance(text, bytes) else await text
+            return self._show(newer, *found, placed=False)
         finally:
             newer.close()
 
     def _show(
         self, view: LedgerView, block: ReadableBlock, place: int, *, placed: bool = True
-    ) -> Steps[bytes]:
-        portion = yield from self._cache.portion_at(view, block, place)
-        transaction = read_transaction(view, block, portion, place)
-        if transaction is None:
+    ) -> bytes:
+        found = self._cache.stored(view, block).transaction(view.stored, place)
+        if found is None:
             return b"null"
-        deposit = None
-        if transaction.type == DEPOSIT:
-            deposit = deposit_fields(encoded_receipt(view, portion, place) or b"\0")
+        transaction, deposit = found
         if not placed:
             return waiting_text(transaction, deposit)
         fragment = transaction.fragment(block.header, place, deposit)
@@ -180,7 +162,7 @@ class RawMethods:
     def __init__(self, cache: ReceiptCache, scheduler: Scheduler) -> None:
         self._cache = cache
         self._scheduler = scheduler
-        self.by_index = ItemByIndex(scheduler, self._show, NOTHING)
+        self.by_index = ItemByIndex(self._show, NOTHING)
 
     def get_header(self, view: LedgerView, raw: Raw) -> bytes:
         """The RLP of the header of a block."""
@@ -197,18 +179,14 @@ class RawMethods:
         key = (self, "receipts", block.key)
         return self._scheduler.coalesce(key, partial(_list_receipts, view, block))
 
-    def get_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def get_transaction(self, view: LedgerView, raw: Raw) -> bytes:
         """An encoded transaction of the chain or of the pending block, or 0x."""
-        return self._scheduler.read(self._find(view, read_hash(raw)))
+        found = find_transaction(view, read_hash(raw))
+        return NOTHING if found is None else self._show(view, *found)
 
-    def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
-        found = find_transaction(view, transaction_hash)
-        return NOTHING if found is None else (yield from self._show(view, *found))
-
-    def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[bytes]:
-        portion = yield from self._cache.portion_at(view, block, place)
-        encoded = encoded_transaction(view, portion, place)
-        return NOTHING if encoded is None else write_data(encoded)
+    def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> bytes:
+        found = self._cache.stored(view, block).transaction(view.stored, place)
+        return NOTHING if found is None else write_data(found[0].raw)
 
 
 def _named(view: LedgerView, raw: Raw) -> ReadableBlock:

@@ -18,7 +18,6 @@ from msgspec import Raw, Struct
 from foreblock.bus.messages import MOST_POOL_BYTES
 from foreblock.errors import PoolTooLarge
 from foreblock.ledger.reading.blocks import PRECONFIRMED, ReadableBlock
-from foreblock.ledger.reading.stored_block import read_transaction
 from foreblock.ledger.reading.transaction_lookup import count_transactions, find_unsealed
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import checksum_address, is_from_user
@@ -66,7 +65,7 @@ class UnsealedTransactions:
         for block in reversed(_blocks(view)):
             first = yield from self._first(view, block)
             for place in range(first, count_transactions(view, block)):
-                transaction = yield from self._at(view, block, place)
+                transaction = self._at(view, block, place)
                 if transaction is None or not is_from_user(transaction):
                     continue
                 found.append(Unsealed(transaction.raw, transaction.sender))
@@ -81,15 +80,15 @@ class UnsealedTransactions:
         """The place of the first that somebody sent, or beyond the last."""
         place = 0
         while True:
-            transaction = yield from self._at(view, block, place)
+            transaction = self._at(view, block, place)
             if transaction is None or is_from_user(transaction):
                 return place
             place += 1
             yield None
 
-    def _at(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[Transaction | None]:
-        portion = yield from self._cache.portion_at(view, block, place)
-        return read_transaction(view, block, portion, place)
+    def _at(self, view: LedgerView, block: ReadableBlock, place: int) -> Transaction | None:
+        found = self._cache.stored(view, block).transaction(view.stored, place)
+        return None if found is None else found[0]
 
 
 def _blocks(view: LedgerView) -> list[ReadableBlock]:

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.stored_block import read_receipt
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
@@ -233,7 +232,7 @@ class OtterscanSearchMethods:
         receipts: list[bytes] = []
         for found in blocks:
             for place in reversed(found.places):
-                transaction, receipt = yield from self._show(view, found.block, place)
+                transaction, receipt = self._show(view, found.block, place)
                 transactions.append(transaction)
                 receipts.append(receipt)
                 if pace.is_over():
@@ -248,20 +247,15 @@ class OtterscanSearchMethods:
             ]
         )  # fmt: skip
 
-    def _show(
-        self, view: LedgerView, block: ReadableBlock, place: int
-    ) -> Steps[tuple[bytes, bytes]]:
+    def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> tuple[bytes, bytes]:
         """A transaction and its receipt."""
-        portion = yield from self._cache.portion_at(view, block, place)
-        placed = read_receipt(view, block, portion, place)
-        assert placed is not None, "its row names transactions of the block"
-        receipt, transaction = placed.receipt, placed.transaction
-        deposit = None
-        if receipt.deposit_nonce is not None and receipt.deposit_receipt_version is not None:
-            deposit = receipt.deposit_nonce, receipt.deposit_receipt_version
+        stored = self._cache.stored(view, block)
+        found = stored.transaction(view.stored, place)
+        assert found is not None, "its row names transactions of the block"
+        transaction, deposit = found
         fragment = transaction.fragment(block.header, place, deposit)
         time = b',"timestamp":%b}' % write_quantity(block.header.timestamp)
-        text = self._cache.stored(view, block).receipt(view.stored, place)
+        text = stored.receipt(view.stored, place)
         assert text is not None, "it was read above"
         return shapes.whole_transaction(block.hash, fragment), text[:-1] + time
 
