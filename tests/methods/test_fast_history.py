@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.reading.view import Ledger
+from foreblock.metrics.catalogue import OUTCOMES
+from foreblock.metrics.counter_file import CounterFile
+from foreblock.metrics.meters import RequestMeter
 from foreblock.settings import Settings
 from foreblock.settings.service_settings import LogLimits
 from support.chains.preconfirming import COUNTER, PAID, PreconfirmingChain
 from support.servers.asking import request
-from support.servers.two_ways import Ways
+from support.servers.two_ways import Ways, bounds
 from support.servers.wire import answer, post
 
 BLOCKS = 40  # so that some are indexed
@@ -154,3 +157,20 @@ def test_batches_of_receipts_and_logs_are_answered_at_once(ways: Ways) -> None:
     items = [*map(receipt, names), logs(fromBlock="0x1", toBlock="0x8")]
     body = b"[%b]" % b",".join(items)
     assert ways.at_once(body) == ways.long.send(post(body))
+
+
+def test_answers_are_counted_by_their_methods(chain: PreconfirmingChain) -> None:
+    ways, counters = Ways(Ledger(chain.store, clock=chain.clock), Settings()), CounterFile()
+    meter = RequestMeter(counters, "main")
+    fast_path = ways.ledger.open_fast_path(bounds(), meter)
+    bodies = {
+        "eth_getTransactionReceipt": receipt(block(ways, "0x4")["transactions"][0]),
+        "eth_getLogs": logs(fromBlock="0x1", toBlock="0x8"),
+    }
+    for body in bodies.values():
+        ways.long.send(post(body))
+        fast_path.cache_head(b"head", len(body), b"HTTP/1.1 200 OK\r\n", b"")
+        assert fast_path.answer(b"head\r\n\r\n" + body, b"Date: now\r\n") is not None
+    for method in bodies:
+        assert counters.cells[meter.row(method) + OUTCOMES.index("ok")] == 1
+    ways.scheduler.close()

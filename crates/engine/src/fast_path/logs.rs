@@ -43,7 +43,6 @@ pub enum Blocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Number(u64),
-    Earliest,
     Latest,
 }
 
@@ -97,7 +96,6 @@ impl LogQuery {
         }
         let number = |end| match end {
             End::Number(number) => number,
-            End::Earliest => index.first,
             End::Latest => latest,
         };
         let (first, last) = (number(first), number(last));
@@ -198,10 +196,10 @@ fn read_block(
 }
 
 impl End {
+    /// `earliest` is left to the general path: a follower asks its upstream.
     fn read(text: &[u8]) -> std::result::Result<Self, Malformed> {
         match text {
             b"latest" => Ok(Self::Latest),
-            b"earliest" => Ok(Self::Earliest),
             _ => hex::number(text).map(Self::Number).map_err(|_| Malformed),
         }
     }
