@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::stored::items::{damaged, take_item, take_list};
+use crate::stored::receipt::EncodedReceipt;
 
 const TOPIC: usize = 32;
 const MOST_TOPICS: usize = 4;
@@ -21,16 +22,11 @@ impl<'a> ReceiptLogs<'a> {
     ///
     /// `StoreDamaged` if the bytes are not a receipt.
     pub fn of(encoded: &'a [u8]) -> Result<Self> {
-        let mut outer = match encoded {
-            [1..0x80, rest @ ..] => rest,
-            _ => encoded,
-        };
-        let mut fields = take_list(&mut outer)?;
-        take_item(&mut fields)?; // status or state root
-        take_item(&mut fields)?; // gas
-        let bloom = take_item(&mut fields)?;
-        let bloom = bloom.try_into().map_err(|_| damaged("a bloom of another length"))?;
-        Ok(Self { bloom, rest: take_list(&mut fields)? })
+        EncodedReceipt::new(encoded).map(|receipt| Self::new(&receipt))
+    }
+
+    pub fn new(receipt: &EncodedReceipt<'a>) -> Self {
+        Self { bloom: receipt.bloom, rest: receipt.logs }
     }
 
     /// The next log, `None` after the last.

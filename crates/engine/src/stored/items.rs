@@ -10,6 +10,7 @@ mod tests;
 
 use alloy_rlp::Header;
 
+use super::receipt::EncodedReceipt;
 use crate::error::{Error, Result};
 
 const LENGTH: usize = 4;
@@ -91,21 +92,13 @@ pub struct ReceiptFacts {
 ///
 /// `StoreDamaged` if the bytes are not a receipt.
 pub fn receipt_facts(encoded: &[u8]) -> Result<ReceiptFacts> {
-    let mut outer = match encoded {
-        [1..0x80, rest @ ..] => rest,
-        _ => encoded,
-    };
-    let mut fields = take_list(&mut outer)?;
-    take_item(&mut fields)?; // status or state root
-    let cumulative_gas = number(take_item(&mut fields)?)?;
-    take_item(&mut fields)?; // bloom
-    let mut list = take_list(&mut fields)?;
+    let mut receipt = EncodedReceipt::new(encoded)?;
     let mut logs = 0;
-    while !list.is_empty() {
-        take_list(&mut list)?;
+    while !receipt.logs.is_empty() {
+        take_list(&mut receipt.logs)?;
         logs += 1;
     }
-    Ok(ReceiptFacts { cumulative_gas, logs })
+    Ok(ReceiptFacts { cumulative_gas: receipt.gas, logs })
 }
 
 /// A receipt of a row, with totals of the receipts before it in the row.

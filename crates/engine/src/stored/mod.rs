@@ -4,6 +4,7 @@ pub mod block;
 pub mod fragments;
 pub mod items;
 pub mod l1_cost;
+pub mod receipt;
 pub mod receipt_json;
 pub mod tips;
 pub mod touched;

@@ -2,8 +2,9 @@
 
 use alloy_primitives::{B256, U256};
 
-use super::items::{damaged, number, take_item, take_list};
+use super::items::{damaged, number, take_item};
 use super::l1_cost::{L1Cost, L1Prices};
+use super::receipt::EncodedReceipt;
 use crate::codec::header::Header;
 use crate::codec::json::{array, data, member, optional, quantity, wide_quantity};
 use crate::codec::transaction::Transaction;
@@ -77,6 +78,7 @@ impl ReceiptFormat {
         before: Position,
     ) -> Result<Position> {
         let (fields, receipt) = (transaction.fields(), EncodedReceipt::new(encoded)?);
+        let deposit = deposit_fields(&receipt)?;
         let gas_used =
             receipt.gas.checked_sub(before.gas).ok_or_else(|| damaged("gas that falls"))?;
         member(out, b"{\"transactionHash\":", |out| data(out, transaction.hash));
@@ -90,7 +92,7 @@ impl ReceiptFormat {
             wide_quantity(out, U256::from(fields.effective_gas_price(self.base_fee)));
         });
         let nonce = match transaction.deposit() {
-            Some(_) => receipt.deposit_nonce,
+            Some(_) => deposit[0],
             None => Some(fields.nonce()),
         };
         let creator = nonce.filter(|_| fields.to().is_none());
@@ -98,14 +100,14 @@ impl ReceiptFormat {
             data_or_null(out, creator.map(|nonce| transaction.sender.create(nonce)));
         });
         out.extend_from_slice(b",\"logs\":[");
-        let logs = self.write_logs(out, transaction.hash, receipt.logs, before)?;
-        member(out, b"],\"logsBloom\":", |out| data(out, receipt.logs.bloom));
+        let logs = self.write_logs(out, transaction.hash, ReceiptLogs::new(&receipt), before)?;
+        member(out, b"],\"logsBloom\":", |out| data(out, receipt.bloom));
         if receipt.outcome.len() == size_of::<B256>() {
             member(out, b",\"root\":", |out| data(out, receipt.outcome));
         } else {
             member(out, b",\"status\":", |out| quantity(out, (!receipt.outcome.is_empty()).into()));
         }
-        self.write_fees(out, transaction, &receipt);
+        self.write_fees(out, transaction, deposit);
         out.extend_from_slice(&self.end);
         let transactions = before.transactions.saturating_add(1);
         Ok(Position { transactions, gas: receipt.gas, logs: before.logs.saturating_add(logs) })
@@ -135,12 +137,7 @@ impl ReceiptFormat {
     }
 
     /// Writes the fields that depend on fork and type.
-    fn write_fees(
-        &self,
-        out: &mut Vec<u8>,
-        transaction: &Transaction,
-        receipt: &EncodedReceipt<'_>,
-    ) {
+    fn write_fees(&self, out: &mut Vec<u8>, transaction: &Transaction, deposit: [Option<u64>; 2]) {
         let cost = match (transaction.deposit(), &self.l1) {
             (None, Some(prices)) => prices.cost(&transaction.raw),
             _ => L1Cost::default(),
@@ -152,8 +149,8 @@ impl ReceiptFormat {
             member(out, b",\"blobGasUsed\":", |out| quantity(out, gas));
             member(out, b",\"blobGasPrice\":", |out| wide_quantity(out, self.blob_fee));
         }
-        optional(out, b",\"depositNonce\":", receipt.deposit_nonce, quantity);
-        optional(out, b",\"depositReceiptVersion\":", receipt.deposit_receipt_version, quantity);
+        optional(out, b",\"depositNonce\":", deposit[0], quantity);
+        optional(out, b",\"depositReceiptVersion\":", deposit[1], quantity);
         if self.l1.is_some() {
             member(out, b",\"l1GasUsed\":", |out| wide_quantity(out, cost.gas));
             member(out, b",\"l1Fee\":", |out| wide_quantity(out, cost.fee));
@@ -164,36 +161,14 @@ impl ReceiptFormat {
     }
 }
 
-/// The fields of a receipt, found by walking its encoding.
-struct EncodedReceipt<'a> {
-    /// Empty or 1, or the state root after the transaction.
-    outcome: &'a [u8],
-    /// Gas used in the block up to and including its transaction.
-    gas: u64,
-    logs: ReceiptLogs<'a>,
-    deposit_nonce: Option<u64>,
-    deposit_receipt_version: Option<u64>,
-}
-
-impl<'a> EncodedReceipt<'a> {
-    fn new(encoded: &'a [u8]) -> Result<Self> {
-        let mut outer = match encoded {
-            [1..0x80, rest @ ..] => rest,
-            _ => encoded,
-        };
-        let mut fields = take_list(&mut outer)?;
-        let outcome = take_item(&mut fields)?;
-        let gas = number(take_item(&mut fields)?)?;
-        take_item(&mut fields)?; // bloom
-        take_list(&mut fields)?; // logs
-        let mut deposit_field = || match fields.is_empty() {
-            true => Ok(None),
-            false => take_item(&mut fields).and_then(number).map(Some),
-        };
-        let (deposit_nonce, deposit_receipt_version) = (deposit_field()?, deposit_field()?);
-        let logs = ReceiptLogs::of(encoded)?;
-        Ok(Self { outcome, gas, logs, deposit_nonce, deposit_receipt_version })
-    }
+/// The nonce and the receipt version of a deposit.
+fn deposit_fields(receipt: &EncodedReceipt<'_>) -> Result<[Option<u64>; 2]> {
+    let mut rest = receipt.rest;
+    let mut field = || match rest.is_empty() {
+        true => Ok(None),
+        false => take_item(&mut rest).and_then(number).map(Some),
+    };
+    Ok([field()?, field()?])
 }
 
 fn data_or_null(out: &mut Vec<u8>, bytes: Option<impl AsRef<[u8]>>) {
