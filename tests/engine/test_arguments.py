@@ -438,8 +438,8 @@ def test_methods_raise_what_is_documented(
     "kind",
     [
         Account, Allowance, LogRow, Message, Precompiles, Env, BlockBuilder, Body, FastPath,
-        StoredBlock, StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, first_items,
-        TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
+        StoredBlock, StoredItems, Bids, BlockTips, read_call, read_simulation, row_part,
+        first_items, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
         create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
         merge_log_sections, touched_row, touched_terms, touched_places, FetchedState,
         MissingKeys, Witness,

@@ -215,8 +215,15 @@ def test_a_short_trace_with_a_long_text_is_sent_in_pieces(published_ethereum: As
 @pytest.fixture
 def unhurried() -> Iterator[None]:
     """Work in place is not stopped, however busy the machine is."""
-    limits = {"work_us": 60_000_000, "call_step_us": 60_000_000}
-    with patch.object(scheduler, "THRESHOLDS", structs.replace(THRESHOLDS, **limits)):
+    long_us, seconds = 60_000_000, 60.0
+    longer = structs.replace(
+        THRESHOLDS,
+        work_us=long_us,
+        call_step_us=long_us,
+        slice_seconds=seconds,
+        first_slices_seconds=seconds,
+    )
+    with patch.object(scheduler, "THRESHOLDS", longer):
         yield
 
 

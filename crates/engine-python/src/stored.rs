@@ -120,8 +120,6 @@ fn first_items<'py>(
     found.map_err(to_python)
 }
 
-type Found<'py> = (Bound<'py, PyBytes>, Option<u64>, u64);
-
 /// A block of the store and how its receipts are shown.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct StoredBlock(pub Arc<block::StoredBlock>);
