@@ -7,6 +7,7 @@ use alloy_trie::{Nibbles, TrieAccount};
 use crate::{
     error::{Error, Result},
     state::AccountState,
+    trie::keccak::hash_all,
 };
 
 pub fn account_key(address: &Address) -> Nibbles {
@@ -15,6 +16,18 @@ pub fn account_key(address: &Address) -> Nibbles {
 
 pub fn slot_key(slot: &U256) -> Nibbles {
     Nibbles::unpack(keccak256(slot.to_be_bytes::<32>()))
+}
+
+/// The keys of several accounts, in order.
+pub fn account_keys<'a>(addresses: impl Iterator<Item = &'a Address>) -> Vec<Nibbles> {
+    let addresses: Vec<_> = addresses.collect();
+    hash_all(&addresses).into_iter().map(Nibbles::unpack).collect()
+}
+
+/// The keys of several slots, in order.
+pub fn slot_keys<'a>(slots: impl Iterator<Item = &'a U256>) -> Vec<Nibbles> {
+    let slots: Vec<_> = slots.map(U256::to_be_bytes::<32>).collect();
+    hash_all(&slots).into_iter().map(Nibbles::unpack).collect()
 }
 
 /// `rlp([nonce, balance, storage_root, code_hash])`.

@@ -15,6 +15,7 @@ pub(crate) mod keccak;
 mod key;
 mod key_search;
 pub(crate) mod leaf;
+mod levels;
 pub(crate) mod needs;
 mod node;
 pub mod ordered_root;

@@ -23,11 +23,12 @@ use crate::{
     trie::{
         EMPTY_ROOT_HASH, NodeReader, NodeWrites, Owner, Rows, Trie,
         leaf::{
-            account_key, decode_account, decode_slot, encode_account, encode_slot, slot_key,
-            storage_root_of,
+            account_key, account_keys, decode_account, decode_slot, encode_account, encode_slot,
+            slot_key, slot_keys, storage_root_of,
         },
         needs::{Keys, Place},
         proof::ProofNodes,
+        tree,
     },
 };
 
@@ -105,14 +106,20 @@ impl StateRoot {
         nodes: &dyn NodeReader,
         watch: &mut Watch,
     ) -> Result<()> {
-        for (address, change) in &changes.accounts {
+        for change in changes.accounts.values() {
             watch.step(CHANGE_NS * (1 + change.slots.len() as u64))?;
+        }
+        let mut keys = account_keys(changes.accounts.keys());
+        keys.sort_unstable();
+        self.accounts.load(&keys, &Rows { owner: Owner::Accounts, nodes })?;
+        for (address, change) in &changes.accounts {
             self.apply_to_account(address, change, nodes)?;
         }
         Ok(())
     }
 
     pub fn root(&mut self, nodes: &dyn NodeReader) -> Result<B256> {
+        tree::hash_all(self.storage.values_mut().map(|touched| &mut touched.trie));
         let rows = Rows { owner: Owner::Accounts, nodes };
         let mut gone = Vec::new();
         for (key, (address, account)) in std::mem::take(&mut self.waiting) {
@@ -266,15 +273,19 @@ impl StateRoot {
         let mut assumed = self.assumed.take();
         let trie = self.storage_trie(address, generation, nodes)?;
         let rows = Rows { owner, nodes };
-        let set = change.slots.iter().filter(|(_, value)| !value.is_zero());
-        let cleared = change.slots.iter().filter(|(_, value)| value.is_zero());
-        for (slot, value) in set.chain(cleared) {
+        let mut keys = slot_keys(change.slots.keys());
+        let slots: Vec<_> = keys.iter().copied().zip(&change.slots).collect();
+        keys.sort_unstable();
+        trie.load(&keys, &rows)?;
+        let set = slots.iter().filter(|(_, (_, value))| !value.is_zero());
+        let cleared = slots.iter().filter(|(_, (_, value))| value.is_zero());
+        for (key, (slot, value)) in set.chain(cleared) {
             let before = trie.assumptions();
-            trie.update(&slot_key(slot), &rows, |_| Ok(encode_slot(value)))?;
+            trie.update(key, &rows, |_| Ok(encode_slot(value)))?;
             if trie.assumptions() != before
                 && let Some(assumed) = &mut assumed
             {
-                assumed.entry(*address).or_default().insert(*slot);
+                assumed.entry(*address).or_default().insert(**slot);
             }
         }
         self.assumed = assumed;

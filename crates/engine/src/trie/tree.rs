@@ -12,6 +12,7 @@ use alloy_trie::{EMPTY_ROOT_HASH, Nibbles, nodes::RlpNode};
 use super::{
     Owner, Rows,
     edit::Edit,
+    levels,
     node::{Body, Node, root_hash},
     node_key,
 };
@@ -92,13 +93,19 @@ impl Trie {
     }
 
     pub fn root(&mut self) -> B256 {
-        self.root.hash(&mut self.buffer);
+        hash_all([&mut *self]);
         self.root.reference().map_or(EMPTY_ROOT_HASH, root_hash)
+    }
+
+    /// Loads the nodes on the paths of these keys, which must be sorted. Later accesses load them
+    /// otherwise, one by one.
+    pub(super) fn load(&mut self, keys: &[Nibbles], rows: &Rows<'_>) -> Result<()> {
+        levels::load(&mut self.root, keys, rows)
     }
 
     /// Adds all rows that changed since the last call to `writes`.
     pub fn take_writes(&mut self, owner: &Owner, writes: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>) {
-        self.root.hash(&mut self.buffer);
+        hash_all([&mut *self]);
         for path in self.given_up.drain(..) {
             writes.insert(node_key(owner, &path), None);
         }
@@ -107,4 +114,9 @@ impl Trie {
             writes.insert(node_key(owner, path), row.map(<[u8]>::to_vec));
         });
     }
+}
+
+/// Hashes the changed nodes of several tries together.
+pub(super) fn hash_all<'a>(tries: impl IntoIterator<Item = &'a mut Trie>) {
+    levels::hash(tries.into_iter().map(|trie| &mut trie.root));
 }
