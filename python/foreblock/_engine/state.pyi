@@ -85,7 +85,8 @@ class State:
         """The trie of this state, for roots after changes; raises `PrunedState`.
 
         Only the nodes of the last blocks are kept. With `rebuild` the trie of an older state is
-        built, in time proportional to the size of that state. On a partial base `root` is the state
+        computed by reverting the changes since; above 20,000 changed accounts and slots, it is
+        built in time proportional to the size of that state. On a partial base `root` is the state
         root of the sealed block that the state belongs to or is based on; raises `MissingTrieNodes`
         and `IncompleteState`.
         """

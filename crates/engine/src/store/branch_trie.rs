@@ -3,8 +3,8 @@
 //! It never writes, so any reader of a store can open one. Stored nodes are versioned; a state
 //! whose block is within their window starts from them. Blocks whose nodes are not stored yet
 //! (unsealed, or nodes still pending) are replayed from their deltas. If no nodes are stored, the
-//! trie is built from the whole state. Below the window, `rebuild` does the same; proofs and
-//! witnesses first try to unwind the trie of the oldest block in the window (`unwound_trie`).
+//! trie is built from the whole state. Below the window, the trie of the oldest block in the window
+//! is unwound (`unwound_trie`); only if too much has changed since is it built as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -143,20 +143,15 @@ impl BranchTrie {
         self.apply_within(&changes, watch)
     }
 
-    /// Opens the trie of any retained state. Below the window of nodes this takes time proportional
-    /// to the size of the state.
+    /// Opens the trie of any retained state. Below the window of nodes, this reverts the changes
+    /// since the oldest block in the window; if they are many, it takes time and memory
+    /// proportional to the size of the state.
     ///
     /// # Errors
     ///
     /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
     pub fn rebuild(state: &State) -> Result<Self> {
-        let view = View { lease: state.lease().clone() };
-        let heads = view.heads();
-        let is_whole = heads.anchor.is_none();
-        if is_whole && heads.nodes.is_some() && state.base() < heads.nodes_earliest {
-            return Self::build(&view, state);
-        }
-        Self::open(state)
+        Self::open_any(state, None, &mut Watch::default())
     }
 
     /// The nodes of any retained state, with a deadline. `root` is as in `open_under`.
@@ -169,20 +164,22 @@ impl BranchTrie {
         root: Option<B256>,
         watch: &mut Watch,
     ) -> Result<StateNodes> {
+        Self::open_any(state, root, watch)?.settle()
+    }
+
+    fn open_any(state: &State, root: Option<B256>, watch: &mut Watch) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
         let heads = view.heads();
         if heads.anchor.is_some() {
-            return Self::open_partial(state, root, watch)?.settle();
+            return Self::open_partial(state, root, watch);
         }
-        let below = heads.nodes.is_some() && state.base() < heads.nodes_earliest;
-        let branch = match below {
-            false => Self::open_within(state, watch)?,
-            true => match Self::unwound_trie(state, MAX_UNWIND, watch)? {
-                Some(branch) => branch,
-                None => Self::build(&view, state)?,
-            },
-        };
-        branch.settle()
+        if heads.nodes.is_none() || state.base() >= heads.nodes_earliest {
+            return Self::open_within(state, watch);
+        }
+        match Self::unwound_trie(state, MAX_UNWIND, watch)? {
+            Some(branch) => Ok(branch),
+            None => Self::build(&view, state),
+        }
     }
 
     fn settle(mut self) -> Result<StateNodes> {

@@ -19,6 +19,7 @@ use super::maintain;
 use super::open::{Store, Tables};
 use super::pending_node_layers::PendingNodeLayers;
 use super::record::{Garbage, Partial, SealedBlock, Start, Status};
+use super::view::View;
 use crate::error::{Error, Result};
 use crate::store::delta;
 use crate::store::entry::{self, Entries};
@@ -62,10 +63,11 @@ impl Store {
         batch.last = batch.after();
         let mut ask = Some(ask);
         let mut layers = self.layers()?;
+        let before = self.view_to_rewind([&*batch])?;
         let keep = self.keep();
         let (heads, next_layers) = self.write(|txn| {
             let mut next_layers = layers.clone();
-            let heads = self.apply(txn, batch, &keep, &mut next_layers)?;
+            let heads = self.apply(txn, batch, &keep, before.as_ref(), &mut next_layers)?;
             self.tables.put_log_row(txn, log)?;
             // Called once: the result also holds for the retry after the map was enlarged.
             ask.take().map_or(Ok(()), |ask| ask())?;
@@ -88,12 +90,13 @@ impl Store {
             batch.last = batch.after();
         }
         let mut layers = self.layers()?;
+        let before = self.view_to_rewind(batches.iter().map(|(batch, _)| batch))?;
         let keep = self.keep();
         let (heads, next_layers) = self.write(|txn| {
             let mut next_layers = layers.clone();
             let mut heads = None;
             for (batch, row) in &batches {
-                heads = Some(self.apply(txn, batch, &keep, &mut next_layers)?);
+                heads = Some(self.apply(txn, batch, &keep, before.as_ref(), &mut next_layers)?);
                 self.tables.put_log_row(txn, Some(row))?;
             }
             let heads = heads.ok_or_else(|| Error::InvalidArgument("no commit".to_owned()))?;
@@ -104,12 +107,23 @@ impl Store {
         Ok(heads)
     }
 
+    /// A view of the states that a rewind reads. It is opened before the transaction begins, as
+    /// `Environment::using` requires.
+    fn view_to_rewind<'b>(
+        &self,
+        batches: impl IntoIterator<Item = &'b Batch>,
+    ) -> Result<Option<View>> {
+        let is_rewind = batches.into_iter().any(|batch| batch.rewinds_to().is_some());
+        is_rewind.then(|| self.view()).transpose()
+    }
+
     /// Writes the steps of a batch and the resulting heads.
     fn apply(
         &self,
         txn: &mut RwTxn,
         batch: &Batch,
         keep: &Keep,
+        before: Option<&View>,
         layers: &mut PendingNodeLayers,
     ) -> Result<Heads> {
         let heads = self.tables.heads(txn)?;
@@ -122,7 +136,8 @@ impl Store {
             // A hold may have been released since the last commit.
             floors.raise(latest.number, keep);
         }
-        let mut applying = Applying { tables: self.tables, txn, heads, layers, floors, keep };
+        let tables = self.tables;
+        let mut applying = Applying { tables, txn, heads, layers, floors, keep, before };
         for (place, step) in batch.steps.iter().enumerate() {
             applying.apply(step, Some(place) < batch.read)?;
         }
@@ -147,6 +162,8 @@ pub(super) struct Applying<'a, 'e> {
     pub(super) layers: &'a mut PendingNodeLayers,
     pub(super) floors: Floors,
     pub(super) keep: &'a Keep,
+    /// The store before the commit, if a step may need older states.
+    pub(super) before: Option<&'a View>,
 }
 
 impl Applying<'_, '_> {

@@ -134,7 +134,7 @@ impl Slice<'_, '_> {
     }
 
     /// Clears garbage of a kind, oldest first.
-    fn clear(&mut self, of_kind: impl Fn(&Garbage) -> bool) -> Result<()> {
+    pub fn clear(&mut self, of_kind: impl Fn(&Garbage) -> bool) -> Result<()> {
         while self.left > 0 {
             let Some((key, trash)) = self.next_garbage(&of_kind)? else { return Ok(()) };
             let done = match trash {

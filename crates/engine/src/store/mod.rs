@@ -45,6 +45,7 @@ mod rewind;
 mod row_access;
 mod snapshot;
 mod state;
+mod unwind;
 mod view;
 mod wire;
 

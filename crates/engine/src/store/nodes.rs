@@ -3,7 +3,7 @@
 //! Nodes are derived data: the root is in the header, so the nodes that a block wrote may wait in
 //! memory as a *layer* until a slice stores them. `heads.nodes` is the last block whose nodes are
 //! stored; after a crash the layers above it are recomputed from the blocks' deltas. Versions are
-//! kept for a window of their own, which bounds how far a rewind can go without a rebuild.
+//! kept for a window of their own; a rewind below it reverts the changes since (`unwind`).
 //!
 //! On a partial base, only nodes are stored that blocks wrote since the anchor and whose layers
 //! were computed. Other nodes come from proofs and are stored by hash (`learned_nodes`). A block
@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
+use heed::{AnyTls, RoTxn};
 
 use super::heads::Fields;
 use super::lmdb;
 use super::maintain::{Slice, delete_superseded};
-use super::open::Store;
+use super::open::{Store, Table};
 use super::pending_node_layers::Layer;
 use super::record::Garbage;
 use super::snapshot::Lease;
@@ -52,15 +53,7 @@ impl StoredNodes {
 impl NodeReader for StoredNodes {
     fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
         let Some(block) = self.block else { return Ok(None) };
-        let key = node_key(owner, path);
-        let wanted = entry::versioned(&key, block);
-        self.lease.read(|txn| {
-            let nodes = self.lease.tables.nodes;
-            let found = nodes.get_greater_than_or_equal_to(txn, &wanted).map_err(lmdb)?;
-            let version =
-                found.filter(|(found, _)| found.len() == wanted.len() && found.starts_with(&key));
-            Ok(version.map(|(_, node)| node.to_vec()).filter(|node| !node.is_empty()))
-        })
+        self.lease.read(|txn| newest(self.lease.tables.nodes, txn, &node_key(owner, path), block))
     }
 
     fn by_hash(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
@@ -70,6 +63,19 @@ impl NodeReader for StoredNodes {
     fn is_partial(&self) -> bool {
         self.lease.heads.anchor.is_some()
     }
+}
+
+/// The newest version of a node at or below `block`.
+pub(super) fn newest(
+    nodes: Table,
+    txn: &RoTxn<'_, AnyTls>,
+    key: &[u8],
+    block: u64,
+) -> Result<Option<Vec<u8>>> {
+    let wanted = entry::versioned(key, block);
+    let found = nodes.get_greater_than_or_equal_to(txn, &wanted).map_err(lmdb)?;
+    let version = found.filter(|(found, _)| found.len() == wanted.len() && found.starts_with(key));
+    Ok(version.map(|(_, node)| node.to_vec()).filter(|node| !node.is_empty()))
 }
 
 impl Store {

@@ -24,6 +24,7 @@ impl Applying<'_, '_> {
             self.tables.forget_partials(self.txn, self.floors.partials)?;
             self.floors.partials = block + 1;
         }
+        let nodes_fit = self.unwind_nodes(block)?;
         let last_flat = self.last_flat(block)?;
         for above in block + 1..=latest.number {
             self.unseal(above, above <= last_flat)?;
@@ -34,7 +35,10 @@ impl Applying<'_, '_> {
         (self.heads.safe, self.heads.finalized) =
             (keep(self.heads.safe), keep(self.heads.finalized));
         self.heads.pending = None;
-        self.rewind_nodes(block)
+        match nodes_fit {
+            true => Ok(()),
+            false => self.rewind_nodes(block),
+        }
     }
 
     /// The last block that has flat entries, including one that is being folded. Deletes the fold

@@ -7,6 +7,7 @@ mod log;
 pub(super) mod model;
 mod partial;
 mod proofs;
+mod unwinding;
 mod views;
 
 use std::collections::BTreeMap;
