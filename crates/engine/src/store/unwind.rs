@@ -74,7 +74,8 @@ impl Slice<'_, '_> {
     /// Lowers the version of every node to `block`. There is one version of each.
     fn set_versions(&mut self, block: u64) -> Result<()> {
         let nodes = self.tables.nodes;
-        let lowest_key = entry::versioned(&[], block);
+        // Versions are stored inverted.
+        let lowest = (!block).to_be_bytes();
         // LMDB accepts no empty key, and the key of a node is longer.
         let mut last = vec![0];
         loop {
@@ -82,21 +83,22 @@ impl Slice<'_, '_> {
             let range = (Bound::Excluded(&last[..]), Bound::Unbounded);
             for row in nodes.range(self.txn, &range).map_err(lmdb)? {
                 let (key, node) = row.map_err(lmdb)?;
-                // Versions are stored inverted.
-                if key[key.len().saturating_sub(lowest_key.len())..] < lowest_key[..] {
-                    later.push((key.to_vec(), node.to_vec()));
+                let Some((path, version)) = key.split_last_chunk() else { continue };
+                if *version < lowest {
+                    later.push((path.to_vec(), *version, node.to_vec()));
                 }
                 if later.len() == PORTION {
                     break;
                 }
             }
-            for (key, node) in &later {
-                nodes.delete(self.txn, key).map_err(lmdb)?;
-                let path = &key[..key.len() - lowest_key.len()];
+            for (path, version, node) in &later {
+                nodes.delete(self.txn, &[path, &version[..]].concat()).map_err(lmdb)?;
                 nodes.put(self.txn, &entry::versioned(path, block), node).map_err(lmdb)?;
             }
             match later.pop() {
-                Some((key, _)) if later.len() + 1 == PORTION => last = key,
+                Some((path, version, _)) if later.len() + 1 == PORTION => {
+                    last = [&path[..], &version].concat();
+                }
                 _ => return Ok(()),
             }
         }
