@@ -2,7 +2,7 @@
 
 use alloy_primitives::Address;
 use foreblock_engine::{
-    fast_path::{self, Asked, Question, Tag},
+    fast_path::{self, Asked, Blocks, End, LogQuery, Question, Tag},
     params::Call,
 };
 use serde_json::Value;
@@ -35,8 +35,12 @@ fn compare(item: &Value, asked: &Asked<'_>) {
     assert_eq!(plain::<Value>(asked.id).as_ref(), Some(&item["id"]));
     assert!(item["id"].is_string() || item["id"].is_number());
     let params = item["params"].as_array().expect("parameters in a list");
-    assert_eq!(params.len(), 2);
     let method = item["method"].as_str();
+    let count = match &asked.question {
+        Question::Receipt { .. } | Question::Logs { .. } => 1,
+        Question::Balance { .. } | Question::Block { .. } | Question::Call { .. } => 2,
+    };
+    assert_eq!(params.len(), count);
     match &asked.question {
         Question::Balance { address, at } => {
             assert_eq!(method, Some("eth_getBalance"));
@@ -52,6 +56,45 @@ fn compare(item: &Value, asked: &Asked<'_>) {
             assert_eq!(method, Some("eth_call"));
             compare_call(&params[0], call);
             assert_eq!(params[1], tag(*at));
+        }
+        Question::Receipt { transaction } => {
+            assert_eq!(method, Some("eth_getTransactionReceipt"));
+            assert_eq!(as_bytes(&params[0]).as_deref(), Some(transaction.as_slice()));
+        }
+        Question::Logs { query } => {
+            assert_eq!(method, Some("eth_getLogs"));
+            compare_query(&params[0], query);
+        }
+    }
+}
+
+fn compare_query(plain: &Value, query: &LogQuery) {
+    let values = |value: &Value| match value {
+        Value::Null => Vec::new(),
+        Value::Array(items) => items.iter().map(as_bytes).collect(),
+        one => vec![as_bytes(one)],
+    };
+    let found: Vec<_> = query.addresses.iter().map(|each| Some(each.to_vec())).collect();
+    assert_eq!(values(&plain["address"]), found);
+    let topics = plain["topics"].as_array().cloned().unwrap_or_default();
+    assert_eq!(topics.len(), query.topics.len());
+    for (topic, read) in topics.iter().zip(&query.topics) {
+        assert_eq!(values(topic), read.iter().map(|it| Some(it.to_vec())).collect::<Vec<_>>());
+    }
+    let end = |value: &Value| match value.as_str() {
+        None | Some("latest") => End::Latest,
+        Some(text) => {
+            let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+            End::Number(u64::from_str_radix(digits.expect("a number"), 16).expect("64 bits"))
+        }
+    };
+    match query.blocks {
+        Blocks::Hash(hash) => {
+            assert_eq!(as_bytes(&plain["blockHash"]).as_deref(), Some(hash.as_slice()));
+            assert!(plain["fromBlock"].is_null() && plain["toBlock"].is_null());
+        }
+        Blocks::Range(first, last) => {
+            assert_eq!((first, last), (end(&plain["fromBlock"]), end(&plain["toBlock"])));
         }
     }
 }

@@ -28,8 +28,8 @@ const BYTES: usize = 1 << 14;
 /// A filter and the blocks to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogQuery {
-    addresses: Vec<Address>,
-    topics: Vec<Vec<B256>>,
+    pub addresses: Vec<Address>,
+    pub topics: Vec<Vec<B256>>,
     pub blocks: Blocks,
 }
 

@@ -22,10 +22,9 @@ use alloy_primitives::{
 };
 use memchr::memmem;
 
-pub use logs::LogIndex;
+pub use logs::{Blocks, End, LogIndex, LogQuery};
 pub use requests::{Asked, Method, Question, Tag, read};
 
-use logs::{Blocks, LogQuery};
 
 use crate::{
     codec::json,
