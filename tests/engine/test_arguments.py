@@ -23,7 +23,7 @@ from foreblock._engine import (
     Allowance,
     Batch,
     Bids,
-    BlockBuilder,
+    BlockExecution,
     BlockLogs,
     BlockTemplate,
     BlockTips,
@@ -333,7 +333,7 @@ def made(objects: Objects, kind: type) -> object:
         Batch: objects.store.batch,
         Overlay: objects.state.overlay,
         StateTrie: objects.store.trie,
-        BlockBuilder: lambda: BlockBuilder(objects.state.overlay(), objects.env),
+        BlockExecution: lambda: BlockExecution(objects.state.overlay(), objects.env),
         Body: lambda: Body(objects.state.overlay(), objects.env),
         SealedBody: lambda: sealed(objects),
         PlainSimulation: lambda: plain_simulation(objects),
@@ -395,7 +395,7 @@ def written(block: SealedBody) -> BodyText:
 
 
 KINDS = [
-    Store, View, State, Batch, Overlay, StateTrie, BlockBuilder, Body, Changes, Executed,
+    Store, View, State, Batch, Overlay, StateTrie, BlockExecution, Body, Changes, Executed,
     PlainSimulation, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath,
     StoredBlock, StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
     StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,
@@ -437,7 +437,7 @@ def test_methods_raise_what_is_documented(
 @each_case(
     "kind",
     [
-        Account, Allowance, LogRow, Message, Precompiles, Env, BlockBuilder, Body, FastPath,
+        Account, Allowance, LogRow, Message, Precompiles, Env, BlockExecution, Body, FastPath,
         StoredBlock, StoredItems, Bids, BlockTips, read_call, read_simulation, row_part,
         first_items, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
         create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,

@@ -5,7 +5,7 @@
 
 mod abi;
 mod batch;
-mod block_builder;
+mod block_execution;
 mod body;
 mod check;
 mod codec;
@@ -39,7 +39,7 @@ use pyo3::prelude::*;
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     abi::register(module)?;
     codec::register(module)?;
-    block_builder::register(module)?;
+    block_execution::register(module)?;
     body::register(module)?;
     env::register(module)?;
     fast_path::register(module)?;

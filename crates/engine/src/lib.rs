@@ -3,7 +3,7 @@
 //! Pure Rust: no Python, no sockets, and no clock except for deadlines. `error` and `state` are
 //! shared by all modules. `abi`, `codec` and `trie` are pure functions on bytes. `store` keeps the
 //! state, `evm` executes on it and `tracing` records execution. `stored`, `logs`,
-//! `simulate` and `block_builder` read and build blocks. `witness` holds the part of a state that one block needs.
+//! `simulate` and `block_execution` read and build blocks. `witness` holds the part of a state that one block needs.
 
 pub mod error;
 pub mod missing_keys;
@@ -20,7 +20,7 @@ pub mod witness;
 
 pub mod logs;
 
-pub mod block_builder;
+pub mod block_execution;
 pub mod evm;
 pub mod pool;
 pub mod simulate;

@@ -226,7 +226,7 @@ class Overlay:
         """
 
 @final
-class BlockBuilder:
+class BlockExecution:
     """A block under construction: the transactions so far, and what its header commits to."""
 
     def __new__(

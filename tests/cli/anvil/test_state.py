@@ -20,7 +20,10 @@ def fill(chain: Running) -> None:
     chain.ask("anvil_setCode", SOMEBODY, RETURNS_SLOT)
     chain.ask("anvil_setStorageAt", SOMEBODY, "0x1", WORD)
     chain.ask("anvil_setBalance", SOMEBODY, "0x1234")
-    chain.ask("eth_sendTransaction", {"from": FIRST, "to": SOMEBODY, "value": "0x1", "data": "0x"})
+    call = {"from": FIRST, "to": SOMEBODY, "value": "0x1", "data": "0x"}
+    sent = chain.ask("eth_sendTransaction", call)
+    # anvil mines after its response; what it has not mined is not in its file.
+    until(lambda: chain.ask("eth_getTransactionReceipt", sent) is not None, "it is mined")
 
 
 def check(chain: Running) -> None:

@@ -25,7 +25,6 @@ use memchr::memmem;
 pub use logs::{Blocks, End, LogIndex, LogQuery};
 pub use requests::{Asked, Method, Question, Tag, read};
 
-
 use crate::{
     codec::json,
     error::{Error, Result},

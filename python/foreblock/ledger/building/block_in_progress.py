@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from foreblock._engine import (
     Account,
     Allowance,
-    BlockBuilder,
+    BlockExecution,
     Header,
     MissingKeys,
     Overlay,
@@ -99,7 +99,7 @@ class BlockInProgress:
         )
         self._requests_hash = self.empty.requests_hash
         # Of the block so far.
-        self._builder: Final = BlockBuilder(
+        self._execution: Final = BlockExecution(
             self._overlay,
             self._env,
             deposit_receipt_version=deposit_receipt_version(self.rules),
@@ -143,7 +143,7 @@ class BlockInProgress:
         block = cls(parent_state, base_of(header), stored.payload_id)
         blob_gas, is_optimism = header.blob_gas_used or 0, block.rules.optimism is not None
         block.blobs = 0 if is_optimism else blob_gas // GAS_PER_BLOB
-        block._builder.resume(
+        block._execution.resume(
             header,
             stored.transactions,
             stored.receipts,
@@ -185,26 +185,26 @@ class BlockInProgress:
 
     @property
     def gas_used(self) -> int:
-        return self._builder.gas_used
+        return self._execution.gas_used
 
     @property
     def da_footprint(self) -> int:
-        return self._builder.da_footprint
+        return self._execution.da_footprint
 
     @property
     def size(self) -> int:
         """The bytes of its transactions."""
-        return self._builder.size
+        return self._execution.size
 
     @property
     def count(self) -> int:
         """The number of its transactions."""
-        return self._builder.count
+        return self._execution.count
 
     @property
     def open_count(self) -> int:
         """The number of transactions in the index being filled."""
-        return self._builder.added
+        return self._execution.added
 
     @property
     def open_edits(self) -> int:
@@ -224,7 +224,7 @@ class BlockInProgress:
         """
         blobs = self._check_blobs(transactions)
         self.reopen()
-        self._builder.run(transactions, allowance)
+        self._execution.run(transactions, allowance)
         self.blobs += blobs
 
     def unknown(self, transactions: Sequence[Transaction], allowance: Allowance) -> MissingKeys:
@@ -308,10 +308,10 @@ class BlockInProgress:
         computed here and is not announced, that of the header is zero until it is known.
         """
         place = self.count - self.open_count  # of the first transaction in the index
-        transactions, senders, receipts, hashes = self._builder.take()
+        transactions, senders, receipts, hashes = self._execution.take()
         if self._end is not None:
             self._end.take_back()
-            if self._builder.log_count > self._open.before.logs:
+            if self._execution.log_count > self._open.before.logs:
                 self._end.keep([decode_receipt(receipt) for receipt in receipts])
             self._requests_hash = self._end.do(has_run=bool(transactions or self._open.edits))
         changes = self._overlay.take(number)
@@ -399,7 +399,7 @@ class BlockInProgress:
         return self.header.state_root  # nothing happened since
 
     def _header(self) -> Header:
-        header = self._builder.fill(self.empty).replace(
+        header = self._execution.fill(self.empty).replace(
             withdrawals_root=self._withdrawals_root,
             requests_hash=self._requests_hash,
         )
@@ -411,7 +411,7 @@ class BlockInProgress:
 
     def _position(self) -> Position:
         """Where its next transaction will stand."""
-        return Position(self.count, self.gas_used, self._builder.log_count)
+        return Position(self.count, self.gas_used, self._execution.log_count)
 
     def _previous(self) -> FlashblockId | None:
         if self.index == 0:

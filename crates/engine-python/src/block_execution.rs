@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use foreblock_engine::block_builder::{Added, BlockBuilder as EngineBuilder, Used};
+use foreblock_engine::block_execution::{Added, BlockExecution as EngineExecution, Used};
 use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -15,31 +15,31 @@ use crate::error::to_python;
 use crate::overlay::{Allowance, Overlay};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<BlockBuilder>()
+    module.add_class::<BlockExecution>()
 }
 
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct BlockBuilder {
+pub struct BlockExecution {
     overlay: Py<Overlay>,
     env: Py<Env>,
-    builder: Mutex<EngineBuilder>,
+    execution: Mutex<EngineExecution>,
 }
 
-impl BlockBuilder {
-    fn builder(&self) -> MutexGuard<'_, EngineBuilder> {
-        self.builder.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl BlockExecution {
+    fn execution(&self) -> MutexGuard<'_, EngineExecution> {
+        self.execution.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 type Taken<'py> = (Bound<'py, PyList>, Bound<'py, PyBytes>, Bound<'py, PyList>, Bound<'py, PyList>);
 
 #[pymethods]
-impl BlockBuilder {
+impl BlockExecution {
     #[new]
     #[pyo3(signature = (overlay, env, *, deposit_receipt_version = None))]
     fn new(overlay: Py<Overlay>, env: Py<Env>, deposit_receipt_version: Option<Arg<u64>>) -> Self {
         let version = deposit_receipt_version.map(|version| version.0);
-        Self { overlay, env, builder: Mutex::new(EngineBuilder::new(version)) }
+        Self { overlay, env, execution: Mutex::new(EngineExecution::new(version)) }
     }
 
     #[pyo3(signature = (header, transactions, receipts, *, logs, da_footprint = Arg(0)))]
@@ -60,7 +60,7 @@ impl BlockBuilder {
             size: transactions.iter().map(|raw| raw.len() as u64).sum(),
         };
         let bloom = header.0.logs_bloom;
-        py.detach(|| self.builder().resume(used, bloom, &transactions, &receipts))
+        py.detach(|| self.execution().resume(used, bloom, &transactions, &receipts))
             .map_err(to_python)
     }
 
@@ -77,43 +77,43 @@ impl BlockBuilder {
             let mut limited = allowance.map(Allowance::left);
             let allowance = limited.as_deref_mut().unwrap_or(&mut unlimited);
             let all: Vec<_> = transactions.iter().map(|it| &it.get().0).collect();
-            self.builder().run(&mut overlay.overlay(), env, &all, allowance)
+            self.execution().run(&mut overlay.overlay(), env, &all, allowance)
         })
         .map_err(to_python)
     }
 
     #[getter]
     fn count(&self) -> u64 {
-        self.builder().used().transactions
+        self.execution().used().transactions
     }
 
     #[getter]
     fn gas_used(&self) -> u64 {
-        self.builder().used().gas
+        self.execution().used().gas
     }
 
     #[getter]
     fn da_footprint(&self) -> u64 {
-        self.builder().used().da_footprint
+        self.execution().used().da_footprint
     }
 
     #[getter]
     fn log_count(&self) -> u64 {
-        self.builder().used().logs
+        self.execution().used().logs
     }
 
     #[getter]
     fn size(&self) -> u64 {
-        self.builder().used().size
+        self.execution().used().size
     }
 
     #[getter]
     fn added(&self) -> usize {
-        self.builder().added()
+        self.execution().added()
     }
 
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Taken<'py>> {
-        let Added { transactions, senders, receipts, hashes } = self.builder().take();
+        let Added { transactions, senders, receipts, hashes } = self.execution().take();
         let list =
             |items: Vec<Vec<u8>>| PyList::new(py, items.iter().map(|it| PyBytes::new(py, it)));
         let senders: Vec<u8> = senders.iter().flat_map(|sender| sender.0.0).collect();
@@ -123,6 +123,6 @@ impl BlockBuilder {
 
     fn fill(&self, py: Python<'_>, header: &Header) -> PyResult<Header> {
         let fields = header.0.fields().clone();
-        py.detach(|| self.builder().fill(fields)).map(Header).map_err(to_python)
+        py.detach(|| self.execution().fill(fields)).map(Header).map_err(to_python)
     }
 }

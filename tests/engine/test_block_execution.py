@@ -1,4 +1,4 @@
-"""A block builder against the functions that compute the same from whole lists."""
+"""The execution of a block against the functions that compute the same from whole lists."""
 
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from foreblock._engine import (
     Allowance,
-    BlockBuilder,
+    BlockExecution,
     Env,
     Executed,
     Header,
@@ -85,13 +85,13 @@ def test_any_runs_make_the_same_block(kinds: list[int], cuts: list[int]) -> None
         gas += ran.gas_used
         version = 1 if each.type == 0x7E else None
         receipts.append(ran.receipt(gas, deposit_receipt_version=version))
-    builder, taken = BlockBuilder(overlay(), environment(), deposit_receipt_version=1), []
+    execution, taken = BlockExecution(overlay(), environment(), deposit_receipt_version=1), []
     bounds = [0, *sorted(min(cut, len(all_)) for cut in cuts), len(all_)]
     for first, last in pairwise(bounds):
-        builder.run(all_[first:last])
-        assert builder.added == last - first
-        taken.append(builder.take())
-    header = builder.fill(HEADER)
+        execution.run(all_[first:last])
+        assert execution.added == last - first
+        taken.append(execution.take())
+    header = execution.fill(HEADER)
     raws = [each.raw for each in all_]
     assert header == HEADER.replace(
         transactions_root=transactions_root(raws),
@@ -104,19 +104,19 @@ def test_any_runs_make_the_same_block(kinds: list[int], cuts: list[int]) -> None
     assert [it for each in taken for it in each[2]] == [each.encode() for each in receipts]
     assert [it for each in taken for it in each[3]] == [each.hash for each in all_]
     logs = sum(len(each.logs) for each in executed)
-    found = builder.count, builder.gas_used, builder.log_count, builder.size
+    found = execution.count, execution.gas_used, execution.log_count, execution.size
     assert found == (len(all_), gas, logs, sum(map(len, raws)))
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=8), st.integers(0, 8))
 def test_a_block_continues_after_stored_transactions(kinds: list[int], cut: int) -> None:
     all_, env = transactions(kinds), environment()
-    whole = BlockBuilder(overlay(), env, deposit_receipt_version=1)
+    whole = BlockExecution(overlay(), env, deposit_receipt_version=1)
     state = overlay()
-    first = BlockBuilder(state, env, deposit_receipt_version=1)
+    first = BlockExecution(state, env, deposit_receipt_version=1)
     first.run(all_[:cut])
     raws, _, receipts, _ = first.take()
-    resumed = BlockBuilder(state, env, deposit_receipt_version=1)
+    resumed = BlockExecution(state, env, deposit_receipt_version=1)
     resumed.resume(first.fill(HEADER), raws, receipts, logs=first.log_count)
     resumed.run(all_[cut:])
     whole.run(all_)
@@ -126,16 +126,16 @@ def test_a_block_continues_after_stored_transactions(kinds: list[int], cut: int)
 
 def test_what_ran_before_a_refusal_is_in_the_block() -> None:
     good, late = transaction(0, 1), transaction(5, 1)
-    builder = BlockBuilder(overlay(), environment())
+    execution = BlockExecution(overlay(), environment())
     with pytest.raises(InvalidTransaction) as invalid:
-        builder.run([good, late, transaction(1, 1)])
+        execution.run([good, late, transaction(1, 1)])
     assert invalid.value.index == 1
-    assert (builder.count, builder.gas_used) == (1, 21_000)
-    builder.run([transaction(1, 2)])
-    raws, *_ = builder.take()
+    assert (execution.count, execution.gas_used) == (1, 21_000)
+    execution.run([transaction(1, 2)])
+    raws, *_ = execution.take()
     assert raws == [good.raw, transaction(1, 2).raw]
     with pytest.raises(OverBudget) as over:
-        builder.run(
-            [transaction(2, 1), transaction(3, 1)], Allowance(gas=builder.gas_used + 21_000)
+        execution.run(
+            [transaction(2, 1), transaction(3, 1)], Allowance(gas=execution.gas_used + 21_000)
         )
     assert over.value.index == 1

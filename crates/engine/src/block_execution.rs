@@ -23,7 +23,7 @@ use crate::{
 };
 
 #[derive(Debug, Default)]
-pub struct BlockBuilder {
+pub struct BlockExecution {
     used: Used,
     /// In the receipts of deposits: 1 from Canyon on.
     deposit_receipt_version: Option<u64>,
@@ -53,7 +53,7 @@ pub struct Added {
     pub hashes: Vec<B256>,
 }
 
-impl BlockBuilder {
+impl BlockExecution {
     pub fn new(deposit_receipt_version: Option<u64>) -> Self {
         Self { deposit_receipt_version, ..Self::default() }
     }
