@@ -23,6 +23,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PlainSimulation>()
 }
 
+/// The size of each call, and the contract, slot and lowest bit of its price.
+type FootprintArgument = (Arg<u64>, Arg<Address>, Arg<U256>, Arg<usize>);
+
 /// The first simulated block after a base, shared by all simulations on it.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct BlockTemplate(EngineTemplate);
@@ -40,7 +43,7 @@ impl BlockTemplate {
         r#type: Arg<u8>,
         block_time: Arg<u64>,
         system_calls: Vec<Pair<Arg<Address>, Option<Arg<B256>>>>,
-        footprint: Option<(Arg<u64>, Arg<Address>, Arg<U256>, Arg<usize>)>,
+        footprint: Option<FootprintArgument>,
         has_withdrawals: bool,
     ) -> Self {
         let system_calls = system_calls.into_iter();

@@ -62,6 +62,10 @@ pub struct LogIndex {
 
 impl LogQuery {
     /// Reads a filter object with strings and lists of strings only.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed` for any other object.
     pub fn read(object: &[u8]) -> std::result::Result<Self, Malformed> {
         let (mut hash, mut from, mut to, mut addresses, mut topics) =
             (None, None, None, None, None);
