@@ -75,7 +75,7 @@ impl Taken {
 }
 
 /// Loads the nodes on the paths of these keys, which must be sorted. A node whose row is missing or
-/// does not match stays unloaded; whoever needs it gets the error.
+/// does not match stays unloaded; reading it later fails.
 pub(super) fn load(root: &mut Node, keys: &[Nibbles], rows: &Rows<'_>) -> Result<()> {
     let mut level = Vec::new();
     if !keys.is_empty() {

@@ -373,7 +373,7 @@ class LedgerView(Struct, frozen=True, gc=False):
             self._ledger.fast_path.cache_receipts(self._view, block)
 
     def remember_log_limits(self, blocks: int, results: int) -> None:
-        """Let the fast path search for logs: in at most so many blocks, 0 for any, and results."""
+        """Let the fast path search for logs within these limits; no `blocks` is no limit."""
         fast_path = self._ledger.fast_path
         if fast_path is not None:
             first, indexed = self.first_block.whole, read_indexed(self._view)
