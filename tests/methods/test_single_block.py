@@ -100,7 +100,7 @@ def both_ways(client: Asker, block: dict[str, Any], at: str = "latest") -> tuple
 def all_both_ways(
     client: Asker, blocks: list[dict[str, Any]], at: str = "latest"
 ) -> tuple[bytes, bytes]:
-    """The same for several blocks."""
+    """The answers for several blocks, by the fast path and without it."""
     body = request("eth_simulateV1", {"blockStateCalls": blocks}, at)
     client.reply(body)  # from now on the block after this one is kept
     short = client.reply(body).body

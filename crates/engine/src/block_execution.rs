@@ -3,7 +3,7 @@
 //! Transactions are added in any number of runs. The parts that are stored for an index (encodings,
 //! senders, receipts, hashes) are collected until they are taken.
 
-use alloy_primitives::{Address, B256, Bloom, BloomInput, Log, keccak256};
+use alloy_primitives::{Address, B256, Bloom, BloomInput, Log};
 
 use crate::{
     codec::{
@@ -18,6 +18,7 @@ use crate::{
         overlay::Overlay,
         transact::{self, Executed, Progress},
     },
+    simulate::body::hash_logs,
     state::StateReader,
     trie::ordered_root::GrowingRoot,
 };
@@ -95,7 +96,7 @@ impl BlockExecution {
     ) -> Result<()> {
         let mut progress = Progress::new(self.used.gas, self.used.da_footprint);
         // Copying the changes of a block takes a fraction of executing a message twice.
-        let checkpoint = overlay.may_miss().then(|| overlay.checkpoint());
+        let checkpoint = overlay.may_miss().then(|| (overlay.checkpoint(), allowance.clone()));
         let mut executed = Vec::with_capacity(transactions.len());
         let mut ended = Ok(());
         for (index, &transaction) in transactions.iter().enumerate() {
@@ -104,8 +105,9 @@ impl BlockExecution {
                 Err(Error::StateMissing(mut missing)) => {
                     let rest = transactions[index..].iter().copied();
                     let others = transact::probe(overlay, env, rest, &progress, allowance);
-                    if let Some(checkpoint) = checkpoint {
-                        overlay.restore(checkpoint);
+                    if let Some((changes, before)) = checkpoint {
+                        overlay.restore(changes);
+                        allowance.took_back(&before);
                     }
                     missing.merge(others?);
                     return Err(Error::StateMissing(missing));
@@ -170,21 +172,9 @@ impl BlockExecution {
     }
 }
 
-/// The bloom of logs. An address or topic that is that of the log before is hashed once.
 fn bloom(logs: &[Log]) -> Bloom {
     let mut bloom = Bloom::ZERO;
-    let mut before: Option<&Log> = None;
-    for log in logs {
-        if before.is_none_or(|before| before.address != log.address) {
-            bloom.accrue(BloomInput::Hash(keccak256(log.address)));
-        }
-        for (at, topic) in log.topics().iter().enumerate() {
-            if before.is_none_or(|before| before.topics().get(at) != Some(topic)) {
-                bloom.accrue(BloomInput::Hash(keccak256(topic)));
-            }
-        }
-        before = Some(log);
-    }
+    hash_logs(logs.iter()).into_iter().for_each(|hash| bloom.accrue(BloomInput::Hash(hash)));
     bloom
 }
 

@@ -71,6 +71,11 @@ impl Allowance {
         self.limits.least_work = probe.limits.least_work;
     }
 
+    /// Returns what transactions touched whose changes were taken back: its memory has been freed.
+    pub(crate) fn took_back(&mut self, before: &Self) {
+        self.limits.touched = before.limits.touched;
+    }
+
     /// Records that a run was stopped, which uses up the minimum work.
     pub(crate) fn stopped(&mut self) {
         self.limits.least_work = 0;

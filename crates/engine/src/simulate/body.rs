@@ -287,7 +287,7 @@ fn encode_receipts(calls: &[Call]) -> (Bloom, Vec<Vec<u8>>) {
 }
 
 /// The hashes of the address and topics of each log, in order.
-fn hash_logs<'a>(logs: impl Iterator<Item = &'a Log>) -> Vec<B256> {
+pub(crate) fn hash_logs<'a>(logs: impl Iterator<Item = &'a Log>) -> Vec<B256> {
     let (mut texts, mut places): (Vec<&[u8]>, Vec<usize>) = Default::default();
     // The positions in `texts` of the previous log's address and topics, most of which repeat.
     let mut before = Vec::new();

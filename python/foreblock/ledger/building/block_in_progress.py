@@ -220,7 +220,8 @@ class BlockInProgress:
         """Execute the next transactions.
 
         Raises `InvalidTransaction` and `OverBudget` with the index of the first that does not run:
-        it changes nothing, and those before it are in the block.
+        it changes nothing, and those before it are in the block. If there are too many blobs, none
+        is executed.
         """
         blobs = self._check_blobs(transactions)
         self.reopen()

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::block_execution::BlockExecution;
 
 const UNKNOWN: Address = Address::repeat_byte(0x99);
 const LATE: Option<Duration> = Some(Duration::ZERO);
@@ -127,4 +128,22 @@ fn a_paused_allowance_keeps_its_time() {
     late.pause();
     late.resume();
     assert_eq!(missed(&mut late, &[transfer(0)]), Err(Error::OverBudget { index: 0, what: TIME }));
+}
+
+#[test]
+fn a_message_that_waits_for_state_keeps_what_it_may_touch() {
+    let mut overlay = Overlay::new(Box::new(Partial(state(RECORDED))));
+    let to = |to: Address| deposit(TxDeposit { to: TxKind::Call(to), ..plain_deposit() });
+    let all = [to(SENDER), to(UNKNOWN)];
+    let all: Vec<&Transaction> = all.iter().collect();
+    let mut allowance = Allowance::new(None, Duration::ZERO, None, Some(20));
+    let (mut block, env) = (BlockExecution::new(Some(1)), env(optimism("Jovian")));
+    for _ in 0..50 {
+        let ran = block.run(&mut overlay, &env, &all, &mut allowance);
+        assert!(matches!(ran, Err(Error::StateMissing(_))), "{ran:?}");
+        assert_eq!(block.added(), 0);
+        assert!(overlay.take(1).expect("nothing was missed by it").accounts.is_empty());
+    }
+    block.run(&mut overlay, &env, &all[..1], &mut allowance).expect("it is known");
+    assert_eq!(block.added(), 1);
 }
