@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import nats
+from nats.js.errors import APIError
 
 from replicas.fleet import Fleet, fleet, writing
 from replicas.node import NAME, Node
@@ -103,15 +104,24 @@ def _foreign(last: StoredCommit) -> dict[str, bytes]:
     }
 
 
-def publish(made: Fleet, message: bytes) -> None:
-    """Put a message into the stream of the log, as nobody should."""
+def publish(made: Fleet, message: bytes, after: int | None = None) -> bool:
+    """Put a message into the stream of the log, as nobody should.
 
-    async def publish() -> None:
+    With `after`, only if the stream ends at this sequence; return False otherwise.
+    """
+    headers = None if after is None else {"Nats-Expected-Last-Sequence": str(after)}
+
+    async def publish() -> bool:
         client = await nats.connect(made.urls)
-        await client.jetstream().publish(f"fb.{NAME}.log", message)
-        await client.close()
+        try:
+            await client.jetstream().publish(f"fb.{NAME}.log", message, headers=headers)
+        except APIError:
+            return False
+        finally:
+            await client.close()
+        return True
 
-    asyncio.run(publish())
+    return asyncio.run(publish())
 
 
 def run_large_commit(folder: Path, say: Say) -> list[str]:

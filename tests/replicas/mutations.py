@@ -73,9 +73,7 @@ def _stranger(folder: Path, _: Say) -> list[str]:
     with fleet(folder, HERE, "--load=50", copies=1, replicas=2) as made:
         for node in made.writers:
             node.halt()
-        last = read_log(made.urls, NAME)[-1]
-        until(lambda: all(each.commit() >= last.after for each in made.replicas), "all are level")
-        publish(made, _message_after(last))
+        last = _add_message(made)
         for node in made.writers:
             node.resume()
         wrong = []
@@ -84,6 +82,19 @@ def _stranger(folder: Path, _: Say) -> list[str]:
             if node.commit() > last.after:
                 wrong.append(f"{node.name} is at {node.commit()}, the log ends at {last.after}")
         return wrong
+
+
+def _add_message(made: Fleet) -> StoredCommit:
+    """Add a message that fits in all but its link; return the commit before it.
+
+    A writer may have sent its last commit just before it was halted. If that arrives after the log
+    was read, the message is made again.
+    """
+    while True:
+        last = read_log(made.urls, NAME)[-1]
+        until(lambda: all(each.commit() >= last.after for each in made.replicas), "all are level")  # noqa: B023
+        if publish(made, _message_after(last), after=last.last_sequence):
+            return last
 
 
 def _has_decided(node: Node, last: int) -> bool:

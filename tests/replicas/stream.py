@@ -22,6 +22,7 @@ class StoredCommit(NamedTuple):
     """One commit of the stream."""
 
     sequence: int  # of its first message
+    last_sequence: int
     epoch: int
     before: int
     after: int
@@ -82,7 +83,8 @@ def _commit(sequence: int, parts: list[bytes]) -> StoredCommit | None:
     assert len(body) == length, f"sequence {sequence} has {len(body)} bytes, not {length}"
     link = hashlib.sha256(first[8:80] + body).digest()
     size = sum(map(len, parts))
-    return StoredCommit(sequence, epoch, before, after, log_id, previous, link, size)
+    last_sequence = sequence + len(parts) - 1
+    return StoredCommit(sequence, last_sequence, epoch, before, after, log_id, previous, link, size)
 
 
 def judge_log(commits: Sequence[StoredCommit]) -> list[str]:
