@@ -181,6 +181,13 @@ def test_what_comes_after_them_is_begun_when_they_have_ended() -> None:
     assert toys.ran.index(b"[2]") > toys.ran.index(b"[1]")
 
 
+def test_a_result_is_freed_before_the_next_one_is_awaited() -> None:
+    toys = Toys()
+    answer = parse(asyncio.run(toys.answer_later(batch(*[call("outcome")] * 3))))
+    assert [each["result"] for each in answer] == [1, 1, 1]
+    assert toys.alive == [0, 0, 0]
+
+
 def test_requests_that_cannot_wait_are_not_begun() -> None:
     toys = Toys(budget=WorkerBudget(0))
     reply = toys.answer(batch(*(call("in_order", f"[{n}]", str(n)) for n in range(3))))

@@ -47,7 +47,7 @@ const MAX_THREADS: usize = 1024;
 /// How long a stopped pool waits for its threads.
 const GRACE: Duration = Duration::from_secs(1);
 /// Maximum bytes of results not yet taken; above it no more jobs are started.
-const MOST_HELD: usize = 32 << 20;
+const MOST_HELD: usize = 16 << 20;
 /// Weight of the latest job in the moving average of run times.
 const WEIGHT: f64 = 0.1;
 

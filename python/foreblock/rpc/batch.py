@@ -89,6 +89,16 @@ class Batch:
             self.answers.append(answer)
             self.bytes_left -= len(answer)
 
+    def add_awaited(self, waiting: Sequence[Joined], answers: Sequence[Text]) -> None:
+        """Add the answers to requests that were awaited.
+
+        A loop in the caller, a coroutine, would keep its last request with the result while the
+        next one is awaited.
+        """
+        for each, answer in zip(waiting, answers, strict=True):
+            self.add(each.asked, answer)
+        self.gather()
+
     def gather(self) -> None:
         """Move the last answers into the text; refuse the rest if the budget is used up."""
         if self.bytes_left < self.gather_at and not self.done:

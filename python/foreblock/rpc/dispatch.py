@@ -361,10 +361,7 @@ class Dispatcher(Generic[C]):
                 if not waiting:
                     await self._queue.wait()
                 else:
-                    answers = await self._await_all(waiting)
-                    for each, answer in zip(waiting, answers, strict=True):
-                        batch.add(each.asked, answer)
-                    batch.gather()
+                    batch.add_awaited(waiting, await self._await_all(waiting))
                 waiting = self._advance(context, batch)
             return batch.reply(context.headers)
         finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.error_codes import Fault
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.steps import Pipelined
+from foreblock.scheduling.steps import Mapped, Pipelined
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Transaction
 from support.servers.asking import ANYBODY, body_of
@@ -36,6 +37,10 @@ class ToyContext:
         self.closed += 1
 
 
+class Outcome:
+    """A result that a text is made from."""
+
+
 class Toys:
     """A dispatcher with toy methods, and what happened in it."""
 
@@ -43,6 +48,8 @@ class Toys:
         self.contexts: list[ToyContext] = []
         self.ran: list[bytes] = []
         self.begun: list[bytes] = []
+        self.outcomes: weakref.WeakSet[Outcome] = weakref.WeakSet()
+        self.alive: list[int] = []  # outcomes when the next one was made
         self.now = 0.0
         self.step = 0.0  # seconds that pass whenever the time is read
         self.long_texts = [b'"%b"' % (b"%d" % number * LONG) for number in range(3)]
@@ -55,6 +62,7 @@ class Toys:
             "slow_later": self.slow_later,
             "fail_later": self.fail_later,
             "in_order": self.in_order,
+            "outcome": self.outcome,
             "long": lambda _, params: self.long_texts[int(json.loads(bytes(params))[0])],
             "long_later": self.long_later,
         }
@@ -106,6 +114,16 @@ class Toys:
             return self.echo(context, params)
 
         return Pipelined(wait(), lambda text: text)
+
+    def outcome(self, _: ToyContext, __: Raw) -> Awaitable[bytes]:
+        async def make() -> Outcome:
+            await asyncio.sleep(0)
+            self.alive.append(len(self.outcomes))
+            outcome = Outcome()
+            self.outcomes.add(outcome)
+            return outcome
+
+        return Mapped(asyncio.ensure_future(make()), lambda _: b"1")
 
     def slow_later(self, context: ToyContext, params: Raw) -> Awaitable[bytes]:
         async def wait() -> bytes:
