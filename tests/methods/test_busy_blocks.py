@@ -120,6 +120,34 @@ def test_a_transaction_or_receipt_reads_no_whole_row(
     assert count == hex(len(places)) == hex(1 + sum(PORTIONS))
 
 
+def test_one_item_of_a_block_is_read_later_if_the_round_has_no_time_left(
+    ledger: Ledger, client: Asker
+) -> None:
+    first = transactions(client, "0x1")[1]
+    bodies = [
+        request(method, *params)
+        for method, *params in (
+            ("eth_getTransactionReceipt", first),
+            ("eth_getTransactionByHash", first),
+            ("eth_getTransactionByBlockNumberAndIndex", "0x1", "0x1"),
+            ("eth_getRawTransactionByHash", first),
+        )
+    ]
+    service, scheduler = _service(ledger)
+
+    async def answer_all() -> None:
+        for body in bodies:
+            with thresholds(read_round_seconds=0.0):
+                waiting = service.answer(body, ANYBODY)
+            assert isinstance(waiting, Awaitable)
+            at_once = service.answer(body, ANYBODY)
+            assert isinstance(at_once, Reply)
+            assert (await waiting).body == at_once.body
+
+    asyncio.run(answer_all())
+    scheduler.close()
+
+
 def test_receipts_are_the_same_by_either_way_and_in_older_stores(
     chain: PreconfirmingChain, client: Asker
 ) -> None:

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use foreblock_engine::codec::block::{encode_transaction, transaction_length};
 use foreblock_engine::codec::json;
 use foreblock_engine::error::{Error, Result};
-use foreblock_engine::stored::block;
+use foreblock_engine::stored::block::{self, ReceiptLimits};
 use foreblock_engine::stored::fragments::{TransactionView, fragments};
 use foreblock_engine::stored::items::Items;
 use foreblock_engine::stored::l1_cost::L1Prices;
@@ -178,7 +178,7 @@ impl StoredBlock {
         index: Arg<u64>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut out = Vec::with_capacity(1500);
-        let found = self.0.receipt(&view.view, index.0, usize::MAX, &mut out);
+        let found = self.0.receipt(&view.view, index.0, ReceiptLimits::NONE, &mut out);
         Ok(found.map_err(to_python)?.then(|| PyBytes::new(py, &out)))
     }
 

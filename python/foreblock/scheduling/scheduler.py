@@ -144,11 +144,15 @@ class Scheduler:
         found = self._read_in_place(steps)
         return self._read_in_turn(steps) if found is None else found[0]
 
+    def read_item(self, read: Callable[[], T]) -> T | Awaitable[T]:
+        """Call a function that reads one item of a block, at once if there is time."""
+        return self.read(_once(read))
+
     def send_text(self, text: Text) -> bytes | Awaitable[Text]:
         """Send a finished text; a long one waits for its turn to be written."""
         if isinstance(text, bytes) and len(text) < THRESHOLDS.pieces_bytes:
             return text
-        return _at_once_or_later(self.read(_given(text)))
+        return _at_once_or_later(self.read_item(lambda: text))
 
     def coalesce(self, key: Hashable, begin: Callable[[], Steps[Text]]) -> bytes | Awaitable[Text]:
         """Make a text once for all concurrent requests with this key.
@@ -295,6 +299,6 @@ async def _later(text: Text) -> Text:
     return text
 
 
-def _given(text: Text) -> Steps[Text]:
+def _once(read: Callable[[], T]) -> Steps[T]:
     yield from ()
-    return text
+    return read()

@@ -38,7 +38,7 @@ use crate::{
     params::Call,
     state::StateReader,
     store::{Heads, SealedBlock, State, View},
-    stored::block::StoredBlock,
+    stored::block::{ReceiptLimits, StoredBlock},
 };
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -52,8 +52,9 @@ const KINDS: usize = 4096;
 /// The maximum number of blocks whose receipts are answered. All are dropped when it is reached.
 const BLOCKS: usize = 256;
 
-/// Receipts with longer encodings use the general path.
-const LONG_RECEIPT: usize = 1 << 14;
+/// Receipts that take longer to read use the general path, which limits the time of reads in one
+/// round of the event loop.
+const RECEIPT_LIMITS: ReceiptLimits = ReceiptLimits { skipped: 256, bytes: 1 << 14 };
 
 /// The method of an answered request and the time it took.
 pub type Timed = (Method, Duration);
@@ -416,7 +417,7 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
         if self.view.sealed(number).ok()?? != *sealed {
             return None;
         }
-        block.receipt(self.view, index.into(), LONG_RECEIPT, out).ok()?.then_some(())
+        block.receipt(self.view, index.into(), RECEIPT_LIMITS, out).ok()?.then_some(())
     }
 
     /// Writes the logs that match a query over sealed blocks.

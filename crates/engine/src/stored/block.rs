@@ -42,6 +42,19 @@ pub struct StoredBlock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Portion(u64, Option<u64>);
 
+/// Limits of the work of reading one receipt.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceiptLimits {
+    /// Receipts before it in its portion, which are skipped one by one.
+    pub skipped: usize,
+    /// Bytes of its encoding.
+    pub bytes: usize,
+}
+
+impl ReceiptLimits {
+    pub const NONE: Self = Self { skipped: usize::MAX, bytes: usize::MAX };
+}
+
 /// A transaction, and the nonce and receipt version of a deposit.
 pub type FoundTransaction = (Transaction, Option<(u64, u64)>);
 
@@ -201,8 +214,8 @@ impl StoredBlock {
         Portion(self.number, self.partials.get(index).copied())
     }
 
-    /// Writes the receipt of the transaction at an index. False if there is none, or if its encoding
-    /// has more than `longest` bytes.
+    /// Writes the receipt of the transaction at an index. False if there is none or if reading it
+    /// exceeds the limits.
     ///
     /// # Errors
     ///
@@ -211,17 +224,20 @@ impl StoredBlock {
         &self,
         view: &View,
         index: u64,
-        longest: usize,
+        limits: ReceiptLimits,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         let (portion, start) = self.find(view, index)?;
         let skipped = usize::try_from(index - start.transactions).unwrap_or(usize::MAX);
+        if skipped > limits.skipped {
+            return Ok(false);
+        }
         self.with_rows(view, portion, |[transactions, receipts, senders]| {
             let Some(raw) = Items::new(transactions.ok_or_else(lacking)?)?.at(skipped)? else {
                 return Ok(false);
             };
             let found = receipt_at(receipts.ok_or_else(lacking)?, skipped)?.ok_or_else(lacking)?;
-            if found.encoded.len() > longest {
+            if found.encoded.len() > limits.bytes {
                 return Ok(false);
             }
             let before = Position {

@@ -9,6 +9,7 @@ as a block without its transactions, which no node keeps.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from msgspec import Raw
@@ -152,36 +153,38 @@ class ItemByIndex:
 
     def __init__(
         self,
+        scheduler: Scheduler,
         show: Callable[[LedgerView, ReadableBlock, int], bytes],
         absent: bytes = b"null",
     ) -> None:
+        self._scheduler: Final = scheduler
         self._show: Final = show
         self._absent: Final = absent
 
-    def by_number(self, view: LedgerView, raw: Raw) -> bytes:
+    def by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """For a block that is named by its number."""
         params = _read_number_and_index(raw)
         return self._answer(view, read_block(params.block, 0), params.index)
 
-    def by_hash(self, view: LedgerView, raw: Raw) -> bytes:
+    def by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """For a block that is named by its hash."""
         params = _read_hash_and_index(raw)
         return self._answer(view, ByHash(hash32(params.block_hash, 0)), params.index)
 
-    def _answer(self, view: LedgerView, named: BlockId, index: str) -> bytes:
+    def _answer(self, view: LedgerView, named: BlockId, index: str) -> bytes | Awaitable[bytes]:
         place = quantity(index, 64, 1)
         try:
             block = view.resolve(named)
         except NotHere:
             return self._absent
-        return self._show(view, block, place)
+        return self._scheduler.read_item(partial(self._show, view, block, place))
 
 
 class UncleMethods:
     """Methods that show uncles."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self.by_index = ItemByIndex(_show)
+        self.by_index = ItemByIndex(scheduler, _show)
         self.counting = CountInBlock(scheduler, _count)
 
 

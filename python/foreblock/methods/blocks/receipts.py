@@ -177,9 +177,9 @@ class ReceiptMethods:
         self._scheduler = scheduler
         self._kept = LruCache[bytes | int, ReceiptsText](RECEIPT_BYTES, size_of)
 
-    def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes:
+    def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The receipt, or null where the transaction is in no block."""
-        return find_receipt(self._cache, view, read_hash(raw))
+        return self._scheduler.read_item(partial(find_receipt, self._cache, view, read_hash(raw)))
 
     def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All receipts of a block, or null if there is no such block."""

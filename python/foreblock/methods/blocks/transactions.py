@@ -61,17 +61,17 @@ class TransactionMethods:
         self._cache = cache
         self._scheduler = scheduler
         self._pool = pool
-        self.by_index = ItemByIndex(self._show)
+        self.by_index = ItemByIndex(scheduler, self._show)
         self.counting = CountInBlock(scheduler, count_transactions)
 
     def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A transaction of the chain or of the pending block, or null."""
         wanted = read_hash(raw)
-        found = find_transaction(view, wanted)
-        text = b"null" if found is None else self._show(view, *found)
+        found = self._scheduler.read_item(partial(self._find, view, wanted))
         if view.visibility.preconfirmed:
-            return text
-        return self._or_waiting(view, wanted, text)
+            return found
+        following = partial(self._or_waiting, view, wanted)
+        return following(found) if isinstance(found, bytes) else Mapped(found, following)
 
     def get_by_sender_and_nonce(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction that an account sent with a nonce, or null."""
@@ -104,6 +104,10 @@ class TransactionMethods:
                 if waiting_nonce(each) == nonce:
                     return waiting_text(each)
         return b"null"
+
+    def _find(self, view: LedgerView, transaction_hash: bytes) -> bytes:
+        found = find_transaction(view, transaction_hash)
+        return b"null" if found is None else self._show(view, *found)
 
     def _or_waiting(
         self, view: LedgerView, transaction_hash: bytes, found: bytes
@@ -162,7 +166,7 @@ class RawMethods:
     def __init__(self, cache: ReceiptCache, scheduler: Scheduler) -> None:
         self._cache = cache
         self._scheduler = scheduler
-        self.by_index = ItemByIndex(self._show, NOTHING)
+        self.by_index = ItemByIndex(scheduler, self._show, NOTHING)
 
     def get_header(self, view: LedgerView, raw: Raw) -> bytes:
         """The RLP of the header of a block."""
@@ -179,9 +183,12 @@ class RawMethods:
         key = (self, "receipts", block.key)
         return self._scheduler.coalesce(key, partial(_list_receipts, view, block))
 
-    def get_transaction(self, view: LedgerView, raw: Raw) -> bytes:
+    def get_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """An encoded transaction of the chain or of the pending block, or 0x."""
-        found = find_transaction(view, read_hash(raw))
+        return self._scheduler.read_item(partial(self._find, view, read_hash(raw)))
+
+    def _find(self, view: LedgerView, transaction_hash: bytes) -> bytes:
+        found = find_transaction(view, transaction_hash)
         return NOTHING if found is None else self._show(view, *found)
 
     def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> bytes:
