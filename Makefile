@@ -38,6 +38,7 @@ for python in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; 
   fi; \
 done
 endef
+NEED_RUST = command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.91 or newer (rustup)" >&2; exit 1; }; command -v cc >/dev/null || { echo "cc is missing: install a C compiler (Debian: build-essential)" >&2; exit 1; }
 NEED_PYTHON = test -n "$$($(FIND_PYTHON))" || { echo "Python is missing: install Python 3.11 or newer with venv (Debian: python3 python3-venv)" >&2; exit 1; }
 
 help: ## explain the verbs
@@ -49,6 +50,7 @@ dev: build ## run two local chains with real flashblocks
 	@exec $(BIN)/foreblock dev
 
 test: build ## run the Rust tests, then the Python tests: those within one process beside those that start processes
+	@$(NEED_RUST)
 	@FOREBLOCK_CASES=25 PROPTEST_CASES=16 cargo test --locked --package foreblock-engine --lib
 	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target --test corpus
 	@$(PYTEST) --numprocesses=logical --ignore=tests/clients $(PROCESS_TESTS:%=--ignore=%) >.venv/in-process.log 2>&1 & in_process=$$!; \
@@ -85,7 +87,9 @@ checks: build ## run every heavy suite for MINUTES=1 each and write docs/checked
 	@$(BIN)/python tests/checks.py --all --minutes $(MINUTES)
 
 wheel: .venv/.tools ## build the packages into dist, and try the wheel in an empty environment; ONLY=x86_64
+	@$(NEED_RUST)
 	@PYTHONPATH=tests $(BIN)/python tests/packages/run.py $(ONLY:%=--only=%)
+	@$(HASH_SOURCES) >dist/engine-sources
 
 clean: ## remove everything that was built
 	rm -rf website/.venv website/__pycache__ build/site tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
@@ -96,19 +100,30 @@ clean: ## remove everything that was built
 # A lock names everything, so nothing is resolved: where a package wants another with an extra, pip
 # would take the newest version of that, which no lock has.
 .venv/.tools: requirements.lock
-	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.91 or newer (rustup)" >&2; exit 1; }
-	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler (Debian: build-essential)" >&2; exit 1; }
 	@$(NEED_PYTHON)
 	@test -x $(BIN)/python || "$$($(FIND_PYTHON))" -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements.lock
 	@touch $@
+
+# `make wheel` writes the hash of the sources beside the wheels. The engine of a wheel with the same
+# hash is used instead of compiling it; the Python code is that of the checkout.
+HASH_SOURCES = cat $(sort $(ENGINE_SOURCES)) | sha256sum
+define INSTALL_WHEEL
+$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall --find-links "$$FOREBLOCK_WHEEL_DIR" foreblock; \
+packages="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
+mv "$$packages"/foreblock/_engine*.so python/foreblock; rm -r "$$packages/foreblock"; \
+echo "$(CURDIR)/python" >"$$packages/foreblock.pth"
+endef
 
 # A profile that is named builds even if the engine is up to date: it may be that of another profile.
 ifeq ($(origin PROFILE),command line)
 .PHONY: .venv/.engine
 endif
 .venv/.engine: .venv/.tools pyproject.toml $(ENGINE_SOURCES)
-	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --locked --profile $(PROFILE)
+	@if [ $(origin PROFILE) = file ] && [ -n "$${FOREBLOCK_WHEEL_DIR:-}" ]; then \
+	  if $(HASH_SOURCES) | cmp -s - "$$FOREBLOCK_WHEEL_DIR/engine-sources"; then $(INSTALL_WHEEL); exit; fi; \
+	  echo "FOREBLOCK_WHEEL_DIR has no wheel of these sources: compiling the engine" >&2; \
+	fi; $(NEED_RUST); VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --locked --profile $(PROFILE)
 	@$(BIN)/python -m compileall -q python/foreblock
 	@touch $@
 
