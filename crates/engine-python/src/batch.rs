@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::account::Changes;
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 use crate::fetched_state::FetchedState;
-use crate::state::Changes;
 use crate::trie::NodeWrites;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

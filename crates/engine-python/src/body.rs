@@ -14,8 +14,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::codec::{Header, Transaction, Withdrawal};
-use crate::convert::{Arg, Pair, invalid};
-use crate::env::{Env, Message, limits};
+use crate::convert::{Arg, Pair, invalid, limits};
+use crate::env::{Env, Message};
 use crate::error::to_python;
 use crate::outcome::Outcome;
 use crate::overlay::{Overlay, Precompiles};

@@ -13,10 +13,10 @@ use pyo3::pybacked::PyBackedBytes;
 pub use block::{Block, Withdrawal};
 pub use header::Header;
 pub use receipt::{Log, Receipt};
+use transaction::at_index;
 pub use transaction::{Authorization, Transaction};
 
 use crate::convert::{Arg, Pair, invalid};
-use crate::env::Message;
 use crate::error::to_python;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -30,11 +30,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(decode_transactions, module)?)?;
     module.add_function(wrap_pyfunction!(deposit_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(unsigned_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(sign_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(sign_digest, module)?)?;
-    module.add_function(wrap_pyfunction!(public_key, module)?)?;
-    module.add_function(wrap_pyfunction!(address_of, module)?)?;
     module.add_function(wrap_pyfunction!(estimated_compressed_size, module)?)?;
     module.add_function(wrap_pyfunction!(decode_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(decode_header, module)?)?;
@@ -105,15 +100,6 @@ fn decode_transactions(
     decoded.into_iter().enumerate().map(named).collect()
 }
 
-fn at_index(index: usize, error: engine::error::Error) -> engine::error::Error {
-    match error {
-        engine::error::Error::Undecodable { what, why } => {
-            engine::error::Error::Undecodable { what, why: format!("index {index}: {why}") }
-        }
-        other => other,
-    }
-}
-
 #[pyfunction]
 #[pyo3(signature = (*, source_hash, sender, to, mint, value, gas_limit, input))]
 fn deposit_transaction(
@@ -136,45 +122,6 @@ fn deposit_transaction(
         is_system_transaction: false,
         input: input.0,
     })))
-}
-
-#[pyfunction]
-fn unsigned_transaction(
-    message: &Message,
-    chain_id: Arg<u64>,
-    nonce: Arg<u64>,
-) -> PyResult<Transaction> {
-    engine::codec::transaction::named(&message.0, chain_id.0, nonce.0)
-        .map(Transaction)
-        .map_err(to_python)
-}
-
-#[pyfunction]
-fn sign_transaction(
-    message: &Message,
-    r#type: Arg<u8>,
-    chain_id: Arg<u64>,
-    nonce: Arg<u64>,
-    secret: Arg<B256>,
-) -> PyResult<Transaction> {
-    engine::codec::keys::sign_transaction(&message.0, r#type.0, chain_id.0, nonce.0, &secret.0)
-        .map(Transaction)
-        .map_err(to_python)
-}
-
-#[pyfunction]
-fn sign_digest(digest: Arg<B256>, secret: Arg<B256>) -> PyResult<[u8; 65]> {
-    engine::codec::keys::sign_digest(digest.0, &secret.0).map_err(to_python)
-}
-
-#[pyfunction]
-fn public_key(secret: Arg<B256>) -> PyResult<[u8; 33]> {
-    engine::codec::keys::public_key(&secret.0).map_err(to_python)
-}
-
-#[pyfunction]
-fn address_of(secret: Arg<B256>) -> PyResult<[u8; 20]> {
-    engine::codec::keys::address_of(&secret.0).map(Address::into_array).map_err(to_python)
 }
 
 #[pyfunction]

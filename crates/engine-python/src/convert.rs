@@ -4,18 +4,27 @@
 //! of 19 bytes, a negative number) raises `InvalidArgument`. Byte strings are `bytes`, numbers are
 //! `int`, never hex.
 
+use std::cell::RefCell;
 use std::ffi::c_int;
 use std::ptr;
+use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, Bloom, Bytes, FixedBytes, U256, hex};
-use foreblock_engine::error::Error;
+use foreblock_engine::evm::deadline::Limits;
+use pyo3::call::PyCallArgs;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 use pyo3::{ffi, intern};
 
-use crate::error::to_python;
+static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+thread_local! {
+    /// The limits of this thread's current job, for engine calls made by its Python code.
+    pub static CURRENT: RefCell<Option<Limits>> = const { RefCell::new(None) };
+}
 
 /// A converted and checked function argument: `address: Arg<Address>`.
 pub struct Arg<T>(pub T);
@@ -207,8 +216,21 @@ impl<'py> IntoPyObject<'py> for Integer {
     }
 }
 
+/// Creates exceptions by class name.
+pub struct Class<'py>(pub Python<'py>);
+
+impl<'py> Class<'py> {
+    pub fn call(&self, name: &str, facts: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let import = || self.0.import("foreblock.errors").map(Bound::unbind);
+        ERRORS.get_or_try_init(self.0, import)?.bind(self.0).getattr(name)?.call1(facts)
+    }
+}
+
 pub fn invalid(why: impl Into<String>) -> PyErr {
-    to_python(Error::invalid(why))
+    Python::attach(|py| {
+        let made = Class(py).call("InvalidArgument", (why.into(),));
+        made.map_or_else(|failure| failure, PyErr::from_value)
+    })
 }
 
 /// Replaces Python's OverflowError by `InvalidArgument`. Other exceptions are unchanged.
@@ -219,4 +241,16 @@ fn out_of_range(error: PyErr, py: Python<'_>, bits: u32) -> PyErr {
 /// The number is not included: it may have a million digits.
 fn out_of_range_error(bits: u32) -> PyErr {
     invalid(format!("the number must lie between 0 and 2**{bits} - 1"))
+}
+
+/// The limits of an execution starting now. On a pool thread, those of its job apply too.
+pub fn limits(timeout_us: Option<Arg<u64>>, step_us: Option<Arg<u64>>) -> Limits {
+    let from_now = |timeout: Arg<u64>| Instant::now().checked_add(Duration::from_micros(timeout.0));
+    let job = CURRENT.with_borrow(|limits| limits.clone().unwrap_or_default());
+    let deadline = timeout_us.and_then(from_now);
+    Limits {
+        deadline: deadline.into_iter().chain(job.deadline).min(),
+        step: step_us.map(|step| Duration::from_micros(step.0)),
+        ..job
+    }
 }

@@ -1,11 +1,9 @@
 //! Python bindings of block environments and messages.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use alloy_eips::eip2930::{AccessList as EngineAccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreblock_engine::evm::deadline::Limits;
 use foreblock_engine::evm::env::{BlockFields, Env as EngineEnv};
 use foreblock_engine::evm::message::{Fees, Message as EngineMessage};
 use foreblock_engine::evm::rules::Rules;
@@ -14,10 +12,9 @@ use pyo3::prelude::*;
 use crate::codec::{Authorization, Header};
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
-use crate::params::AccessList;
-use crate::pool::current_limits;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<AccessList>()?;
     module.add_class::<Env>()?;
     module.add_class::<Message>()
 }
@@ -120,6 +117,23 @@ fn fee_per_gas(fee: &Arg<U256>) -> PyResult<u128> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Message(pub Arc<EngineMessage>);
 
+/// The access list of a call.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct AccessList(pub EngineAccessList);
+
+#[pymethods]
+impl AccessList {
+    #[getter]
+    fn addresses(&self) -> usize {
+        self.0.len()
+    }
+
+    #[getter]
+    fn slots(&self) -> usize {
+        self.0.iter().map(|item| item.storage_keys.len()).sum()
+    }
+}
+
 /// An access list as a Python list, or parsed from a request.
 struct AccessListArgument(EngineAccessList);
 
@@ -195,17 +209,5 @@ fn fees(
             Ok(Fees::Dynamic { max_fee_per_gas: fee(cap)?, max_priority_fee_per_gas: fee(tip)? })
         }
         _ => Err(invalid("a message has either gas_price or the two fees of EIP-1559")),
-    }
-}
-
-/// The limits of an execution starting now. On a pool thread, those of its job apply too.
-pub fn limits(timeout_us: Option<Arg<u64>>, step_us: Option<Arg<u64>>) -> Limits {
-    let from_now = |timeout: Arg<u64>| Instant::now().checked_add(Duration::from_micros(timeout.0));
-    let job = current_limits();
-    let deadline = timeout_us.and_then(from_now);
-    Limits {
-        deadline: deadline.into_iter().chain(job.deadline).min(),
-        step: step_us.map(|step| Duration::from_micros(step.0)),
-        ..job
     }
 }

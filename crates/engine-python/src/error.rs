@@ -6,14 +6,11 @@
 
 use foreblock_engine::error::Error;
 use foreblock_engine::trie::Owner;
-use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
-use crate::fetched_state::MissingKeys;
-
-static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+use crate::convert::Class;
+use crate::missing_keys::MissingKeys;
 
 pub fn to_python(error: Error) -> PyErr {
     // If the exception cannot be created, the exception that prevented it is raised.
@@ -70,15 +67,5 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         }
         Error::MissingCode(hash) => new.call("MissingCode", (hash.0,)),
         Error::MissingHeader(number) => new.call("MissingHeader", (number,)),
-    }
-}
-
-/// Creates exceptions by class name.
-pub struct Class<'py>(pub Python<'py>);
-
-impl<'py> Class<'py> {
-    pub fn call(&self, name: &str, facts: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let import = || self.0.import("foreblock.errors").map(Bound::unbind);
-        ERRORS.get_or_try_init(self.0, import)?.bind(self.0).getattr(name)?.call1(facts)
     }
 }

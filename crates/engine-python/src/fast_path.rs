@@ -10,8 +10,8 @@ use foreblock_engine::fast_path::{
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{Arg, invalid};
-use crate::env::{Env, limits};
+use crate::convert::{Arg, invalid, limits};
+use crate::env::Env;
 use crate::heads::Heads;
 use crate::logs::{RunArg, run};
 use crate::meter::{ANSWERED, Meter};

@@ -6,8 +6,7 @@ use pyo3::types::{PyBytes, PyString};
 use alloy_primitives::hex;
 use foreblock_engine::params::hex as engine;
 
-use crate::convert::{Integer, invalid};
-use crate::error::Class;
+use crate::convert::{Class, Integer, invalid};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_address, module)?)?;

@@ -4,6 +4,7 @@
 //! errors become exceptions. There is no logic here.
 
 mod abi;
+mod account;
 mod batch;
 mod block_execution;
 mod body;
@@ -18,8 +19,10 @@ mod heads;
 mod hex;
 mod import;
 mod json_parts;
+mod keys;
 mod logs;
 mod meter;
+mod missing_keys;
 mod outcome;
 mod overlay;
 mod params;
@@ -38,7 +41,9 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     abi::register(module)?;
+    account::register(module)?;
     codec::register(module)?;
+    keys::register(module)?;
     block_execution::register(module)?;
     body::register(module)?;
     env::register(module)?;
@@ -46,6 +51,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hex::register(module)?;
     json_parts::register(module)?;
     fetched_state::register(module)?;
+    missing_keys::register(module)?;
     logs::register(module)?;
     meter::register(module)?;
     plain_simulation::register(module)?;

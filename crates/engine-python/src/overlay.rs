@@ -5,23 +5,25 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreblock_engine::error::Error;
+use foreblock_engine::error::{Error, Result};
 use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
 use foreblock_engine::evm::cached_reader::CachedReader;
 use foreblock_engine::evm::execute::{self, Options};
 use foreblock_engine::evm::overlay::{Overlay as EngineOverlay, Override};
 use foreblock_engine::evm::precompiles::PrecompileOverrides;
 use foreblock_engine::evm::transact::{self, Progress};
+use foreblock_engine::state::{AccountState, StateReader};
+use foreblock_engine::store;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::account::{Account, Changes};
 use crate::codec::Transaction;
-use crate::convert::{Arg, Integer, Pair};
-use crate::env::{Env, Message, limits, parse_rules};
+use crate::convert::{Arg, Integer, Pair, limits};
+use crate::env::{Env, Message, parse_rules};
 use crate::error::to_python;
-use crate::fetched_state::MissingKeys;
+use crate::missing_keys::MissingKeys;
 use crate::outcome::{Executed, Outcome};
-use crate::state::{Account, Changes, State};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Precompiles>()?;
@@ -104,12 +106,32 @@ impl<'py> FromPyObject<'_, 'py> for Slot {
     }
 }
 
+/// The empty state below a first block.
+pub struct Nothing;
+
+impl StateReader for Nothing {
+    fn account(&self, _: &Address) -> Result<Option<AccountState>> {
+        Ok(None)
+    }
+
+    fn storage(&self, _: &Address, _: u64, _: &U256) -> Result<U256> {
+        Ok(U256::ZERO)
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytes> {
+        Err(Error::MissingCode(*hash))
+    }
+
+    fn block_hash(&self, _: u64) -> Result<B256> {
+        Ok(B256::ZERO)
+    }
+}
+
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Overlay(Mutex<EngineOverlay>);
 
 impl Overlay {
-    pub fn above(state: &State, remember: bool) -> Self {
-        let state = state.0.clone();
+    pub fn above(state: store::State, remember: bool) -> Self {
         Self::of(EngineOverlay::new(match remember {
             true => Box::new(CachedReader::new(state)),
             false => Box::new(state),
@@ -134,7 +156,7 @@ impl Overlay {
 impl Overlay {
     #[staticmethod]
     fn empty() -> Self {
-        Self(Mutex::new(EngineOverlay::new(Box::new(crate::state::Nothing))))
+        Self(Mutex::new(EngineOverlay::new(Box::new(Nothing))))
     }
 
     fn account(&self, address: Arg<Address>) -> PyResult<Option<Account>> {

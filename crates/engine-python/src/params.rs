@@ -5,7 +5,6 @@
 use std::mem;
 use std::sync::Arc;
 
-use alloy_eips::eip2930::AccessList as EngineAccessList;
 use alloy_primitives::{Address, B256};
 use foreblock_engine::params::{
     self, BlockName, BlockOverrides, Call, CallParams, Calls, Limits, Overrides as EngineOverrides,
@@ -18,13 +17,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::codec::{Authorization, Withdrawal};
-use crate::convert::{Arg, Integer, invalid};
-use crate::env::parse_rules;
-use crate::error::{Class, to_python};
+use crate::convert::{Arg, Class, Integer, invalid};
+use crate::env::{AccessList, parse_rules};
+use crate::error::to_python;
 use crate::overlay::{Overlay, Precompiles};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<AccessList>()?;
     module.add_class::<Overrides>()?;
     module.add_class::<PlainCalls>()?;
     module.add_function(wrap_pyfunction!(read_call, module)?)?;
@@ -36,23 +34,6 @@ const LIMIT: &str = "limit of the service";
 
 /// From this size on, parsing takes longer than releasing the interpreter.
 const LONG: usize = 16 * 1024;
-
-/// The access list of a call.
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct AccessList(pub EngineAccessList);
-
-#[pymethods]
-impl AccessList {
-    #[getter]
-    fn addresses(&self) -> usize {
-        self.0.len()
-    }
-
-    #[getter]
-    fn slots(&self) -> usize {
-        self.0.iter().map(|item| item.storage_keys.len()).sum()
-    }
-}
 
 /// State overrides: accounts and block hashes.
 #[pyclass(frozen, module = "foreblock._engine")]

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 
 use crate::body::SealedBody;
 use crate::codec::Header;
-use crate::convert::{Arg, Pair};
-use crate::env::{Env, limits};
+use crate::convert::{Arg, Pair, limits};
+use crate::env::Env;
 use crate::error::to_python;
 use crate::params::{Overrides, PlainCalls};
 use crate::state::State;

@@ -1,6 +1,5 @@
 //! Python bindings of the thread pool for long operations.
 
-use std::cell::RefCell;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use foreblock_engine::pool::{self, Asker, Size};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::Arg;
+use crate::convert::{Arg, CURRENT};
 use crate::env::{Env, Message};
 use crate::error::to_python;
 use crate::outcome::Outcome;
@@ -36,16 +35,6 @@ fn held_bytes(done: &Done) -> usize {
         Done::Called(outcome) => outcome.output.len(),
         Done::Worked(_) => 0,
     }
-}
-
-thread_local! {
-    /// The limits of this thread's current job, for engine calls made by its Python code.
-    static CURRENT: RefCell<Option<Limits>> = const { RefCell::new(None) };
-}
-
-/// The limits of this thread's current job; unlimited if there is none.
-pub fn current_limits() -> Limits {
-    CURRENT.with_borrow(|limits| limits.clone().unwrap_or_default())
 }
 
 #[pymethods]

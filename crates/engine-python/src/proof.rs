@@ -5,9 +5,9 @@ use foreblock_engine::store;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::account::Account;
 use crate::convert::{Arg, Integer};
 use crate::error::to_python;
-use crate::state::Account;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Proof>()

@@ -12,12 +12,13 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
+use crate::account::{Changes, account_argument};
 use crate::batch::Batch;
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 use crate::fetched_state::FetchedState;
 use crate::heads::{Heads, LogRow, Partial};
-use crate::state::{Changes, State, account_argument};
+use crate::state::State;
 use crate::trie::{NodeWrites, StateTrie};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

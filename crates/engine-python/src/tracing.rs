@@ -16,8 +16,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::codec::Transaction;
-use crate::convert::Arg;
-use crate::env::{Env, Message, limits};
+use crate::convert::{Arg, limits};
+use crate::env::{Env, Message};
 use crate::error::to_python;
 use crate::outcome::Outcome;
 use crate::overlay::{Overlay, Precompiles};

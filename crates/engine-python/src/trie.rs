@@ -10,9 +10,9 @@ use foreblock_engine::witness::SparseTrie;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::account::Changes;
 use crate::convert::{Arg, Integer};
 use crate::error::to_python;
-use crate::state::Changes;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NodeWrites>()?;

@@ -8,8 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::codec::Header;
-use crate::convert::Arg;
-use crate::env::limits;
+use crate::convert::{Arg, limits};
 use crate::error::to_python;
 use crate::overlay::Overlay;
 use crate::trie::StateTrie;

@@ -5,7 +5,8 @@ use foreblock_engine as engine;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::{Header, at_index};
+use super::header::Header;
+use super::transaction::at_index;
 use crate::convert::Arg;
 use crate::error::to_python;
 
