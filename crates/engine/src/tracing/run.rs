@@ -240,7 +240,7 @@ impl Watching {
         }
         if let Kind::Prestate(prestate) = &mut self.recorder.kind {
             let limit = self.recorder.limit;
-            self.recorder.is_full = !prestate.read_before(overlay, limit)?;
+            self.recorder.is_full |= !prestate.read_before(overlay, limit)?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use revm::bytecode::opcode as op;
 
 use super::*;
 use crate::{
+    codec::transaction::named,
     error::Error,
     evm::{
         deadline::Limits,
@@ -14,9 +15,9 @@ use crate::{
         machine::{Ethereum, EthereumInput},
         message::Message,
     },
-    testing::{Asm, ETHER, MemoryState, addr, env, ethereum, precompile},
+    testing::{Asm, CHAIN_ID, ETHER, MemoryState, addr, env, ethereum, precompile},
     tracing::{
-        run::{Request, Selection, TraceScope, Tracer, call},
+        run::{PrestateOptions, Request, Selection, TraceScope, Tracer, call, transactions},
         text::{CHUNK, MOST_HELD},
     },
 };
@@ -104,6 +105,29 @@ fn written_frames_count_towards_the_bound_of_all_traces() {
     assert!(trace().is_ok());
     others.grow_to(MOST_HELD - 3 * CHUNK);
     assert_eq!(trace().map(|_| ()), Err(Error::PoolFull(0)));
+}
+
+#[test]
+fn a_transaction_whose_prestate_exceeds_the_limit_is_refused_although_its_text_is_short() {
+    let state = MemoryState::default().fund(addr(0x11), ETHER);
+    let message =
+        Message { from: addr(0x11), to: Some(addr(0xc0)), gas: 21_000, ..Message::default() };
+    let env = env(ethereum("Prague"));
+    let transaction = named(&message, CHAIN_ID, 0).expect("a transaction");
+    let trace = |limit| {
+        let request = Request {
+            tracer: Tracer::Prestate(PrestateOptions::default()),
+            scope: TraceScope::Only(0),
+            block_hash: None,
+            selection: Selection::default(),
+            limit,
+            limits: Limits::default(),
+            cheats: Vec::new(),
+        };
+        transactions(&mut state.overlay(), &env, [&transaction], request)
+    };
+    let length = trace(1000).expect("a trace").0.len();
+    assert_eq!(trace(length).map(|(text, _)| text.len()), Err(Error::TraceTooLong(length)));
 }
 
 proptest! {
