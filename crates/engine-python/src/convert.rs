@@ -10,7 +10,7 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, Bloom, Bytes, FixedBytes, U256, hex};
-use foreblock_engine::evm::deadline::Limits;
+use foreblock_engine::deadline::Limits;
 use pyo3::call::PyCallArgs;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alloy_eips::eip2930::{AccessList as EngineAccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreblock_engine::evm::env::{BlockFields, Env as EngineEnv};
-use foreblock_engine::evm::message::{Fees, Message as EngineMessage};
 use foreblock_engine::evm::rules::Rules;
+use foreblock_engine::message::{Fees, Message as EngineMessage};
 use pyo3::prelude::*;
 
 use crate::codec::{Authorization, Header};

@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-use foreblock_engine::evm::deadline::Limits;
+use foreblock_engine::deadline::Limits;
 use foreblock_engine::evm::execute::{self, Options};
 use foreblock_engine::evm::outcome::Outcome as EngineOutcome;
 use foreblock_engine::pool::{self, Asker, Size};

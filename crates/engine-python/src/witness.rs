@@ -1,7 +1,7 @@
 //! Python bindings of witnesses and recordings.
 
 use alloy_primitives::{B256, Bytes};
-use foreblock_engine::evm::deadline::Limits;
+use foreblock_engine::deadline::Limits;
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
 use foreblock_engine::{store, witness};
 use pyo3::prelude::*;

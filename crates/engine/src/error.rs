@@ -5,8 +5,8 @@
 
 use alloy_primitives::{Address, B256};
 
-use crate::missing_keys::MissingKeys;
-use crate::trie::MissingNode;
+use crate::missing_keys::{Missed, MissingKeys};
+use crate::node_key::MissingNode;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -114,5 +114,41 @@ pub enum Error {
 impl Error {
     pub fn invalid(why: impl Into<String>) -> Self {
         Self::InvalidArgument(why.into())
+    }
+}
+
+impl From<MissingKeys> for Error {
+    fn from(misses: MissingKeys) -> Self {
+        Self::StateMissing(Box::new(misses))
+    }
+}
+
+impl MissingKeys {
+    /// Returns the value read. If it is missing, records its keys and returns `None`.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the read other than `StateMissing`.
+    pub fn note<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
+        match read {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::StateMissing(keys)) => {
+                self.merge(*keys);
+                Ok(None)
+            }
+            Err(other) => Err(other),
+        }
+    }
+}
+
+impl Missed {
+    /// # Errors
+    ///
+    /// `StateMissing` with the missed keys.
+    pub fn check(&self) -> Result<()> {
+        match self.keys() {
+            Some(keys) => Err(keys.clone().into()),
+            None => Ok(()),
+        }
     }
 }

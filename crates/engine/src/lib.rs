@@ -1,12 +1,16 @@
 //! EVM execution on a durable store of historical state.
 //!
-//! Pure Rust: no Python, no sockets, and no clock except for deadlines. `error` and `state` are
-//! shared by all modules. `abi`, `codec` and `trie` are pure functions on bytes. `store` keeps the
+//! Pure Rust: no Python, no sockets, and no clock except for deadlines. The modules above `abi`
+//! are shared by all others. `abi`, `codec` and `trie` are pure functions on bytes. `store` keeps the
 //! state, `evm` executes on it and `tracing` records execution. `stored`, `logs`,
 //! `simulate` and `block_execution` read and build blocks. `witness` holds the part of a state that one block needs.
 
+pub(crate) mod cpu_slots;
+pub mod deadline;
 pub mod error;
+pub mod message;
 pub mod missing_keys;
+pub(crate) mod node_key;
 pub mod state;
 
 pub mod abi;

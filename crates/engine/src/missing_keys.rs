@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::{Address, B256, U256};
 
-use crate::error::{Error, Result};
-
 /// Maximum number of keys that one run collects before it ends.
 pub const MOST_KEYS: usize = 20_000;
 
@@ -77,22 +75,6 @@ impl MissingKeys {
         }
     }
 
-    /// Returns the value read. If it is missing, records its keys and returns `None`.
-    ///
-    /// # Errors
-    ///
-    /// Any error of the read other than `StateMissing`.
-    pub fn note<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
-        match read {
-            Ok(found) => Ok(Some(found)),
-            Err(Error::StateMissing(keys)) => {
-                self.merge(*keys);
-                Ok(None)
-            }
-            Err(other) => Err(other),
-        }
-    }
-
     pub fn insert_slot(&mut self, address: Address, slot: U256) {
         self.slots.entry(address).or_default().insert(slot);
     }
@@ -119,22 +101,6 @@ impl Missed {
 
     pub fn into_keys(self) -> Option<Box<MissingKeys>> {
         self.0.filter(|keys| !keys.is_empty())
-    }
-
-    /// # Errors
-    ///
-    /// `StateMissing` with the missed keys.
-    pub fn check(&self) -> Result<()> {
-        match self.keys() {
-            Some(keys) => Err(keys.clone().into()),
-            None => Ok(()),
-        }
-    }
-}
-
-impl From<MissingKeys> for Error {
-    fn from(misses: MissingKeys) -> Self {
-        Self::StateMissing(Box::new(misses))
     }
 }
 

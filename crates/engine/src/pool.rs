@@ -29,12 +29,10 @@ use std::{
 };
 
 use crate::{
+    cpu_slots::{CpuSlot, CpuSlots},
+    deadline::Limits,
     error::{Error, Result},
-    evm::{
-        cpu_slots::{CpuSlot, CpuSlots},
-        deadline::Limits,
-        machine::panicked,
-    },
+    evm::machine::panicked,
 };
 use queue::{Pushed, Queue};
 use signal::Signal;

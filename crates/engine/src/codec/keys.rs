@@ -12,7 +12,7 @@ use secp256k1::{PublicKey, Secp256k1, SecretKey};
 
 use crate::codec::transaction::{Envelope, Transaction, typed};
 use crate::error::{Error, Result};
-use crate::evm::message::Message;
+use crate::message::Message;
 
 const BLOB: u8 = 3;
 
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
     use crate::codec::transaction::decode;
-    use crate::evm::message::Fees;
+    use crate::message::Fees;
 
     /// The first account of the mnemonic that development tools share.
     const SECRET: B256 =

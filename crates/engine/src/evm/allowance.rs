@@ -12,11 +12,9 @@ use op_revm::OpSpecId;
 use revm::primitives::hardfork::SpecId;
 
 use crate::{
+    deadline::{Limits, Watch},
     error::{Error, Result},
-    evm::{
-        deadline::{Limits, Watch},
-        rules::Rules,
-    },
+    evm::rules::Rules,
 };
 
 pub(crate) const TIME: &str = "time";

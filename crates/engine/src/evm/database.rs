@@ -11,8 +11,9 @@ use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::AccountInfo};
 
 use crate::{
+    deadline::Watch,
     error::{Error, Result},
-    evm::{deadline::Watch, hashed::HashedPairs, overlay::Overlay, transfers::LogIndices, work},
+    evm::{hashed::HashedPairs, overlay::Overlay, transfers::LogIndices, work},
     missing_keys::{MOST_KEYS, Missed},
     state::StateReader,
 };

@@ -4,15 +4,17 @@
 //! given: base fee, blob fee and randomness are computed by the block rules in Python. Fields
 //! required by the fork are checked here, so that a run cannot fail because of its environment.
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, TxKind, U256};
 use revm::{
-    context::BlockEnv, context_interface::block::BlobExcessGasAndPrice,
+    context::{BlockEnv, TransactionType, TxEnv},
+    context_interface::{block::BlobExcessGasAndPrice, either::Either},
     primitives::hardfork::SpecId,
 };
 
 use crate::{
     error::{Error, Result},
     evm::rules::Rules,
+    message::{Fees, Message},
 };
 
 /// BLOBBASEFEE of every Optimism block: L2 blocks have no blobs.
@@ -108,6 +110,62 @@ impl Env {
     pub fn base_fee(&self) -> u64 {
         self.block.basefee
     }
+
+    /// Converts a message for revm. Rejects combinations that revm would silently accept.
+    pub(crate) fn transaction(&self, message: &Message) -> Result<TxEnv> {
+        let signed = &message.authorization_list;
+        if message.to.is_none() && !signed.is_empty() {
+            return refuse("a set-code transaction cannot create a contract");
+        }
+        if message.to.is_none() && !message.blob_hashes.is_empty() {
+            return refuse("a blob transaction cannot create a contract");
+        }
+        if !message.blob_hashes.is_empty() && self.rules.is_optimism() {
+            return refuse("there are no blob transactions on this chain");
+        }
+        if !message.blob_hashes.is_empty() && !signed.is_empty() {
+            return refuse("a transaction has either blobs or authorizations");
+        }
+        let gas_priority_fee = match message.fees {
+            Fees::Legacy { .. } => None,
+            Fees::Dynamic { max_priority_fee_per_gas, .. } => Some(max_priority_fee_per_gas),
+        };
+        Ok(TxEnv {
+            tx_type: transaction_type(message) as u8,
+            caller: message.from,
+            gas_limit: message.gas,
+            gas_price: message.fees.cap(),
+            kind: message.to.map_or(TxKind::Create, TxKind::Call),
+            value: message.value,
+            data: message.data.clone(),
+            nonce: message.nonce.unwrap_or_default(),
+            chain_id: Some(self.chain_id),
+            access_list: message.access_list.clone(),
+            gas_priority_fee,
+            blob_hashes: message.blob_hashes.clone(),
+            max_fee_per_blob_gas: message.max_fee_per_blob_gas,
+            authorization_list: signed.iter().cloned().map(Either::Left).collect(),
+        })
+    }
+}
+
+/// The transaction type that can carry the fields in use.
+fn transaction_type(message: &Message) -> TransactionType {
+    if !message.authorization_list.is_empty() {
+        TransactionType::Eip7702
+    } else if !message.blob_hashes.is_empty() {
+        TransactionType::Eip4844
+    } else if matches!(message.fees, Fees::Dynamic { .. }) {
+        TransactionType::Eip1559
+    } else if !message.access_list.is_empty() {
+        TransactionType::Eip2930
+    } else {
+        TransactionType::Legacy
+    }
+}
+
+fn refuse<T>(why: &str) -> Result<T> {
+    Err(Error::InvalidMessage(why.into()))
 }
 
 fn missing(what: &str, rules: Rules) -> Error {

@@ -12,20 +12,20 @@ use alloy_primitives::{Address, Bytes, U256};
 use op_revm::{L1BlockInfo, OpTransaction};
 
 use crate::{
+    deadline::Limits,
     error::{Error, Result},
     evm::{
-        deadline::Limits,
         env::Env,
         machine::{
             self, Checks, Ethereum, EthereumInput, Failure, Optimism, OptimismInput, Ran, Setup,
         },
-        message::Message,
         outcome::Outcome,
         overlay::{Overlay, Override},
         precompiles::PrecompileOverrides,
         transfers::Collect,
         work,
     },
+    message::Message,
     missing_keys::Missed,
 };
 
@@ -69,7 +69,7 @@ pub fn call(
     options: Options,
 ) -> Result<Outcome> {
     options.limits.check_step(work::message(message))?;
-    let transaction = EthereumInput::Transaction(message.transaction(env)?);
+    let transaction = EthereumInput::Transaction(env.transaction(message)?);
     let setup = setup(env, message, options);
     machine::run::<Ethereum>(overlay, setup, transaction).map(Outcome::from).map_err(refusal)
 }
@@ -103,7 +103,7 @@ pub(crate) fn run_collecting(
     missing: Option<&mut Missed>,
 ) -> Result<Outcome> {
     options.limits.check_step(work::message(message))?;
-    let transaction = message.transaction(env)?;
+    let transaction = env.transaction(message)?;
     let nonce = match (overlay.account_or_default(&message.from), &missing) {
         // The run will record this key too.
         (Err(Error::StateMissing(_)), Some(_)) => None,

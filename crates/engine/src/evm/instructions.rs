@@ -22,12 +22,14 @@ use revm::{
     primitives::hardfork::SpecId,
 };
 
-use crate::evm::{
-    database::Database,
+use crate::{
     deadline::Watch,
-    hashed::{HashedPairs, PAIR},
-    transfers::LogIndices,
-    work,
+    evm::{
+        database::Database,
+        hashed::{HashedPairs, PAIR},
+        transfers::LogIndices,
+        work,
+    },
 };
 
 /// Opcodes introduced after Frontier, each with its fork.

@@ -41,10 +41,10 @@ use revm::{
 };
 
 use crate::{
+    deadline::{Limits, Watch},
     error::{Error, Result},
     evm::{
         database::Database,
-        deadline::{Limits, Watch},
         env::Env,
         hashed::HashedPairs,
         instructions,

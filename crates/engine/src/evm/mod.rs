@@ -6,15 +6,12 @@
 pub mod allowance;
 pub mod cached_reader;
 pub(crate) mod code_cache;
-pub(crate) mod cpu_slots;
 pub(crate) mod database;
-pub mod deadline;
 pub mod env;
 pub mod execute;
 pub(crate) mod hashed;
 pub(crate) mod instructions;
 pub(crate) mod machine;
-pub mod message;
 pub mod outcome;
 pub mod overlay;
 pub mod precompiles;

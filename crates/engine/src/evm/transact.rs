@@ -28,11 +28,11 @@ use crate::{
         receipt::{Receipt, ReceiptOutcome},
         transaction::{Envelope, Transaction, named_sender},
     },
+    deadline::Watch,
     error::{Error, Result},
     evm::{
         allowance::{Allowance, TIME},
         database::Database,
-        deadline::Watch,
         env::Env,
         machine::{
             self, Checks, Ethereum, EthereumInput, Failure, Inspected, Optimism, OptimismInput,

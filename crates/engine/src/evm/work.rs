@@ -8,7 +8,7 @@
 use alloy_primitives::{Address, U256};
 use revm::precompile::u64_to_address;
 
-use crate::evm::message::Message;
+use crate::message::Message;
 
 /// 256-bit division and remainder.
 pub(crate) const DIVIDE: u64 = 60;

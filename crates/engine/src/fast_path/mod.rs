@@ -27,14 +27,14 @@ pub use requests::{Asked, Method, Question, Tag, read};
 
 use crate::{
     codec::json,
+    deadline::Limits,
     error::{Error, Result},
     evm::{
-        deadline::Limits,
         env::Env,
         execute::{self, Options},
-        message::Message,
         overlay::Overlay,
     },
+    message::Message,
     params::Call,
     state::StateReader,
     store::{Heads, SealedBlock, State, View},

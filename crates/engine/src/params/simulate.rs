@@ -7,7 +7,7 @@ use super::{
     block, block_overrides, call::CallTexts, kept, object, optional_array, optional_boolean,
     optional_object, overrides::Accounts, require, text::Text,
 };
-use crate::{evm::message::Message, simulate::body::PlainCall};
+use crate::{message::Message, simulate::body::PlainCall};
 
 /// The limits of one simulation.
 #[derive(Debug, Clone, Copy)]

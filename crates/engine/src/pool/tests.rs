@@ -6,9 +6,9 @@ use super::*;
 use crate::{
     evm::{
         execute::{Options, call},
-        message::Message,
         outcome::{Outcome, Status},
     },
+    message::Message,
     testing::{Asm, MemoryState, addr, env, ethereum},
 };
 

@@ -20,11 +20,11 @@ use crate::{
     evm::{
         env::Env,
         execute::{self, Options},
-        message::Message,
         outcome::Outcome,
         overlay::Overlay,
         transfers::Collect,
     },
+    message::Message,
     missing_keys::Missed,
     trie::{keccak::hash_all, ordered_root::Leaves},
 };

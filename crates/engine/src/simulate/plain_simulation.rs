@@ -11,9 +11,9 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 
 use crate::{
     codec::header::Fields,
+    deadline::Limits,
     error::{Error, Result},
     evm::{
-        deadline::Limits,
         env::Env,
         execute::{self, Options},
         overlay::Overlay,
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        evm::message::Message,
+        message::Message,
         testing::{Asm, MemoryState, env, ethereum},
     };
 

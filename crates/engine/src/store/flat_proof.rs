@@ -9,8 +9,8 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 
 use super::state::State;
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::evm::deadline::Watch;
 use crate::state::{AccountState, StateReader};
 use crate::trie::bulk_root::BulkRoot;
 use crate::trie::leaf::{account_key, encode_account, encode_slot, slot_key};

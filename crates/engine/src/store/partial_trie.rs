@@ -17,8 +17,8 @@ use super::nodes::StoredNodes;
 use super::proof::Proof;
 use super::state::State;
 use super::view::View;
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::evm::deadline::Watch;
 use crate::state::{Changes, StateReader};
 use crate::trie::{Keys, paths};
 

@@ -20,8 +20,8 @@ use super::branch_trie::BranchTrie;
 use super::flat_proof;
 use super::state::State;
 use super::view::View;
+use crate::deadline::{Limits, Watch};
 use crate::error::{Error, Result};
-use crate::evm::deadline::{Limits, Watch};
 use crate::state::{AccountState, StateReader};
 use crate::trie::proof::ProofNodes;
 

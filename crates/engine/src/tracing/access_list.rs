@@ -32,10 +32,10 @@ use crate::{
         env::Env,
         execute::{self, Options},
         machine::{self, Ethereum, EthereumInput},
-        message::Message,
         outcome::{Outcome, Status},
         overlay::Overlay,
     },
+    message::Message,
 };
 
 const ENTRY_BYTES: usize = 128;
@@ -124,7 +124,7 @@ pub fn create(
     let mut list = given(&message.access_list, &excluded);
     for _ in 0..MOST_RUNS {
         let message = Message { access_list: shown(&list), ..message.clone() };
-        let input = EthereumInput::Transaction(message.transaction(env)?);
+        let input = EthereumInput::Transaction(env.transaction(&message)?);
         let setup = execute::setup(env, &message, options.clone());
         let spec = env.rules.spec_id();
         let accesses = Accesses::new(list.clone(), excluded.clone(), spec);

@@ -28,18 +28,18 @@ use crate::{
         json::{data, member},
         transaction::Transaction,
     },
+    deadline::Limits,
     error::{Error, Result},
     evm::{
         allowance::{Allowance, TIME},
-        deadline::Limits,
         env::Env,
         execute::{self, Options},
         machine::{Ethereum, EthereumInput, Failure},
-        message::Message,
         outcome::{Outcome, Status},
         overlay::{Overlay, Override},
         transact::{self, Progress},
     },
+    message::Message,
 };
 
 /// The start of Parity's object, before the instructions, which are written as they execute.
@@ -193,7 +193,7 @@ pub fn call(
     request: Request,
 ) -> Result<Traced> {
     let mut session = Session::new(env, request);
-    let input = EthereumInput::Transaction(message.transaction(env)?);
+    let input = EthereumInput::Transaction(env.transaction(message)?);
     let setup = || execute::setup(env, message, options.clone());
     let mut watching = session.watching();
     if let Kind::Steps(steps) = &mut watching.recorder.kind {

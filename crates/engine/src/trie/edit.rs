@@ -10,9 +10,10 @@ use alloy_trie::{Nibbles, nodes::RlpNode};
 
 use super::{
     Rows,
-    node::{Body, MAX_NIBBLES, Node, child_path, vacant_children},
+    node::{Body, Node, child_path, vacant_children},
 };
 use crate::error::{Error, Result};
+use crate::node_key::MAX_NIBBLES;
 
 pub(super) struct Edit<'a> {
     pub key: &'a Nibbles,

@@ -12,7 +12,6 @@
 pub(crate) mod bulk_root;
 mod edit;
 pub(crate) mod keccak;
-mod key;
 mod key_search;
 pub(crate) mod leaf;
 mod levels;
@@ -29,12 +28,14 @@ pub(crate) mod tests;
 mod tree;
 pub(crate) mod walk;
 
-pub use key::Owner;
+pub use crate::node_key::{MissingNode, Owner};
 pub use needs::{Keys, Place, ProofsNeeded};
-pub use rows::{MissingNode, NodeReader, NodeWrites};
+pub use rows::{NodeReader, NodeWrites};
 
+pub(crate) use crate::node_key::{
+    is_node_key, is_storage_prefix, node_key, owner_prefix, parse_node_key,
+};
 pub(crate) use alloy_trie::EMPTY_ROOT_HASH;
-pub(crate) use key::{is_node_key, is_storage_prefix, node_key, owner_prefix, parse_node_key};
 pub(crate) use rows::{LayeredNodes, Rows};
 pub(crate) use tree::Trie;
 

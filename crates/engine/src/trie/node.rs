@@ -13,9 +13,7 @@ use alloy_trie::{
 
 use super::{HASHED_FROM_BYTES, Rows};
 use crate::error::Result;
-
-/// Keys are 32-byte hashes, so no path is longer.
-pub(super) const MAX_NIBBLES: usize = 64;
+use crate::node_key::MAX_NIBBLES;
 
 #[derive(Debug, Clone, Default)]
 pub(super) enum Node {

@@ -6,8 +6,8 @@
 
 use super::state_root::StateRoot;
 use super::{Keys, NodeReader};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::evm::deadline::Watch;
 use crate::missing_keys::MissingKeys;
 use crate::state::Changes;
 

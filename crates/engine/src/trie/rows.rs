@@ -7,13 +7,13 @@
 //! A node is read by path and, if that fails, by the hash in its parent (`by_hash`). If both fail,
 //! the error is `MissingNode`, so that the caller can fetch the node.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use alloy_primitives::{B256, keccak256};
 use alloy_trie::Nibbles;
 
-use super::{Owner, node_key};
 use crate::error::{Error, Result};
+use crate::node_key::{MissingNode, Owner, node_key};
 
 /// The stored nodes of all tries of one state.
 pub trait NodeReader {
@@ -44,26 +44,6 @@ pub trait NodeReader {
     /// True if the missing node with this hash is known to be a branch.
     fn is_branch(&self, _hash: &B256) -> bool {
         false
-    }
-}
-
-/// A node that a trie refers to but that is not available.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MissingNode {
-    pub owner: Owner,
-    pub path: Nibbles,
-}
-
-impl MissingNode {
-    /// The path in hexadecimal, one digit per nibble.
-    pub fn digits(&self) -> String {
-        self.path.iter().filter_map(|nibble| char::from_digit(nibble.into(), 16)).collect()
-    }
-}
-
-impl fmt::Display for MissingNode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "path '{}' of {}", self.digits(), self.owner)
     }
 }
 

@@ -17,8 +17,8 @@ use alloy_primitives::{Address, B256, U256, map::AddressMap};
 use alloy_trie::Nibbles;
 
 use crate::{
+    deadline::Watch,
     error::{Error, Result},
-    evm::deadline::Watch,
     state::{AccountChange, AccountState, Changes},
     trie::{
         EMPTY_ROOT_HASH, NodeReader, NodeWrites, Owner, Rows, Trie,

@@ -15,8 +15,8 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_trie::Nibbles;
 
 use super::sparse_trie::SparseTrie;
+use crate::deadline::{Limits, Watch};
 use crate::error::{Error, Result};
-use crate::evm::deadline::{Limits, Watch};
 use crate::state::{AccountState, StateReader};
 use crate::store::{BranchTrie, State, StateNodes};
 use crate::trie::leaf::{account_key, slot_key, storage_root_of};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::evm::deadline::Watch;
 use crate::state::Changes;
 use crate::trie::proof_nodes::{Hints, WithProofNodes};
 use crate::trie::state_root::StateRoot;

@@ -9,7 +9,7 @@ use alloy_primitives::{Address, Bytes, Signature, U160, U256, keccak256};
 
 use super::{Envelope, Signed, Transaction, decode::parse, typed::typed};
 use crate::error::{Error, Result};
-use crate::evm::message::Message;
+use crate::message::Message;
 
 const DYNAMIC_FEE: u8 = 2;
 

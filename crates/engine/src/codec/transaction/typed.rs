@@ -8,7 +8,7 @@ use alloy_consensus::{
 use alloy_primitives::{Address, TxKind};
 
 use crate::error::{Error, Result};
-use crate::evm::message::{Fees, Message};
+use crate::message::{Fees, Message};
 
 pub type Typed = EthereumTypedTransaction<TxEip4844>;
 

@@ -11,7 +11,7 @@ use alloy_rlp::Encodable;
 use super::typed::{Typed, typed};
 use super::{Envelope, Signed, Transaction};
 use crate::error::{Error, Result};
-use crate::evm::message::Message;
+use crate::message::Message;
 
 const ACCESS_LIST: u8 = 1;
 

@@ -14,11 +14,11 @@ use revm::bytecode::opcode as op;
 use super::*;
 use crate::{
     evm::{
-        message::Fees,
         outcome::Status,
         rules::Rules,
         transfers::{TRANSFER_ADDRESS, TRANSFER_TOPIC},
     },
+    message::Fees,
     testing::{
         Asm, ETHER, ETHEREUM_FORKS, MemoryState, OPTIMISM_FORKS, addr, env, env_with, ethereum,
         fields, init_code, optimism, precompile,

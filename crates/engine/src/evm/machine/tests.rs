@@ -13,11 +13,11 @@ use crate::{
     evm::{
         env::BlockFields,
         execute::{Options, call, run, system_call},
-        message::{Fees, Message},
         outcome::Outcome,
         overlay::Override,
         transact::{Progress, transact},
     },
+    message::{Fees, Message},
     state::{AccountState, Changes, StateReader},
     testing::{Asm, ETHER, MemoryState, addr, env_with, ethereum, fields, optimism, precompile},
     tracing::run::{Request, Selection, TraceScope, Tracer, call as trace_call},

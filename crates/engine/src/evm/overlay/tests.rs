@@ -14,12 +14,12 @@ use revm::{
 
 use super::*;
 use crate::{
+    deadline::Watch,
     evm::{
         database::Database,
-        deadline::Watch,
         execute::{Options, run},
-        message::Message,
     },
+    message::Message,
     testing::{Asm, ETHER, MemoryState, addr, env, ethereum, init_code},
 };
 

@@ -18,9 +18,9 @@ use crate::{
     evm::{
         env::BlockFields,
         execute::{self, Options},
-        message::{Fees, Message},
         outcome::Status,
     },
+    message::{Fees, Message},
     state::Changes,
     testing::{
         Asm, CHAIN_ID, ETHER, MemoryState, OPTIMISM_FORKS, addr, env_with, ethereum, fields,

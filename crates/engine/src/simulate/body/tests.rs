@@ -7,7 +7,8 @@ use revm::bytecode::opcode as op;
 use super::*;
 use crate::{
     codec::receipt::{Receipt, logs_bloom, receipts_root},
-    evm::{deadline::Limits, overlay::Override},
+    deadline::Limits,
+    evm::overlay::Override,
     testing::{Asm, ETHER, MemoryState, env, ethereum},
 };
 

@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use alloy_primitives::B256;
 
 use super::view::View;
+use crate::deadline::{Limits, Watch};
 use crate::error::{Error, Result};
-use crate::evm::deadline::{Limits, Watch};
 
 /// Something that no commit can have written.
 #[derive(Debug, Clone, PartialEq, Eq)]

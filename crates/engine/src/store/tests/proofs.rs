@@ -6,8 +6,8 @@ use alloy_trie::proof::verify_proof;
 use alloy_trie::{EMPTY_ROOT_HASH, TrieAccount};
 
 use super::model::{ADDRESSES, Everything, SLOTS, address, storage_root};
+use crate::deadline::{Limits, Watch};
 use crate::error::Error;
-use crate::evm::deadline::{Limits, Watch};
 use crate::store::{Proof, State, flat_proof};
 use crate::trie::leaf::{account_key, slot_key};
 

@@ -8,13 +8,13 @@ use revm::bytecode::opcode as op;
 use super::*;
 use crate::{
     codec::transaction::named,
+    deadline::Limits,
     error::Error,
     evm::{
-        deadline::Limits,
         execute::{Options, setup},
         machine::{Ethereum, EthereumInput},
-        message::Message,
     },
+    message::Message,
     testing::{Asm, CHAIN_ID, ETHER, MemoryState, addr, env, ethereum, precompile},
     tracing::{
         run::{PrestateOptions, Request, Selection, TraceScope, Tracer, call, transactions},
@@ -34,7 +34,7 @@ fn frames_of(code: &Bytes, fork: &str, gas: u64, observed: bool) -> (String, boo
         .slot(addr(0xc0), 1, 7);
     let env = env(ethereum(fork));
     let message = Message { from: addr(0x11), to: Some(addr(0xc0)), gas, ..Message::default() };
-    let input = EthereumInput::Transaction(message.transaction(&env).expect("a transaction"));
+    let input = EthereumInput::Transaction(env.transaction(&message).expect("a transaction"));
     let setup = || setup(&env, &message, Options::default());
     let frames = Frames::new(true, 3, env.rules);
     let frames = if observed { frames.explaining() } else { frames };

@@ -22,8 +22,8 @@ use std::{
 };
 
 use crate::{
+    cpu_slots::CpuSlot,
     error::{Error, Result},
-    evm::cpu_slots::CpuSlot,
 };
 
 /// Work between two checks of the clock.

@@ -9,7 +9,8 @@ use std::fmt;
 use alloy_primitives::Address;
 use alloy_trie::Nibbles;
 
-use super::node::MAX_NIBBLES;
+/// Keys of tries are 32-byte hashes, so no path is longer.
+pub(crate) const MAX_NIBBLES: usize = 64;
 
 const ACCOUNTS: u8 = 0x00;
 const STORAGE: u8 = 0x01;
@@ -36,6 +37,26 @@ impl fmt::Display for Owner {
                 write!(f, "the storage trie of {address} (generation {generation})")
             }
         }
+    }
+}
+
+/// A node that a trie refers to but that is not available.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MissingNode {
+    pub owner: Owner,
+    pub path: Nibbles,
+}
+
+impl MissingNode {
+    /// The path in hexadecimal, one digit per nibble.
+    pub fn digits(&self) -> String {
+        self.path.iter().filter_map(|nibble| char::from_digit(nibble.into(), 16)).collect()
+    }
+}
+
+impl fmt::Display for MissingNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "path '{}' of {}", self.digits(), self.owner)
     }
 }
 
